@@ -106,11 +106,10 @@ def of_host(
     listing = listed(state, row, now, terms)
     if listing is None:
         return
-    claims = state.fleet.claims
+    claims, host_id = state.fleet.claims, int(table.id[row])
     claimed = {
-        instance
-        for instance in claims.on(int(table.id[row]))
-        if claims.by_instance[instance].held_by is None  # it ends with its holder's
+        claims.by_instance[instance].held_by or instance  # it ends with its holder's
+        for instance in claims.on(host_id)
     }
     before = listing.at - terms.grace_us
     held = claimed if root is None else claimed | _consumers(state, root)
@@ -120,13 +119,12 @@ def of_host(
     missing = sorted(one for one, key in there.items() if key not in listing.names)
     booked = {} if root is None or not missing else _allocations(state, root)
     for instance in missing:
-        if _is_migration(state, row, instance):
+        if instance in booked and _is_migration(state, host_id, instance):
             continue  # what it keeps may run here still
         if _is_due(state, instance, before):
-            claim = state.fleet.claims.by_instance.get(instance)
             yield _no_workload(
                 replace(place, instance_uuid=instance),
-                claim.claim if claim and instance in claimed else "",
+                _claim_here(state, host_id, instance),
                 booked.get(instance, {}),
                 listings.elsewhere(state, row, instance),
                 is_new=listing.missing_since(there[instance]) > before,
@@ -262,11 +260,20 @@ def _is_due(state: State, instance: str, before: int) -> bool:
     return max(consumer.created_at or 0, consumer.updated_at or 0) <= before
 
 
-def _is_migration(state: State, row: int, consumer: str) -> bool:
+def _claim_here(state: State, host_id: int, instance: str) -> str:
+    """The name of a claim of the instance on the host, or of one that it keeps there;
+    "": there is none."""
+    table = state.fleet.claims
+    own = table.by_instance.get(instance)
+    found = [*([] if own is None else [own]), *table.held_by(instance)]
+    return next((one.claim for one in found if one.host_id == host_id), "")
+
+
+def _is_migration(state: State, host_id: int, consumer: str) -> bool:
     """Whether the consumer, whose type may be unknown, keeps cells or devices of the
-    host at ``row`` that another one left, and is no instance itself: it has no claim,
-    and no host has named it."""
-    fleet, host_id = state.fleet, int(state.fleet.hosts.id[row])
+    host that another one left, and is no instance itself: it has no claim, and no host
+    has named it."""
+    fleet = state.fleet
     if not any(one.host_id == host_id for one in fleet.claims.held_by(consumer)):
         return False
     return not any(

@@ -122,9 +122,11 @@ def _is_held(state: State, row: int | None, instance: str) -> bool:
     not be known since when they are missing."""
     if row is None:
         return False
-    hosts = state.fleet.hosts
-    claim = state.fleet.claims.by_instance.get(instance)
-    if claim is not None and claim.host_id == int(hosts.id[row]):
+    hosts, claims = state.fleet.hosts, state.fleet.claims
+    own = claims.by_instance.get(instance)
+    kept = claims.held_by(instance)
+    host_id = int(hosts.id[row])
+    if any(one.host_id == host_id for one in (*kept, *(() if own is None else (own,)))):
         return True
     consumer, provider = state.consumers.row_by_uuid.get(instance), hosts.provider[row]
     if consumer is None or provider == NO_ROW:

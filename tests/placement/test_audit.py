@@ -34,6 +34,7 @@ TERMS = AuditTerms(fresh_us=10_000, grace_us=100)
 ALLOWED = replace(TERMS, kinds=("host_gone",))
 LATER = 5_000
 HOST = {"vcpus": 8, "memory_mb": 8192, "local_gb": 100}
+SPACE = {"free_ram_mb": 8192, "free_disk_gb": 100}
 
 
 class AuditDesk(FleetDesk):
@@ -508,6 +509,40 @@ def test_a_migration_that_keeps_what_runs_is_not_found() -> None:
     assert found.instance_uuid == server(1)
     desk.repair(found)
     assert [row.claim for row in desk.claims()] == ["two"]
+
+
+def test_what_an_instance_left_without_allocations_is_found_and_repaired() -> None:
+    """Nothing else would ever end it."""
+    desk = AuditDesk()
+    desk.tell(1, **SPACE, numa_topology=cells(), obeys_claims=True)
+    desk.do(pinned("one", on(1, 1, size={})))
+    desk.tell(1, 1, **SPACE)
+    desk.do(claim("resize", on(1, 1, size={}), leased_for_us=1))
+    desk.do(c.ReleaseClaim("resize"))
+    desk.later(LATER, 1)
+    assert not desk.findings()
+    desk.tell(1)
+    (found,) = desk.findings()
+    assert not found.repair, "the host has been without it for less than the grace"
+    desk.later(LATER, 1)
+    (found,) = desk.findings()
+    assert (found.instance_uuid, found.claim) == (server(1), "one")
+    desk.repair(found)
+    assert not desk.claims()
+
+
+def test_a_repair_leaves_the_claim_on_another_host() -> None:
+    """The instance went there without allocations, and neither host lists it."""
+    desk = AuditDesk()
+    desk.tell(1, **SPACE, numa_topology=cells(), obeys_claims=True)
+    desk.tell(2, **SPACE)
+    desk.do(pinned("one", on(1, 1, size={})))
+    desk.do(claim("move", on(1, 2, size={}), leased_for_us=None))
+    desk.later(LATER, 1)
+    (found,) = desk.findings()
+    assert (found.host, found.claim) == ("h1", "one")
+    desk.repair(found)
+    assert [row.claim for row in desk.claims()] == ["move"]
 
 
 def test_a_name_that_nothing_stands_for_is_found_and_forgotten() -> None:
