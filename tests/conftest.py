@@ -27,6 +27,7 @@ from gantt.scheduler.plugins import registry
 from tests.brokers import Rabbitmq, start_rabbitmq
 from tests.coordinators import COORDINATORS
 from tests.databases import SERVERS, Databases
+from tests.deploy.promtool import Promtool
 from tests.examples import examples
 from tests.guarded import Missing
 from tests.kafka_broker import Kafka, start_kafka
@@ -79,7 +80,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     for marker in item.iter_markers("server"):
         try:
             name = marker.args[0]
-            others = {one.name: one for one in (Rabbitmq, Kafka, Chromium)}
+            others = {one.name: one for one in (Rabbitmq, Kafka, Chromium, Promtool)}
             known = {**others, **SERVERS, **COORDINATORS}
             known[name].find()
         except Missing as missing:

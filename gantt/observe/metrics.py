@@ -241,7 +241,10 @@ _COUNTERS = {
     "events_told": "Revisions sent to watchers.",
     "policy_errors": "Policy file changes that could not be loaded.",
     "sign_ins_turned_away": "Sign-ins with a password rejected because of the limit.",
+    "tokens_errors": "Tokens file changes that could not be loaded.",
     "watchers_turned_away": "Watchers rejected because of the limit.",
+    "watch_streams_cut": "Streams of events that ended at their limit of bytes "
+    "(watch_stream_bytes).",
 }
 # Counts whose metric has another name.
 _NAMES = {"claims_lost": "claim_conflicts"}
