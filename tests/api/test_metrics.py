@@ -13,7 +13,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 import gantt
-from gantt.api.app import build_app
+from gantt.api.access.auth import TokenFile
+from gantt.api.app import build_app, build_meters
+from gantt.api.hosting.watchers import Watchers
 from gantt.conf import load
 from gantt.connection import open_gantt
 from gantt.errors import NoValidHost, StoreFailed
@@ -121,3 +123,20 @@ def test_metrics_work_without_database(
         found = client("GET", "/metrics")
     assert found.status == 200
     assert 'gantt_hosts{state="down"} 0.0' in found.text
+
+
+def test_every_count_has_a_metric(tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens.yaml"
+    tokens.write_text("secret: {user: admin, project: admin, roles: [admin]}\n")
+    tokens.chmod(0o600)
+    with open_gantt("memory://") as books:
+        meters = build_meters(books, Watchers(1))
+        meters.add(TokenFile(str(tokens)).counts)
+        counts = set(meters._counts())
+        text = meters.exposition().decode()
+    # Told by a histogram, and by counters with labels.
+    counts -= {"commit_seconds", "decisions", "no_valid_host"}
+    counts = (counts - {"claims_lost"}) | {"claim_conflicts"}
+    told = {family.name for family in text_string_to_metric_families(text)}
+    assert {f"gantt_{name}" for name in counts} <= told
+    assert {"tokens_errors", "watch_streams_cut"} <= counts

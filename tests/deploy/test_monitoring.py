@@ -26,7 +26,7 @@ from tests.tidy.source import ROOT
 RULES = ROOT / "deploy" / "prometheus" / "gantt.rules.yaml"
 BOARDS = sorted((ROOT / "deploy" / "grafana").glob("*.json"))
 DOCUMENT = ROOT / "docs" / "monitoring.md"
-NAMED = re.compile(r"\b(?:gantt_[a-z0-9_]*[a-z0-9]|up)\b(?=[\s{\[)]|$)")
+NAMED = re.compile(r"\b(?:gantt_[a-z0-9_]*[a-z0-9]|up)\b(?=[\s`{\[)]|$)")
 # Counters that documents name in full; other words of this kind are files and options.
 COUNTERS = re.compile(r"\bgantt_[a-z0-9_]+_total\b")
 # What Prometheus itself makes of every address.
@@ -220,6 +220,20 @@ def test_dashboards_have_names_of_their_own() -> None:
 
 
 @needs_promtool
+def test_promtool_accepts_the_configuration_of_the_document(tmp_path: Path) -> None:
+    text = DOCUMENT.read_text(encoding="utf-8")
+    found = re.findall(r"^```yaml\n(.*?)^```", text, re.M | re.S)
+    assert len(found) == 1
+    there = "/etc/prometheus/gantt.rules.yaml"
+    assert there in found[0]
+    file = tmp_path / "prometheus.yml"
+    file.write_text(found[0].replace(there, str(RULES)))
+    run("check", "config", str(file))
+    jobs = yaml.safe_load(found[0])["scrape_configs"]
+    assert all(one["job_name"].startswith("gantt") for one in jobs)
+
+
+@needs_promtool
 def test_promtool_accepts_every_expression_of_the_dashboards(tmp_path: Path) -> None:
     filled = [
         re.sub(r"\$__rate_interval", "5m", one).replace("$job", ".*")
@@ -236,8 +250,13 @@ def test_promtool_accepts_every_expression_of_the_dashboards(tmp_path: Path) -> 
 
 def test_every_counter_that_a_document_names_exists(existing: set[str]) -> None:
     for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
-        missing = set(COUNTERS.findall(path.read_text(encoding="utf-8"))) - existing
+        text = path.read_text(encoding="utf-8")
+        missing = set(COUNTERS.findall(text)) - existing
         assert not missing, f"{path.name}: {missing}"
+        shortened = {
+            one for one in NAMED.findall(text) if f"{one}_total" in existing - {one}
+        }
+        assert not shortened, f"{path.name}: {shortened} lack _total"
 
 
 def test_the_document_has_every_alert_and_every_dashboard() -> None:
