@@ -19,6 +19,7 @@ from gantt.observe.launch_signs import LaunchSigns
 from gantt.observe.metrics import Meters
 from gantt.openstack.meters import CloudMeters
 from tests import live
+from tests.api.test_metrics import told_by_a_day
 from tests.deploy.alerts import FAULTS, HEALTHY, TOGETHER
 from tests.deploy.promtool import expect, run
 from tests.tidy.source import ROOT
@@ -182,6 +183,27 @@ def test_every_metric_of_a_dashboard_exists(path: Path, existing: set[str]) -> N
     for expression in expressions(path):
         named = named_in(expression)
         assert named and named <= existing | ITS_OWN, expression
+
+
+def test_every_value_of_a_label_that_is_asked_for_is_told() -> None:
+    """Of alerts and dashboards: an alert on a state that never comes would be mute."""
+    told = {
+        (sample.name, *label)
+        for family in text_string_to_metric_families(told_by_a_day())
+        for sample in family.samples
+        for label in sample.labels.items()
+    }
+    asked = {
+        (name, label, value)
+        for one in (
+            *(rule["expr"] for rule in alerts().values()),
+            *(each for path in BOARDS for each in expressions(path)),
+        )
+        for name, within in re.findall(r"(\w+)\{([^}]*)\}", one)
+        for label, value in re.findall(r'(\w+)="([^"]*)"', within)
+    }
+    assert ("gantt_schedule_total", "outcome", "no_valid_host") in asked
+    assert asked <= told
 
 
 @each_board
