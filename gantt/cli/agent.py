@@ -16,7 +16,7 @@ from click.core import ParameterSource
 from gantt.cli.failure import refusals_reported
 from gantt.cli.output import print_document, say
 from gantt.cli.program import config_file_option
-from gantt.cli.session import DEFAULT_URL, open_books
+from gantt.cli.session import open_books, token_option, where_option
 from gantt.cli.stopping import stop_signals
 from gantt.errors import Invalid, Unavailable
 
@@ -31,21 +31,8 @@ Counts: TypeAlias = "Callable[[], dict[str, float]]"
 
 
 @click.command("agent")
-@click.option(
-    "--url",
-    envvar="GANTT_URL",
-    default=DEFAULT_URL,
-    show_default=True,
-    show_envvar=True,
-    help="Books to report to: a service (http://…) or a database (sqlite:///…).",
-)
-@click.option(
-    "--token",
-    envvar="GANTT_TOKEN",
-    default="admin",
-    show_envvar=True,
-    help="Token for the service, sent as X-Auth-Token.",
-)
+@where_option("Books to report to")
+@token_option
 @click.option(
     "--interval",
     type=click.FloatRange(0.1, _LONGEST_S),

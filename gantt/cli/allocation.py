@@ -109,6 +109,7 @@ def set_allocation(
 
     gantt allocation set new --provider host1 VCPU=2 MEMORY_MB=512
     """
+    session.expect(*COLUMNS)
     uuid = str(uuid4()) if consumer == NEW else _consumer_uuid(consumer)
     known = session.books.get_allocations(uuid)
     # No generation means any generation; a new consumer must not exist yet.

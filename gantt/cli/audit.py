@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import click
 
-from gantt.cli.output import print_document, say
+from gantt.cli.output import say
 from gantt.cli.session import Session, books_command
 from gantt.errors import Conflict
 from gantt.model.audit import (
@@ -72,6 +72,7 @@ def audit(
     """
     if yes and not heal:
         raise click.UsageError("--yes confirms repairs: give it with --heal.")
+    session.expect(*COLUMNS)
     found = session.books.audit(
         grace_s=grace_s, limit=limit, kinds=kinds, host=only_host or ""
     )
@@ -131,8 +132,8 @@ def _heal(
 
 
 def _print(session: Session, found: Audit, findings: list[Finding]) -> None:
-    if session.output == "json":
-        print_document({"audit": found, "findings": findings})
+    if session.is_whole:
+        session.print_document({"audit": found, "findings": findings})
         return
     session.print_rows(COLUMNS, [_row(one) for one in findings])
     if session.output == "table":

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from gantt.cli.amounts import amounts, labels
-from gantt.cli.output import plain, print_document, print_rows, say
+from gantt.cli.output import plain, say
 from gantt.cli.session import Session, books_command, repeated
 from gantt.model.answers import Candidates
 from gantt.model.diagnosis import Count, Diagnosis, document
@@ -88,7 +88,7 @@ def candidates(
         ),
     )
     if explain:
-        _print_diagnosis(session.output, session.books.explain_candidates(request))
+        _print_diagnosis(session, session.books.explain_candidates(request))
     else:
         found = session.books.find_candidates(request)
         columns = ("candidate", "provider", "resources", "used/capacity")
@@ -141,19 +141,17 @@ def _rows(found: Candidates) -> Iterable[Sequence[object]]:
 # -- with --explain -------------------------------------------------------------------
 
 
-def _print_diagnosis(output: str, found: Diagnosis) -> None:
+def _print_diagnosis(session: Session, found: Diagnosis) -> None:
     """Print ``found`` in one of the formats."""
-    if output == "json":
-        print_document(document(found))
-    elif output == "csv":
+    if session.is_prose:
+        session.print_rows(_COUNTS, _counts(found))
+        _print(plain(found))
+    else:
         counts = [("constraint", *row) for row in _counts(found)]
         advice = [
             (part, where, text, *[None] * 4) for part, where, text in _advice(found)
         ]
-        print_rows(output, _ADVICE, [*counts, *advice])
-    else:
-        print_rows(output, _COUNTS, _counts(found))
-        _print(plain(found))
+        session.print_answer(document(found), _ADVICE, [*counts, *advice])
 
 
 def _counts(found: Diagnosis) -> Iterator[tuple[Any, ...]]:

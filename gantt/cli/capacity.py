@@ -10,7 +10,7 @@ import msgspec
 
 from gantt.cli.decision import why_text
 from gantt.cli.flavor import flavor
-from gantt.cli.output import plain, print_document, print_rows, say, table
+from gantt.cli.output import plain, say, table
 from gantt.cli.session import Session, books_command
 from gantt.model.selection import Capacity, Why
 from gantt.model.spec import RequestSpec
@@ -36,17 +36,16 @@ def capacity(session: Session, *, flavors: tuple[str, ...]) -> None:
     found = [
         (words, session.books.capacity(RequestSpec(flavor(words)))) for words in flavors
     ]
-    if session.output == "json":
-        print_document(
-            [{"flavor": words, **msgspec.structs.asdict(each)} for words, each in found]
-        )
-    elif session.output == "csv":
-        print_rows("csv", ("flavor", "host", "more"), _by_host(found))
-        for words, each in plain(found):
-            if each.is_lower_bound:
-                say(f"{words}: {_lower_bound(each)}", err=True)
-    else:
+    if session.is_prose:
         say("\n\n".join(filter(None, _paragraphs(plain(found)))))
+        return
+    whole = [{"flavor": words, **msgspec.structs.asdict(each)} for words, each in found]
+    session.print_answer(whole, ("flavor", "host", "more"), _by_host(found))
+    if session.is_whole:
+        return
+    for words, each in plain(found):
+        if each.is_lower_bound:
+            say(f"{words}: {_lower_bound(each)}", err=True)
 
 
 def _why(found: Capacity) -> Why:

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from gantt.cli.output import plain, print_document, print_rows, say, table, time_text
+from gantt.cli.output import plain, say, table, time_text
 from gantt.cli.session import Session, books_command
 from gantt.errors import NotFound
 from gantt.model.diagnosis import Diagnosis
@@ -37,22 +37,18 @@ def explain(session: Session, *, request_or_instance: str) -> None:
             "decisions are kept ([scheduler] shared_records for all processes on a "
             "database; [scheduler] records with memory://)."
         )
-    if session.output == "json":
-        print_document(found)
-    elif session.output == "csv":
-        print_rows("csv", RECORDS, [_record(one) for one in found])
-    else:
+    if session.is_prose:
         say("\n\n".join(decision_text(one) for one in found))
-
-
-def print_decision(output: str, found: Decision) -> None:
-    """Print one decision: all of it as table or JSON, only the scores as CSV."""
-    if output == "json":
-        print_document(found)
-    elif output == "csv":
-        print_rows("csv", *_scores(found))
     else:
+        session.print_answer(found, RECORDS, map(_record, found))
+
+
+def print_decision(session: Session, found: Decision) -> None:
+    """Print one decision: all of it as table, JSON or YAML, else only the scores."""
+    if session.is_prose:
         say(decision_text(found))
+    else:
+        session.print_answer(found, *_scores(found))
 
 
 def decision_text(found: Decision) -> str:

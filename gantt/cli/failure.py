@@ -3,19 +3,23 @@
 0   done
 1   refused or failed; standard error says what was asked, what is, what to do
 2   the command line itself is wrong (click's own status)
+130 Ctrl-C, in silence
 """
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from gantt.cli.output import drop_output
 from gantt.errors import GanttError, shortened
 from gantt.model.printable import printable
+
+INTERRUPTED: Final = 128 + signal.SIGINT
 
 
 class Failed(click.ClickException):
@@ -48,6 +52,9 @@ def _printable_errors() -> Iterator[None]:
         yield
     except (ConnectionError, TimeoutError):
         raise  # of these, click ends in silence when a pipe's reader has seen enough
+    except KeyboardInterrupt:
+        # Silent, as of programs that the signal ends; click would print "Aborted!".
+        raise click.exceptions.Exit(INTERRUPTED) from None
     except OSError as error:
         drop_output()
         reason = error.strerror or type(error).__name__

@@ -8,17 +8,23 @@ import click
 import msgspec
 
 from gantt.cli.flavor import document
-from gantt.cli.output import print_document, say, time_text
+from gantt.cli.output import say, time_text
 from gantt.cli.session import Session, books_command
 from gantt.cli.topology import draw
 from gantt.errors import Invalid, NotFound
 from gantt.model.forms.stats import read_stats
 from gantt.model.hosts import HostView
 from gantt.model.needs import Needs
+from gantt.model.takeover import Takeover
 from gantt.model.topology_view import HostTopologyView
 
 _AMOUNTS = ("vcpus", "memory_mb", "local_gb")
 COLUMNS = ("host", "node", "state", *_AMOUNTS, "claimed", "instances", "updated_at")
+# Of one host; what it reports is added as stats.NAME.
+_FIELDS = (
+    *("host", "node", "provider_uuid", "state", "updated_at"),
+    *("claimed", "instances", "aggregates"),
+)
 
 
 @click.group("host")
@@ -74,6 +80,8 @@ def update(
 
     Fields are those of Nova's compute nodes; a value is JSON, or text.
     """
+    reported = (name for name in session.columns if name.startswith("stats."))
+    session.expect(*_FIELDS, *reported)
     given = document(stats) if stats is not None else {}
     given |= dict(_field(word) for word in words)
     if not given:
@@ -141,13 +149,11 @@ def adopt(
     Inventories, allocations, traits, aggregates, claims and the state of its services
     move in one commit. HOST must be down.
     """
+    session.expect(*Takeover.__struct_fields__)
     found = session.books.adopt_host(
         *(host, new_host), node=node, new_node=new_node, uuid=uuid, dry_run=not yes
     )
-    if session.output == "json":
-        print_document(found)
-    else:
-        session.print_record(msgspec.structs.asdict(found))
+    session.print_record(msgspec.structs.asdict(found))
     if not yes:
         say("Nothing was changed; --yes lets it take this over.", err=True)
 
@@ -185,8 +191,8 @@ def _one(session: Session, host: str, node: str | None) -> HostView:
 
 
 def _print(session: Session, view: HostView) -> None:
-    if session.output == "json":
-        print_document(view)
+    if session.is_whole:
+        session.print_document(view)
         return
     shown = {f"stats.{name}": value for name, value in view.stats.items()}
     session.print_record(
@@ -205,15 +211,15 @@ def _print(session: Session, view: HostView) -> None:
 
 
 def _draw(session: Session, view: HostTopologyView) -> None:
-    if session.output == "json":
-        print_document(view)
-        return
-    if session.output == "csv":
+    if session.is_whole:
+        session.print_document(view)
+    elif session.is_prose:
+        draw(view)
+    else:
         raise click.UsageError(
-            "--topology draws a picture, which is no CSV: leave out -o csv, or give "
-            "-o json for the values."
+            "--topology draws a picture, which has no columns: leave out -c and "
+            f"-o {session.output}, or give -o json or -o yaml for the values."
         )
-    draw(view)
 
 
 def _row(view: HostView) -> tuple[Any, ...]:

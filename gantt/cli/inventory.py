@@ -50,6 +50,7 @@ def set_inventories(
 
     gantt inventory set host1 VCPU=16 VCPU:allocation_ratio=4 MEMORY_MB=32768
     """
+    session.expect(*COLUMNS)
     uuid = session.uuid_of(provider)
 
     def attempt() -> ProviderInventories:

@@ -18,13 +18,15 @@ Change = Callable[[list[str]], list[str]]
 # Changes the labels of the provider with a uuid once; what they are then.
 Write = Callable[[Session, str, Change], tuple[str, ...]]
 
+_CREATED = ("name", "is_new")
+
 
 def _print(session: Session, column: str, names: Iterable[str]) -> None:
     session.print_rows((column,), ((name,) for name in names))
 
 
 def _print_created(session: Session, made: list[Created]) -> None:
-    session.print_rows(("name", "is_new"), ((each.name, each.is_new) for each in made))
+    session.print_rows(_CREATED, ((each.name, each.is_new) for each in made))
 
 
 def _add_edits(
@@ -40,6 +42,7 @@ def _add_edits(
         @click.argument("names", nargs=-1, required=name != "set", metavar=metavar)
         @books_command
         def edit(session: Session, *, provider: str, names: tuple[str, ...]) -> None:
+            session.expect(column)
             uuid = session.uuid_of(provider)
             found = until_settled(
                 lambda: write(session, uuid, lambda known: change(known, names))
@@ -95,6 +98,7 @@ def list_traits(
 @books_command
 def create_traits(session: Session, *, traits: tuple[str, ...]) -> None:
     """Create custom traits; existing ones are left unchanged."""
+    session.expect(*_CREATED)
     _print_created(session, [session.books.create_trait(name) for name in traits])
 
 
@@ -185,6 +189,7 @@ def list_resource_classes(session: Session) -> None:
 @books_command
 def create_resource_classes(session: Session, *, names: tuple[str, ...]) -> None:
     """Create custom resource classes; existing ones are left unchanged."""
+    session.expect(*_CREATED)
     made = [session.books.create_resource_class(name) for name in names]
     _print_created(session, made)
 

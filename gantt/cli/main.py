@@ -1,6 +1,7 @@
 """``gantt``: the command-line client; commands on one or a few nouns in each module.
 
-Exit status: 0 done, 1 refused or failed (standard error says why), 2 wrong usage.
+Exit status: 0 done, 1 refused or failed (standard error says why), 2 wrong usage, 130
+interrupted.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from gantt.cli.provider import provider
 from gantt.cli.scheduler import scheduler
 from gantt.cli.select import claim, select
 from gantt.cli.serve import serve
+from gantt.cli.session import given_above, takes_books, with_books_options
 from gantt.cli.shadow import shadow
 from gantt.cli.usage import usage
 from gantt.cli.watch import watch
@@ -57,17 +59,26 @@ NOUNS: tuple[click.Command, ...] = (
 
 @click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="gantt")
-def gantt() -> None:
+@click.pass_context
+def gantt(context: click.Context) -> None:
     """Gantt tracks the resources of a fleet and selects hosts for instances.
 
     Every command except serve, scheduler and completion works on the books at --url
     (environment GANTT_URL).
-    Exit status: 0 success, 1 refused or failed, 2 wrong usage.
+    Exit status: 0 success, 1 refused or failed, 2 wrong usage, 130 Ctrl-C.
     """
+    name = context.invoked_subcommand or ""
+    named = [f"--{key}" for key in given_above(context)]
+    if named and not takes_books(gantt.commands[name]):
+        raise click.UsageError(
+            f"{' and '.join(named)} before {name}: '{name}' has no such option; see "
+            f"'gantt {name} --help'."
+        )
 
 
 for noun in NOUNS:
     gantt.add_command(noun)
+with_books_options(gantt)
 
 
 def main() -> None:

@@ -1,9 +1,9 @@
-"""Output of commands: a table for people, JSON or CSV for programs.
+"""Output of commands: a table for people; JSON, YAML, CSV or values for programs.
 
 Separate from the commands so that each only states its columns, and because names are
 untrusted: all output to a terminal passes through here, where control characters and
-escape sequences in names are replaced. JSON keeps names exact by escaping them, CSV in
-a pipe or file as well; on a terminal CSV is made printable like a table.
+escape sequences in names are replaced. JSON and YAML keep names exact by escaping them,
+CSV in a pipe or file as well; on a terminal CSV is made printable like a table.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
@@ -29,9 +30,11 @@ if TYPE_CHECKING:
     from rich.panel import Panel
     from rich.text import Text
 
-FORMATS = ("table", "json", "csv")
+FORMATS = ("table", "json", "csv", "yaml", "value")
+DOCUMENTS = ("json", "yaml")
 GAP = "   "
 PIECE = 100  # lines
+LONGEST = 2**31 - 1  # letters of a line of YAML: no value is broken in two
 
 T = TypeVar("T")
 
@@ -73,31 +76,79 @@ def _plain(value: Any) -> Any:
 
 
 def print_rows(
-    output: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]
+    output: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    only: Sequence[str] = (),
 ) -> None:
-    """Print a listing: one line per row, one object per row in JSON."""
-    listed = [tuple(row) for row in rows]
-    if output == "json":
-        print_document([dict(zip(columns, row, strict=True)) for row in listed])
+    """Print a listing: one line per row, one object per row in JSON and YAML. ``only``:
+    the columns to print, in this order; none: all. Raises click.UsageError."""
+    places = places_of(only, columns)
+    names = [columns[place] for place in places]
+    listed = [[row[place] for place in places] for row in map(tuple, rows)]
+    if output in DOCUMENTS:
+        objects = [dict(zip(names, row, strict=True)) for row in listed]
+        print_document(objects, output)
     elif output == "csv":
-        print_csv(columns, *listed)
+        print_csv(names, *listed)
+    elif output == "value":
+        _print_values(listed)
     else:
-        _print_table(columns, listed)
+        _print_table(names, listed)
 
 
-def print_record(output: str, record: dict[str, Any]) -> None:
-    """Print one record: a line per field; CSV has a header and one row."""
-    if output == "json":
-        print_document(record)
+def print_record(output: str, record: dict[str, Any], only: Sequence[str] = ()) -> None:
+    """Print one record: a line per field; CSV has a header and one row. ``only``: as
+    in ``print_rows``."""
+    names = tuple(record)
+    chosen = {names[place]: record[names[place]] for place in places_of(only, names)}
+    if output in DOCUMENTS:
+        print_document(chosen, output)
     elif output == "csv":
-        print_csv(tuple(record), tuple(record.values()))
+        print_csv(tuple(chosen), tuple(chosen.values()))
+    elif output == "value":
+        _print_values([value] for value in chosen.values())
     else:
-        _print_table(("field", "value"), list(record.items()))
+        _print_table(("field", "value"), list(chosen.items()))
 
 
-def print_document(document: Any) -> None:
-    """Print JSON that is not a table; values become objects."""
+def places_of(only: Sequence[str], columns: Sequence[str]) -> Sequence[int]:
+    """Where the columns ``only`` are; without any, all. Raises click.UsageError."""
+    unknown = [name for name in only if name not in columns]
+    if unknown:
+        known = ", ".join(map(_plain, columns))
+        raise click.UsageError(
+            f"There is no column {', '.join(map(repr, unknown))}; columns: {known}."
+        )
+    names = list(columns)
+    return [names.index(name) for name in only] if only else range(len(names))
+
+
+def print_document(document: Any, output: str = "json") -> None:
+    """Print JSON or YAML that is not a table; values become objects."""
+    if output == "yaml":
+        click.echo(_yaml(document), nl=False)
+        return
     click.echo(_escaped(msgspec.json.format(msgspec.json.encode(document), indent=2)))
+
+
+def print_line(
+    output: str, columns: Sequence[str], row: Sequence[Any], only: Sequence[str] = ()
+) -> None:
+    """Print a row of a listing that goes on: an object on one line in JSON, an item of
+    a list in YAML; tables have no heading, as widths are not known."""
+    places = places_of(only, columns)
+    cells = [row[place] for place in places]
+    if output == "json":
+        print_json_line({columns[place]: row[place] for place in places})
+    elif output == "yaml":
+        print_document([{columns[place]: row[place] for place in places}], output)
+    elif output == "csv":
+        print_csv(cells)
+    elif output == "value":
+        _print_values([cells])
+    else:
+        say("  ".join(printable(_cell(value, "-")) for value in cells))
 
 
 def time_text(at: int | None, timespec: str = "milliseconds") -> str | None:
@@ -122,6 +173,35 @@ def print_csv(*rows: Sequence[Any]) -> None:
     click.echo(buffer.getvalue(), nl=False, color=True)
 
 
+def _print_values(rows: Iterable[Sequence[Any]]) -> None:
+    """Print values alone, with a space between; what has none is None, as OpenStack's
+    clients print it."""
+    _echo(" ".join(printable(_cell(one, "None")) for one in row) for row in rows)
+
+
+def _echo(lines: Iterator[str]) -> None:
+    # In pieces: a reader that has seen enough, such as head, ends the command.
+    while piece := list(islice(lines, PIECE)):
+        click.echo("\n".join(piece))
+
+
+def _yaml(document: Any) -> str:
+    import yaml
+
+    values = msgspec.to_builtins(document, str_keys=True)
+    dump = partial(
+        yaml.dump,
+        values,
+        Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper),
+        sort_keys=False,
+        width=LONGEST,
+        encoding=None,
+    )
+    text = str(dump(allow_unicode=True))
+    is_safe = all(line.isprintable() for line in text.split("\n"))
+    return text if is_safe else str(dump(allow_unicode=False))
+
+
 def _escaped(document: bytes) -> str:
     """``document`` with unprintable characters escaped: outside of strings, JSON has
     no control characters but newlines."""
@@ -137,11 +217,10 @@ def _in_ascii(line: str) -> str:
 def _print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     lines = _lines(columns, rows)
     # Printable already: the one escape sequence here is for the bold heading.
-    is_bold = os.environ.get("TERM") != "dumb"
+    environ = os.environ
+    is_bold = environ.get("TERM") != "dumb" and not environ.get("NO_COLOR")
     click.echo(click.style(next(lines), bold=True) if is_bold else next(lines))
-    # In pieces: a reader that has seen enough, such as head, ends the command.
-    while piece := list(islice(lines, PIECE)):
-        click.echo("\n".join(piece))
+    _echo(lines)
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:

@@ -8,6 +8,8 @@ from typing import Any, Final, TypeVar
 
 import click
 
+from gantt.cli.output import FORMATS
+
 F = TypeVar("F", bound=Callable[..., Any])
 Override = tuple[str, str, Any]
 
@@ -19,6 +21,26 @@ metrics_listen_option: Final = click.option(
 log_json_option: Final = click.option(
     "--log-json", is_flag=True, help="Log one JSON object per line."
 )
+
+
+def output_options(function: F) -> F:
+    """``-o`` and ``-c``, passed as ``output`` and ``columns``."""
+    function = click.option(
+        "-c",
+        "--column",
+        "columns",
+        multiple=True,
+        metavar="COLUMN",
+        help="Print only this column, or field; may be repeated.",
+    )(function)
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Choice(FORMATS),
+        default="table",
+        show_default=True,
+        help="Output format.",
+    )(function)
 
 
 def config_file_option(text: str) -> Callable[[F], F]:

@@ -75,6 +75,7 @@ def create_provider(
     session: Session, *, name: str, uuid: str | None, parent: str | None
 ) -> None:
     """Create a provider."""
+    session.expect(*COLUMNS)
     parent_uuid = session.uuid_of(parent) if parent else None
     made = session.books.create_provider(name, uuid=uuid, parent_uuid=parent_uuid)
     session.print_record(_record(made))
@@ -101,6 +102,7 @@ def set_provider(
         raise click.UsageError(
             "Nothing to change: give --name, --parent or --no-parent."
         )
+    session.expect(*COLUMNS)
     known = session.provider(provider)
     parent_uuid: str | UnsetType | None = None if no_parent else UNSET
     if parent:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from gantt.cli.decision import print_decision, why_text
 from gantt.cli.failure import Failed
 from gantt.cli.flavor import flavor, spec_of_file
-from gantt.cli.output import print_document
+from gantt.cli.output import DOCUMENTS, print_document
 from gantt.cli.session import Session, books_command
 from gantt.cli.topology import tag_texts
 from gantt.errors import NoValidHost
@@ -98,8 +98,10 @@ def select(
         lease_s=lease,
         request_id=f"req-{uuid4()}",
     )
+    if not dry_run:
+        session.expect(*COLUMNS, PLACE)
     if dry_run:
-        print_decision(session.output, session.books.decide(request))
+        print_decision(session, session.books.decide(request))
         return
     try:
         found = session.books.schedule(request)
@@ -117,10 +119,11 @@ def _new(count: int) -> tuple[str, ...]:
 
 
 def refused(output: str, refusal: NoValidHost) -> click.ClickException:
-    """``refusal`` with its reasons: on standard error, or as output for JSON."""
+    """``refusal`` with its reasons: on standard error, or as output for JSON and
+    YAML."""
     why = refusal.why if isinstance(refusal.why, Why) else Why()
-    if output == "json":
-        print_document({"failure": refusal.message, "why": why})
+    if output in DOCUMENTS:
+        print_document({"failure": refusal.message, "why": why}, output)
         return Failed(refusal.message)
     return Failed(refusal.message, why_text(why))
 
@@ -129,7 +132,7 @@ def _print(session: Session, request: ScheduleRequest, found: Selections) -> Non
     named = zip(request.instance_uuids or (), found, strict=True)
     document = [{"instance": uuid, "selections": mine} for uuid, mine in named]
     rows, columns = list(_rows(request, found)), COLUMNS
-    if any(row[-1] for row in rows):
+    if any(row[-1] for row in rows) or PLACE in session.columns:
         columns = (*COLUMNS, PLACE)
     else:
         rows = [row[:-1] for row in rows]

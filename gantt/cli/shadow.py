@@ -8,7 +8,7 @@ from typing import Any, get_args
 import click
 import msgspec
 
-from gantt.cli.output import plain, print_document, say, table, time_text
+from gantt.cli.output import plain, say, table, time_text
 from gantt.cli.session import Session, books_command
 from gantt.cli.stopping import stop_signals
 from gantt.cli.times import time_option
@@ -41,12 +41,10 @@ def shadow() -> None:
 def report(session: Session, *, since: int | None, until: int | None) -> None:
     """Show how far Gantt and Nova agree, where they differ, and why."""
     found = session.books.shadow_report(since=since, until=until)
-    if session.output == "json":
-        print_document(found)
-    elif session.output == "csv":
-        session.print_rows(("figure", "value"), _figures(found))
-    else:
+    if session.is_prose:
         say("\n\n".join(_paragraphs(plain(found))))
+    else:
+        session.print_answer(found, ("figure", "value"), _figures(found))
 
 
 @shadow.command("list")
@@ -89,7 +87,7 @@ def show(session: Session, *, request_or_instance: str) -> None:
             f"There is no shadow record of {name!r}: a request is recorded once Nova's "
             "claim is seen, or after shadow_settle_s, and only the latest are kept."
         )
-    if session.output == "table":
+    if session.is_prose:
         say("\n\n".join(_record_text(plain(one)) for one in found))
     else:
         session.print_answer(found, _COLUMNS, map(_row, found))

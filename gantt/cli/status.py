@@ -19,7 +19,8 @@ from msgspec import Struct
 from gantt import __version__
 from gantt.cli.database import database_options, settings_for
 from gantt.cli.failure import Program
-from gantt.cli.output import FORMATS, print_rows, say
+from gantt.cli.output import print_rows, say
+from gantt.cli.program import output_options
 from gantt.errors import GanttError
 from gantt.model.printable import printable
 
@@ -115,10 +116,13 @@ def upgrade() -> None:
 
 @upgrade.command()
 @database_options
-@click.option(
-    "-o", "--output", type=click.Choice(FORMATS), default="table", show_default=True
-)
-def check(database: str | None, config_files: tuple[str, ...], output: str) -> None:
+@output_options
+def check(
+    database: str | None,
+    config_files: tuple[str, ...],
+    output: str,
+    columns: tuple[str, ...],
+) -> None:
     """Check whether this release can take over the database.
 
     Exit status: 0 success, 1 warnings, 2 failures, 255 the checks could not be run.
@@ -155,6 +159,7 @@ def check(database: str | None, config_files: tuple[str, ...], output: str) -> N
         output,
         ("check", "result", "details"),
         ((each.check, each.verdict.name.title(), each.details) for each in findings),
+        columns,
     )
     sys.exit(max(each.verdict for each in findings))
 

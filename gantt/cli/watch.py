@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import click
 
-from gantt.cli.output import plain, print_csv, print_json_line, say, time_text
+from gantt.cli.output import print_csv, print_json_line, print_line, time_text
 from gantt.cli.session import Session, books_command
 from gantt.errors import Gone, Unavailable
 from gantt.model.watching import Event
@@ -35,11 +35,12 @@ def watch(session: Session, *, since: str | None, follow: bool) -> None:
     resume an interrupted watch, give --since the id of its last line.
     """
     place = since
+    session.expect(*COLUMNS)
     if session.output == "csv":
-        print_csv(COLUMNS)
+        print_csv(session.columns or COLUMNS)
     try:
         for event in _events(session, since, follow=follow):
-            _print(session.output, event)
+            _print(session, event)
             place = event.id
     except KeyboardInterrupt:
         return
@@ -65,13 +66,13 @@ def _events(session: Session, since: str | None, *, follow: bool) -> Iterator[Ev
         place = found.cursor
 
 
-def _print(output: str, event: Event) -> None:
-    if output == "json":
-        print_json_line(event)
-    elif output == "csv":
-        print_csv(_cells(event))
+def _print(session: Session, event: Event) -> None:
+    if not session.is_whole:
+        print_line(session.output, COLUMNS, _cells(event), session.columns)
+    elif session.output == "yaml":
+        session.print_document([event])
     else:
-        say("  ".join(_cells(plain(event))))
+        print_json_line(event)
 
 
 def _cells(event: Event) -> tuple[str, ...]:

@@ -1,7 +1,12 @@
-"""Unwritable output is reported; a broken pipe ends silently."""
+"""Unwritable output is reported; broken pipes and Ctrl-C end silently, and colours are
+only on terminals."""
 
 from __future__ import annotations
 
+import os
+import pty
+import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -73,3 +78,49 @@ def test_broken_pipe_ends_a_table_silently(url: str) -> None:
         running.stdout.close()
         assert running.stderr.read() == b""
         assert running.wait() == 1
+
+
+# A listener that never answers: the command waits for it until the signal.
+def test_ctrl_c_ends_silently_with_130() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(60)
+        port = listener.getsockname()[1]
+        words = command("gantt", "host", "list", "--url", f"http://127.0.0.1:{port}")
+        with subprocess.Popen(
+            words, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        ) as running:
+            asked, _ = listener.accept()
+            with asked:
+                assert asked.recv(1)
+                running.send_signal(signal.SIGINT)
+                told = running.communicate(timeout=60)
+    assert told == (b"", b"")
+    assert running.returncode == 130
+
+
+def on_a_terminal(words: list[str], environ: dict[str, str]) -> str:
+    """What they write there."""
+    reader, terminal = pty.openpty()
+    try:
+        subprocess.run(
+            words, stdout=terminal, check=True, env={**os.environ, **environ}
+        )
+        return os.read(reader, 65536).decode()
+    finally:
+        os.close(terminal)
+        os.close(reader)
+
+
+@pytest.mark.parametrize(
+    ("environ", "is_styled"),
+    [
+        ({"TERM": "xterm", "NO_COLOR": ""}, True),
+        ({"TERM": "xterm", "NO_COLOR": "1"}, False),
+        ({"TERM": "dumb", "NO_COLOR": ""}, False),
+    ],
+)
+def test_styles_are_for_terminals_that_want_them(
+    url: str, environ: dict[str, str], is_styled: bool
+) -> None:
+    words = command("gantt", "provider", "list", "--url", url)
+    assert ("\x1b" in on_a_terminal(words, environ)) is is_styled
