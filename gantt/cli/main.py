@@ -28,6 +28,7 @@ from gantt.cli.select import claim, select
 from gantt.cli.serve import serve
 from gantt.cli.session import given_above, takes_books, with_books_options
 from gantt.cli.shadow import shadow
+from gantt.cli.top import top
 from gantt.cli.usage import usage
 from gantt.cli.watch import watch
 
@@ -51,6 +52,7 @@ NOUNS: tuple[click.Command, ...] = (
     audit,
     shadow,
     watch,
+    top,
     feed,
     agent,
     completion,

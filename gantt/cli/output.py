@@ -311,6 +311,32 @@ def drop_output() -> None:
     os.close(nowhere)
 
 
+def has_terminal() -> bool:
+    """Whether the output is a terminal that can be drawn on."""
+    from rich.console import Console
+
+    console = Console()
+    return console.is_terminal and not console.is_dumb_terminal
+
+
+@contextmanager
+def screen() -> Iterator[Callable[[str], None]]:
+    """The whole terminal, as it was before at the end; the yielded function puts lines
+    on it in place of the last ones, and cuts what has no room. Names in them must have
+    passed ``plain`` or ``printable``."""
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    with Live(console=Console(), screen=True, auto_refresh=False) as live:
+
+        def show(text: str) -> None:
+            lines = "\n".join(map(printable, text.split("\n")))
+            live.update(Text(lines, no_wrap=True, overflow="ellipsis"), refresh=True)
+
+        yield show
+
+
 @contextmanager
 def bars(*, is_shown: bool) -> Iterator[Callable[[str, int, int], None]]:
     """A progress bar per task, on standard error if that is a terminal; the yielded

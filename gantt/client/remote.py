@@ -40,6 +40,12 @@ class RemoteGantt(RemoteProviders, RemoteNames, RemoteAllocations, RemoteSchedul
             transport_to(url, token=token, session=session, timeout_s=timeout)
         )
 
+    def metrics(self) -> str:
+        """The text of ``/metrics``: of the service, not of the books. Raises
+        Unavailable, NotFound."""
+        reply = self._wire.ask("GET", "/metrics")
+        return reply.body.decode("utf-8", "replace")
+
     def close(self) -> None:
         """Close all connections; a later call opens new ones."""
         self._wire.close()
