@@ -339,15 +339,30 @@ def screen() -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def bars(*, is_shown: bool) -> Iterator[Callable[[str, int, int], None]]:
-    """A progress bar per task, on standard error if that is a terminal; the yielded
-    function takes the name of a task, the count done, and the total."""
+    """A progress bar per task, on standard error if that is a terminal, with its
+    rate and the time left; the yielded function takes the name of a task, the count
+    done, and the total."""
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        ProgressColumn,
+        Task,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+    from rich.text import Text
+
+    class Rate(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            speed = task.finished_speed or task.speed
+            return Text("" if speed is None else f"{speed:,.0f}/s")
 
     name = TextColumn("{task.description}", markup=False)
     console = Console(stderr=True)
     drawn = Progress(
-        *(name, BarColumn(), MofNCompleteColumn()),
+        *(name, BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn()),
         console=console,
         disable=not (is_shown and console.is_terminal),
     )

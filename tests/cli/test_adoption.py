@@ -141,6 +141,8 @@ def test_progress_bar_is_drawn_on_a_terminal(monkeypatch: pytest.MonkeyPatch) ->
         drawn = file.getvalue()
         assert ("traits" in drawn and "400/400" in drawn) == is_drawn
         assert ("inventories" in drawn and "7/7" in drawn) == is_drawn
+        # Rows per second, and the time left.
+        assert bool(re.search(r"400/400 +[\d,]+/s +0:00:00", drawn)) == is_drawn
 
 
 def test_commands_require_a_database(
