@@ -117,7 +117,7 @@ def _paragraphs(
 ) -> Iterator[str]:
     yield _heading(now)
     states = by_label(now, "gantt_hosts")
-    hosts = "".join(f", {count:,.0f} {state}" for state, count in states.items())
+    hosts = "".join(f", {count:,.0f} {plain(state)}" for state, count in states.items())
     yield f"Hosts{hosts.replace(',', ':', 1) if hosts else ': none'}."
     used = by_label(now, "gantt_used")
     rows = [
