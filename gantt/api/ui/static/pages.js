@@ -2,6 +2,7 @@
 // { name, title, open(root) } whose open returns { update(params), close() }:
 // `update` is called at once, and whenever the parameters in the address change.
 
+import { decisionsPage } from "./decisions.js";
 import { fleetPage } from "./fleet.js";
 
-export const PAGES = [fleetPage];
+export const PAGES = [fleetPage, decisionsPage];

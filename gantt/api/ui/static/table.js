@@ -44,12 +44,14 @@ const compare = (one, other) => {
 };
 
 /** A long table. `columns`: { key, label, value(row), show(row), isNumber }; `show` may
- * make an element, else it is the value as text. `open(row)`: a row is chosen. */
+ * make an element, else it is the value as text. `open(row)`: a row is chosen;
+ * `isCurrent(row)`: it is the one that is open. */
 export class Table {
-  constructor({ columns, caption, open, sort, sorted }) {
+  constructor({ columns, caption, open, sort, sorted, isCurrent }) {
     this.columns = columns;
     this._caption = caption;
     this._open = open;
+    this._isCurrent = isCurrent ?? (() => false);
     this._sorted = sorted ?? (() => {});
     this.sort = sort ?? `${columns[0].key}`;
     this._rows = [];
@@ -76,6 +78,20 @@ export class Table {
   set(rows) {
     this._rows = rows;
     this._order();
+  }
+
+  /** Another row is open now. */
+  mark() {
+    this._request();
+  }
+
+  /** Scroll so far that the row at `place` is seen. */
+  reveal(place) {
+    const { scrollTop, clientHeight } = this.root;
+    const top = place * ROW_PX;
+    const bottom = top + 2 * ROW_PX; // below the head
+    if (top < scrollTop) this.root.scrollTop = top;
+    else if (bottom > scrollTop + clientHeight) this.root.scrollTop = bottom - clientHeight;
   }
 
   get shown() {
@@ -141,7 +157,7 @@ export class Table {
   _row(row, at) {
     return el(
       "tr",
-      { "aria-rowindex": at + 2, data: { row }, on: this._open ? { click: () => this._open(row) } : {} },
+      { "aria-rowindex": at + 2, "aria-current": this._isCurrent(row) ? "true" : null, data: { row }, on: this._open ? { click: () => this._open(row) } : {} },
       this.columns.map((one, number) => {
         const shown = one.show ? one.show(row) : plain(one.value(row) ?? "–");
         const inside = number === 0 && this._open
