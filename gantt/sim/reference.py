@@ -248,13 +248,15 @@ class _Labels(_Books):
         self.known_traits.add(command.name)
 
     def _delete_trait(self, command: c.DeleteTrait) -> None:
-        if command.name not in self.known_traits:
+        folded = self.fold(command.name)
+        known = next((one for one in self.known_traits if self.fold(one) == folded), "")
+        if not known:
             raise errors.NotFound
         if not command.name.startswith("CUSTOM_"):
             raise errors.Invalid
-        if any(command.name in traits for traits in self.traits.values()):
+        if any(known in traits for traits in self.traits.values()):
             raise errors.Conflict
-        self.known_traits.discard(command.name)
+        self.known_traits.discard(known)
 
     def _create_resource_class(self, command: c.CreateResourceClass) -> None:
         if not is_custom_name(command.name):
