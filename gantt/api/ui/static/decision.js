@@ -4,7 +4,7 @@
 import { bar, el, fill } from "./elements.js";
 import { hostsOf, outcome, stepsOf, took, weighersOf, without } from "./ranking.js";
 import { link } from "./router.js";
-import { csvButton, small } from "./table.js";
+import { csvButton, listed, small } from "./table.js";
 import { amount, moment, plain, span } from "./text.js";
 
 const MOST_NAMED = 3;
@@ -21,12 +21,6 @@ function hostLink(host, node) {
 
 function section(title, ...inside) {
   return el("section", {}, el("h3", {}, title), inside);
-}
-
-function listed(title, name, columns, rows) {
-  return el("section", {},
-    el("h3", {}, title, " ", el("small", {}, amount(rows.length)), csvButton(name, columns, () => rows)),
-    el("div", { class: "wide", tabindex: "0", role: "region", "aria-label": title }, small(columns, rows, title)));
 }
 
 // ------------------------------------------------------------------------- the funnel

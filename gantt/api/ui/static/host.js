@@ -3,19 +3,12 @@
 import { get } from "./api.js";
 import { STATES } from "./columns.js";
 import { bar, el, fill } from "./elements.js";
-import { csvButton, small } from "./table.js";
+import { listed } from "./table.js";
 import { age, amount, moment, percent, plain, sized, span } from "./text.js";
 import { topology } from "./topology.js";
 
 const PAUSE_MS = 500;
 const LEASE_MS = 1000;
-
-/** A table with its heading and a button that saves it. */
-function listed(title, name, columns, rows) {
-  return el("section", {},
-    el("h3", {}, title, " ", el("small", {}, amount(rows.length)), rows.length ? csvButton(name, columns, () => rows) : null),
-    rows.length ? small(columns, rows, title) : el("p", { class: "none" }, "none"));
-}
 
 function classes(inventories) {
   return Object.entries(inventories).map(([name, one]) => {

@@ -4,5 +4,6 @@
 
 import { decisionsPage } from "./decisions.js";
 import { fleetPage } from "./fleet.js";
+import { healthPage } from "./health.js";
 
-export const PAGES = [fleetPage, decisionsPage];
+export const PAGES = [fleetPage, decisionsPage, healthPage];

@@ -1,7 +1,7 @@
 // Tables: sorted by a click on a head, drawn as far as they are seen, saved as CSV.
 
 import { el, fill } from "./elements.js";
-import { plain } from "./text.js";
+import { amount, plain } from "./text.js";
 
 const ROW_PX = 28;
 const SPARE = 8;
@@ -184,4 +184,14 @@ export function small(columns, rows, caption) {
       ),
     ),
   );
+}
+
+/** The same with a heading and a button that saves all `rows`; at most `most` are shown. */
+export function listed(title, name, columns, rows, most = Infinity) {
+  return el("section", {},
+    el("h3", {}, title, " ", el("small", {}, amount(rows.length)), rows.length ? csvButton(name, columns, () => rows) : null),
+    rows.length
+      ? el("div", { class: "wide", tabindex: "0", role: "region", "aria-label": title }, small(columns, rows.slice(0, most), title))
+      : el("p", { class: "none" }, "none"),
+    rows.length > most ? el("p", { class: "none" }, `The first ${amount(most)} are shown.`) : null);
 }
