@@ -72,6 +72,7 @@ def test_hosts_that_are_down_lead_to_the_fleet(
 
 def test_findings_of_the_audit(window: Window, books: GanttProtocol) -> None:
     view = books.list_hosts(host=fleets.name(72))[0]
+    assert view.provider_uuid is not None
     before = books.get_inventories(view.provider_uuid).inventories["VCPU"]
     books.set_inventory(view.provider_uuid, "VCPU", replace(before, total=1000))
     known = books.audit().counts
