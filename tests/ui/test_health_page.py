@@ -104,6 +104,18 @@ def test_a_service_that_is_not_ready_is_seen(window: Window) -> None:
     assert window.run(TILES)["service"] == ["not ready", "<b>no database</b>", True]
 
 
+def test_a_token_without_a_role_sees_the_service_alone(
+    chromium: Chromium, few: Live
+) -> None:
+    with chromium.window(few.url) as window:
+        window.open("#/health", token="ann:blue")
+        denied = "return document.querySelectorAll('.part .note').length === 2"
+        window.wait(denied)
+        window.wait("return document.querySelector('.spark')")  # it has looked again
+        assert window.run(TILES)["service"][0] == "ready"
+        assert len([one for one in window.asked() if "gantt/fleet" in one]) == 1
+
+
 def test_bounds_of_a_histogram(window: Window) -> None:
     window.open(token=None)
     script = """

@@ -37,7 +37,10 @@ class HealthView {
     this.history = { requests: [], commits: [], queue: [] };
     this.refresher = new Refresher(this.columns, {
       changed: () => this._hosts(),
-      failed: (error) => this._fail(this.silent, "Hosts that are down or stale", error),
+      failed: (error) => {
+        this._isDenied = error.status === 403; // which no waiting changes
+        this._fail(this.silent, "Hosts that are down or stale", error);
+      },
     });
     this.sums = el("div", { class: "sums" });
     this.note = el("p", { class: "note", role: "status" }, "Loading …");
@@ -75,7 +78,7 @@ class HealthView {
     }
     this._isAsking = false;
     if (this._isClosed) return;
-    this.refresher.look();
+    if (!this._isDenied) this.refresher.look();
     if (!document.hidden) this._timer = setTimeout(() => this._look(), POLL_MS);
   }
 
