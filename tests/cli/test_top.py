@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
@@ -102,6 +103,8 @@ def test_a_terminal_shows_changes_until_ctrl_c(own: Program) -> None:
         stdout=terminal,
         stderr=subprocess.PIPE,
         env={**os.environ, "TERM": "xterm", "COLUMNS": "120", "LINES": "50"},
+        # Programs that a shell starts in the background ignore it.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
     os.close(terminal)
     try:

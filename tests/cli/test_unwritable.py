@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -87,7 +88,11 @@ def test_ctrl_c_ends_silently_with_130() -> None:
         port = listener.getsockname()[1]
         words = command("gantt", "host", "list", "--url", f"http://127.0.0.1:{port}")
         with subprocess.Popen(
-            words, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            words,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            # Programs that a shell starts in the background ignore it.
+            preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
         ) as running:
             asked, _ = listener.accept()
             with asked:
