@@ -59,8 +59,8 @@ NOVA: Sequence[cfg.Opt] = [
         FeedOptions(),
         {
             "feed_user": "User that reads Nova's databases, in place of the one in "
-            "their URLs; docs/feed.md has the rights that it needs. Unset: the user "
-            "of each URL.",
+            "their URLs; docs/how-to/feed.md has the rights that it needs. Unset: the "
+            "user of each URL.",
             "feed_interval 0.1..3600": "Seconds between two readings of what changed "
             "in Nova's databases.",
             "feed_overlap 2..3600": "Each reading includes this many seconds before "

@@ -81,8 +81,8 @@ NOVA: Sequence[cfg.Opt] = [
         {
             "write_user": "For gantt scheduler: user that writes heartbeats, and which "
             "cell a new host is in, to Nova's databases, in place of the one in their "
-            "URLs; docs/replace.md has the rights that it needs. Unset: neither is "
-            "written.",
+            "URLs; docs/how-to/replace-nova-scheduler.md has the rights that it needs. "
+            "Unset: neither is written.",
         },
     ),
 ]

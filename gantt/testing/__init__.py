@@ -1,7 +1,7 @@
 """A conformance kit for filters, weighers and drivers of other packages.
 
-Authors run it on their own class under any test runner (docs/plugins.md); nothing of
-the service imports it.
+Authors run it on their own class under any test runner (docs/how-to/plugins.md);
+nothing of the service imports it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""docs/agent.md and the unit, held to what the program does."""
+"""docs/how-to/agent.md and the unit, held to what the program does."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.cli.conftest import Program
 from tests.deploy import units
 
 ROOT = Path(__file__).parents[2]
-TEXT = (ROOT / "docs" / "agent.md").read_text(encoding="utf-8")
+TEXT = (ROOT / "docs" / "how-to" / "agent.md").read_text(encoding="utf-8")
 UNIT = (ROOT / "deploy" / "gantt-agent.service").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^    gantt (.+)$", TEXT, re.MULTILINE)
 

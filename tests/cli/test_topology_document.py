@@ -1,5 +1,5 @@
-"""docs/topology.md, followed word for word: its configuration, its report, its commands
-and what they print."""
+"""docs/how-to/topology.md, followed word for word: its configuration, its report, its
+commands and what they print."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests import inprocess
 from tests.cli.conftest import Program
 from tests.tidy.source import ROOT
 
-DOCUMENT = (ROOT / "docs" / "topology.md").read_text(encoding="utf-8")
+DOCUMENT = (ROOT / "docs" / "how-to" / "topology.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 BLOCKS = BLOCK.findall(DOCUMENT)
 MASKS = (
@@ -87,7 +87,7 @@ def test_a_launcher_reads_its_place(reader: tuple[Program, str]) -> None:
         "request": ScheduleRequest(spec, ("00000001-aaaa-4000-8000-000000000000",)),
     }
     (code,) = blocks("python")
-    exec(compile(code, "docs/topology.md", "exec"), names)
+    exec(compile(code, "docs/how-to/topology.md", "exec"), names)
     place = names["chosen"].place
     assert [one.host_cell for one in place.cells] == [1]
     assert names["devices"].addresses == ("0000:19:00.1",)

@@ -79,8 +79,8 @@ class Cloud:
         self.settings = Settings(self.folder, self.broker.url, self.database.urls())
         self._write()
         self.database.furnish(*(self.files[name] for name in APPLICATIONS))
-        for name in ("feed", "replace"):
-            self.database.grant(ROOT / "docs" / f"{name}.md")
+        for name in ("feed", "replace-nova-scheduler"):
+            self.database.grant(ROOT / "docs" / "how-to" / f"{name}.md")
         self._note("tables")
         self._start_keystone()
         self._note("keystone")

@@ -174,7 +174,7 @@ class Settings:
             "vnc": {"enabled": "false"},
             "oslo_concurrency": {"lock_path": self.folder / "locks"},
             "notifications": {"notification_format": "versioned"},
-            # As docs/feed.md and docs/replace.md have them.
+            # As how-to/feed.md and how-to/replace-nova-scheduler.md have them.
             "nova": {
                 "feed_interval": FEED_S,
                 "feed_user": "gantt",

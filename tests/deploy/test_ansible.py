@@ -101,7 +101,7 @@ def test_gantt_reads_what_the_templates_make(way: str, tmp_path: Path) -> None:
 def test_nova_is_told_as_its_document_has_it() -> None:
     template = (ROLE / "templates" / "nova.conf.j2").read_text()
     made = rendered(template, values_of("advise"))
-    document = (ROOT / "docs" / "advise.md").read_text()
+    document = (ROOT / "docs" / "how-to" / "advise-nova.md").read_text()
     blocks = re.findall(r"```ini\n(.*?)```", document, re.DOTALL)
     (shown,) = (
         one for one in blocks if one.startswith("[filter_scheduler]\navailable")

@@ -26,7 +26,7 @@ from tests.tidy.source import ROOT
 
 RULES = ROOT / "deploy" / "prometheus" / "gantt.rules.yaml"
 BOARDS = sorted((ROOT / "deploy" / "grafana").glob("*.json"))
-DOCUMENT = ROOT / "docs" / "monitoring.md"
+DOCUMENT = ROOT / "docs" / "how-to" / "monitoring.md"
 NAMED = re.compile(r"\b(?:gantt_[a-z0-9_]*[a-z0-9]|up)\b(?=[\s`{\[)]|$)")
 # Counters that documents name in full; other words of this kind are files and options.
 COUNTERS = re.compile(r"\bgantt_[a-z0-9_]+_total\b")
@@ -271,7 +271,7 @@ def test_promtool_accepts_every_expression_of_the_dashboards(tmp_path: Path) -> 
 
 
 def test_every_counter_that_a_document_names_exists(existing: set[str]) -> None:
-    for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
         text = path.read_text(encoding="utf-8")
         missing = set(COUNTERS.findall(text)) - existing
         assert not missing, f"{path.name}: {missing}"

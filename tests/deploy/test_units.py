@@ -23,7 +23,7 @@ from tests.tidy.source import ROOT
 
 # Of `systemd-analyze security`, from 0 (a program may do nothing) to 10 (anything).
 MOST_EXPOSED = 3.0
-DOCUMENT = ROOT / "docs" / "installing.md"
+DOCUMENT = ROOT / "docs" / "how-to" / "installing.md"
 needs_systemd = pytest.mark.skipif(
     shutil.which("systemd-analyze") is None, reason="systemd is not installed"
 )

@@ -54,7 +54,7 @@ exec env -i PATH="$PATH" sh -c "ln -s /proc/\\$\\$ proc/; exec $3"
 
 def document(name: str) -> str:
     """The text of a document."""
-    return (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
+    return (ROOT / "docs" / "how-to" / f"{name}.md").read_text(encoding="utf-8")
 
 
 def command(name: str, part: str) -> list[str]:
@@ -117,7 +117,7 @@ class Fleet:
         return done.output
 
     def start_agent(self, host: str) -> None:
-        """As docs/agent.md says, and docs/liveness.md where there is coordination."""
+        """As agent.md says, and liveness.md where there is coordination."""
         words = command("agent", "--interval 10")
         if self._coordination:
             joins = command("liveness", "agent --coordination")

@@ -1,4 +1,4 @@
-"""docs/launching.md shows what happens, and ``make run`` launches as it says."""
+"""docs/how-to/launching.md shows what happens, and ``make run`` launches as it says."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.launch.fleet import in_use
 from tests.launch.test_process import UUID, work
 from tests.tidy.source import ROOT
 
-TEXT = (ROOT / "docs" / "launching.md").read_text(encoding="utf-8")
+TEXT = (ROOT / "docs" / "how-to" / "launching.md").read_text(encoding="utf-8")
 EXAMPLE, PLUGIN = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
 
 

@@ -1,4 +1,4 @@
-"""docs/liveness.md, held to what the books do."""
+"""docs/how-to/liveness.md, held to what the books do."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from gantt.model.hosts import HostStats, Service
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from tests.api.native.fleet import client_of
 
-TEXT = (Path(__file__).parents[2] / "docs" / "liveness.md").read_text(encoding="utf-8")
+TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "liveness.md").read_text(
+    encoding="utf-8"
+)
 REMOVE, CLEAR = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
 INSTANCE = "11111111-1111-4111-8111-111111111111"
 

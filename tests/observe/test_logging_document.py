@@ -1,4 +1,4 @@
-"""docs/logging.md names every field of the JSON lines, with its type."""
+"""docs/reference/logging.md names every field of the JSON lines, with its type."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gantt.observe.logs import LONGEST, BunchHandler, JsonFormatter
 from tests.api.wsgi_client import WsgiClient
 from tests.tidy.source import ROOT
 
-DOCUMENT = ROOT / "docs" / "logging.md"
+DOCUMENT = ROOT / "docs" / "reference" / "logging.md"
 TEXT = DOCUMENT.read_text(encoding="utf-8")
 TYPES = {"string": str, "number": int}
 ACCESS = "gantt.api.access"

@@ -192,7 +192,7 @@ def test_a_url_that_cannot_be_used_does_not_keep_the_others(
 
 # -- with exactly the documented rights ------------------------------------------------
 
-GRANTS = Path("docs/replace.md")
+GRANTS = Path("docs/how-to/replace-nova-scheduler.md")
 
 
 def documented_grants() -> list[str]:

@@ -1,5 +1,5 @@
-"""docs/replace.md, followed word for word: its commands run, its lines go into the
-``nova.conf`` of a cloud that is databases and a message bus."""
+"""docs/how-to/replace-nova-scheduler.md, followed word for word: its commands run, its
+lines go into the ``nova.conf`` of a cloud that is databases and a message bus."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ from tests.openstack.processes import Scheduler
 from tests.openstack.test_presence import SERVICES, Nova, rows
 from tests.tidy.source import ROOT
 
-DOCUMENT = (ROOT / "docs" / "replace.md").read_text(encoding="utf-8")
-FEED = (ROOT / "docs" / "feed.md").read_text(encoding="utf-8")
+DOCUMENT = (ROOT / "docs" / "how-to" / "replace-nova-scheduler.md").read_text(
+    encoding="utf-8"
+)
+FEED = (ROOT / "docs" / "how-to" / "feed.md").read_text(encoding="utf-8")
 INI = re.compile(r"^```ini\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 URL = "mysql+pymysql://gantt:secret@db.example/gantt"
 CONF = "/etc/nova/nova.conf"

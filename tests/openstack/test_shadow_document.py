@@ -1,4 +1,4 @@
-"""docs/shadow.md, followed word for word, on a private message bus.
+"""docs/how-to/shadow-nova.md, followed word for word, on a private message bus.
 
 ``systemctl restart`` starts the part of nova-scheduler that sends notifications, with
 the ``nova.conf`` that the document has made.
@@ -26,7 +26,7 @@ from tests.brokers import Rabbitmq
 from tests.tidy.source import ROOT
 
 pytestmark = [pytest.mark.server("rabbitmq")]
-DOCUMENT = (ROOT / "docs" / "shadow.md").read_text(encoding="utf-8")
+DOCUMENT = (ROOT / "docs" / "how-to" / "shadow-nova.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 URL = "http://gantt.example:8778"
 WAIT_S = 60.0

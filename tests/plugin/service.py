@@ -1,4 +1,4 @@
-"""A real `gantt serve` that the plug-in asks, configured as docs/advise.md shows."""
+"""A real `gantt serve` that the plug-in asks, configured as advise-nova.md shows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.tidy.source import ROOT
 # The first is too small for anything, the third is the emptiest.
 FREE_RAM_MB = {"node1": 1, "node2": 4096, "node3": 16_384}
 
-DOCUMENT = (ROOT / "docs" / "advise.md").read_text(encoding="utf-8")
+DOCUMENT = (ROOT / "docs" / "how-to" / "advise-nova.md").read_text(encoding="utf-8")
 (SHOWN,) = re.findall(r"```ini\n(\[gantt\]\nadvice_from = .*?)```", DOCUMENT, re.DOTALL)
 
 

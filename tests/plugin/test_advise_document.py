@@ -1,4 +1,5 @@
-"""docs/advise.md, followed word for word: commands run, lines go into nova.conf.
+"""docs/how-to/advise-nova.md, followed word for word: commands run, lines go into
+nova.conf.
 
 Nova is that of this environment, in one where Gantt cannot be imported; its scheduler
 is tests/plugin/nova_scheduler.py, which `systemctl restart` makes anew; Gantt is a real

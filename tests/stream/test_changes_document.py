@@ -1,4 +1,4 @@
-"""docs/streams.md, held to what is published."""
+"""docs/how-to/streams.md, held to what is published."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ from tests.kafka_broker import Kafka
 from tests.stream.change_fakes import Broker, Producer
 from tests.stream.change_readers import change_options, kept
 
-TEXT = (Path(__file__).parents[2] / "docs" / "streams.md").read_text(encoding="utf-8")
+TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "streams.md").read_text(
+    encoding="utf-8"
+)
 SECTION = TEXT.partition("## The change log as a topic")[2].partition("\n## ")[0]
 MESSAGES = SECTION.partition("### Messages")[2].partition("###")[0]
 READER, COPY = re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL)

@@ -1,4 +1,4 @@
-"""docs/streams.md, held to the options and metrics that there are."""
+"""docs/how-to/streams.md, held to the options and metrics that there are."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from gantt.observe import agent_signs, metrics
 from gantt.stream.options import StreamOptions
 from gantt.stream.topics import dead_letters_topic, reports_topic
 
-TEXT = (Path(__file__).parents[2] / "docs" / "streams.md").read_text(encoding="utf-8")
+TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "streams.md").read_text(
+    encoding="utf-8"
+)
 
 
 def options() -> dict[str, str]:

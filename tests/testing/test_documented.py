@@ -1,4 +1,4 @@
-"""What docs/plugins.md shows is right: its classes pass the kit as shown there."""
+"""What docs/how-to/plugins.md shows is right: its classes pass the kit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.tidy.source import ROOT
 
 SHOWN = re.findall(
     r"^```python\n(.*?)^```$",
-    (ROOT / "docs" / "plugins.md").read_text(),
+    (ROOT / "docs" / "how-to" / "plugins.md").read_text(),
     re.DOTALL | re.MULTILINE,
 )
 

@@ -11,11 +11,14 @@ from tests.tidy.test_words import texts
 # Written by hand or by sphinx; release notes tell of the past.
 SEEN = re.compile(r"\.(py|md|toml|cfg|yaml|txt|service)$|^(scripts|\.ci)/|Makefile$")
 PAST = "releasenotes/"
+# The four kinds of documents.
+PARTS = ("tutorial", "how-to", "reference", "explanation")
 DOCUMENT = re.compile(r"(?<![\w/.:-])((?:[\w.-]+/)*[\w-]+\.(?:md|rst))\b")
 # A path from the root of the repository, as prose and commands name it.
 PATH = re.compile(
     r"(?<![\w/.*-])((?:gantt|tests|docs|bench|scripts|deploy|\.ci)/[\w./-]*\w)(/?)"
 )
+DOCS = ("docs", *(f"docs/{part}" for part in PARTS))
 HEADING = re.compile(r'([\w/-]+\.md), "([^"]+)"')
 ELSEWHERE = re.compile(r"§ ?\d|\b(DESIGN|ECOSYSTEM|STYLE)\b|\bfacts/")
 # Made when they are needed, so not in the repository.
@@ -38,7 +41,7 @@ def test_every_document_that_is_cited_exists() -> None:
         f"{at}: {cited}"
         for at, folder, line in _lines()
         for cited in DOCUMENT.findall(line)
-        if not any((ROOT / base / cited).exists() for base in ("", folder, "docs"))
+        if not any((ROOT / base / cited).exists() for base in ("", folder, *DOCS))
     ]
     assert missing == []
 
@@ -81,3 +84,21 @@ def test_every_target_of_make_that_is_named_exists() -> None:
     }
     assert named
     assert named <= targets
+
+
+def test_every_link_between_documents_leads_to_a_file() -> None:
+    """From where the document is, as GitHub and the built documentation follow it."""
+    links = re.compile(r"\]\((?!\w+:)([^)#\s]+)(?:#[^)]*)?\)")
+    followed = [
+        (at, folder, link)
+        for at, folder, line in _lines()
+        if re.match(r"[^:]*\.md:", at)
+        for link in links.findall(line)
+    ]
+    assert followed
+    broken = [
+        f"{at}: {link}"
+        for at, folder, link in followed
+        if not (ROOT / folder / link).exists()
+    ]
+    assert broken == []

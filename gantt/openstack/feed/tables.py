@@ -1,7 +1,7 @@
 """The tables of Nova that the feed reads, with the columns that it reads and no other.
 
 Names and types are facts of Nova 34.0.0 (nova/db/api and nova/db/main). The rights
-that a database user needs follow from these tables: ``docs/feed.md`` lists them.
+that a database user needs follow from these tables: ``docs/how-to/feed.md`` lists them.
 """
 
 from __future__ import annotations

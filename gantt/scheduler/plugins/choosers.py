@@ -48,7 +48,8 @@ class GuardedChooser:
         label = self._blame.label
         if not isinstance(wrapped, Chooser):
             raise Refused(
-                f"{label} must be a gantt.scheduler.contract.Chooser (docs/plugins.md)."
+                f"{label} must be a gantt.scheduler.contract.Chooser "
+                "(docs/how-to/plugins.md)."
             )
         if type(wrapped).choose is Chooser.choose:
             raise Refused(f"{label} has no method choose: give it one.")
@@ -142,6 +143,6 @@ def guarded(
         raise Refused(
             f"The driver {name} decides by {former[0]}, which is no longer asked: make "
             "it a gantt.scheduler.contract.Chooser with the method choose "
-            "(docs/plugins.md), or name another driver."
+            "(docs/how-to/plugins.md), or name another driver."
         )
     return GuardedChooser(name, plugin(), outside)

@@ -34,7 +34,7 @@ from tests.openstack.feed.waiting import until
 
 COMPUTES, ROUNDS = 4, 12
 TRAITS = ("HW_CPU_X86_AVX", "HW_CPU_X86_SSE", "COMPUTE_STATUS_DISABLED")
-# As 'gantt scheduler' and docs/feed.md have them.
+# As 'gantt scheduler' and docs/how-to/feed.md have them.
 FED = SchedulerOptions(reports_write_books=False, requires_service=True)
 
 

@@ -32,7 +32,7 @@ from tests.openstack.feed.waiting import until
 
 pytestmark = pytest.mark.server("mariadb")
 
-DOCUMENT = Path(__file__).parents[3] / "docs" / "feed.md"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "how-to" / "feed.md"
 STATEMENT = re.compile(r"^(?:CREATE USER|GRANT) .*;$", re.MULTILINE)
 
 
