@@ -23,6 +23,7 @@ from gantt.cli.inventory import inventory
 from gantt.cli.labels import aggregate, resource_class, trait
 from gantt.cli.launch import launch
 from gantt.cli.provider import provider
+from gantt.cli.replay import replay
 from gantt.cli.scheduler import scheduler
 from gantt.cli.select import claim, select
 from gantt.cli.serve import serve
@@ -48,6 +49,7 @@ NOUNS: tuple[click.Command, ...] = (
     launch,
     explain,
     capacity,
+    replay,
     host,
     audit,
     shadow,

@@ -37,17 +37,18 @@ BELOW: dict[str, frozenset[str]] = {
     | {"conf", "connection", "client", "liveness", "observe", "stream"},
     "sim": LIBRARY,
     "testing": LIBRARY,
+    "replay": LIBRARY,
     "wsgi": LIBRARY | {"conf", "connection", "liveness", "observe", "stream", "api"},
     "__main__": frozenset({"cli"}),
     "cli": LIBRARY
     | {"conf", "connection", "client", "agent", "launch", "liveness", "observe"}
-    | {"api", "stream"}
+    | {"api", "stream", "replay"}
     | {"openstack"},
 }
 
 # Library -> the floors where it is at home.
 HOMES: dict[str, frozenset[str]] = {
-    "numpy": frozenset({"state", "placement", "scheduler", "testing"}),
+    "numpy": frozenset({"state", "placement", "scheduler", "replay", "testing"}),
     "sqlalchemy": frozenset({"store", "openstack"}),
     "alembic": frozenset({"store"}),
     "granian": frozenset({"api"}),

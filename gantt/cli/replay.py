@@ -1,0 +1,202 @@
+"""``gantt replay``: what a fleet and a policy would have done with a trace."""
+
+from __future__ import annotations
+
+import time
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gantt import __version__
+from gantt.cli.failure import refusals_reported
+from gantt.cli.output import plain, print_document, say
+from gantt.cli.program import config_file_option
+from gantt.errors import Invalid
+
+if TYPE_CHECKING:
+    from gantt.replay.decisions import Header
+    from gantt.replay.machines import Machine
+    from gantt.replay.report import Report
+    from gantt.replay.run import Settings
+    from gantt.replay.traces import Trace
+    from gantt.scheduler.options import SchedulerOptions
+
+_MOST_SKIPPED = 10
+_PATH = click.Path(path_type=Path)
+_OUTPUT = click.option(
+    "-o",
+    "--output",
+    type=click.Choice(("table", "json", "yaml")),
+    default="table",
+    show_default=True,
+    help="Format of the report.",
+)
+
+
+class _Replaying(click.Group):
+    """Without the name of a command, the first word is a trace."""
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands and args[0] not in ("--help", "-h"):
+            args = ["run", *args]
+        return super().parse_args(context, args)
+
+
+@click.group("replay", cls=_Replaying)
+def replay() -> None:
+    """Decide a trace of arrivals and departures again, on a fleet in memory.
+
+    gantt replay TRACE [OPTIONS] is gantt replay run TRACE [OPTIONS].
+    """
+
+
+@replay.command("run")
+@click.argument("trace", type=_PATH)
+@click.option(
+    "--fleet",
+    "fleet",
+    multiple=True,
+    metavar="FLEET",
+    help="Machines: 5000xvcpus=64,memory_mb=262144, or a JSON file; may be repeated. "
+    "Default: those of the trace.",
+)
+@config_file_option(
+    "Configuration file with the policy, such as /etc/nova/nova.conf; may be repeated."
+)
+@click.option("--seed", default=0, show_default=True, help="For all that is drawn.")
+@click.option("--part", help="Part of a trace that has several: dev, gpuspec33, e.")
+@click.option("--mapping", type=_PATH, help="TOML file that names a CSV's columns.")
+@click.option(
+    "--together", is_flag=True, help="Place equal instances of a batch as one request."
+)
+@click.option(
+    "--sample",
+    "sample_s",
+    type=click.IntRange(min=1),
+    default=3600,
+    show_default=True,
+    help="Seconds of the trace between two samples of use.",
+)
+@click.option(
+    "--limit", type=click.IntRange(min=1), help="Stop after so many arrivals."
+)
+@click.option("--out", type=_PATH, help="Write each decision (.gz and .xz are packed).")
+@_OUTPUT
+def run(
+    trace: Path,
+    *,
+    fleet: tuple[str, ...],
+    config_files: tuple[str, ...],
+    seed: int,
+    part: str | None,
+    mapping: Path | None,
+    together: bool,
+    sample_s: int,
+    limit: int | None,
+    out: Path | None,
+    output: str,
+) -> None:
+    """Replay a trace, and tell what was placed, refused and left.
+
+    TRACE is a folder with the Azure, openb or Tianchi trace, or a CSV file with
+    --mapping. The same trace, fleet, policy and seed give the same decisions.
+    """
+    with refusals_reported():
+        from gantt.cli.replay_text import paragraphs
+        from gantt.replay.run import Settings
+        from gantt.replay.traces import open_trace
+
+        found = open_trace(
+            trace, part=part, mapping=mapping, seed=seed, together=together
+        )
+        settings = Settings(_policy(config_files), seed, sample_s * 1_000_000)
+        began = time.monotonic()
+        report = _run(found, fleet, settings, limit, out)
+        took_s = time.monotonic() - began
+        _tell_skipped(found)
+        if output == "table":
+            say("\n\n".join(paragraphs(plain(report), took_s)))
+        else:
+            print_document(report, output)
+
+
+@replay.command("compare")
+@click.argument("one", type=_PATH)
+@click.argument("other", type=_PATH)
+@_OUTPUT
+def compare(one: Path, other: Path, *, output: str) -> None:
+    """Compare two files that were written with --out, decision by decision."""
+    with refusals_reported():
+        from gantt.cli.replay_text import as_document, comparison
+        from gantt.replay.compare import compare as compared
+        from gantt.replay.decisions import Decisions
+
+        left, right = Decisions(one), Decisions(other)
+        found = compared(left, right)
+        if output == "table":
+            say("\n\n".join(comparison(left.header, right.header, plain(found))))
+        else:
+            print_document(as_document(left.header, right.header, found), output)
+
+
+def _policy(config_files: tuple[str, ...]) -> SchedulerOptions:
+    from gantt.conf import Source
+    from gantt.scheduler.options import SchedulerOptions
+
+    if not config_files:
+        return SchedulerOptions()
+    return Source(config_files).load().engine.scheduler
+
+
+def _run(
+    trace: Trace,
+    fleet: tuple[str, ...],
+    settings: Settings,
+    limit: int | None,
+    out: Path | None,
+) -> Report:
+    from gantt.replay import decisions
+    from gantt.replay.fleets import fleet_of
+    from gantt.replay.report import report_of
+    from gantt.replay.run import Replay
+
+    machines = fleet_of(fleet) if fleet else trace.machines
+    if not machines:
+        raise Invalid(
+            "The trace has no machines of its own: give --fleet, such as "
+            "1000xvcpus=64,memory_mb=262144."
+        )
+    replaying = Replay(machines, settings)
+    asked = decisions.Counted(islice(trace.reader.arrivals(), limit))
+    decided = replaying.run(asked)
+    if out is None:
+        footer = decisions.count(decided, asked)
+    else:
+        header = _header(trace, machines, settings)
+        footer = decisions.write(out, header, decided, asked)
+    skipped = len(trace.reader.skipped)
+    return report_of(
+        trace.name, replaying.outcome, skipped, footer.arrivals, footer.decisions
+    )
+
+
+def _header(trace: Trace, machines: tuple[Machine, ...], settings: Settings) -> Header:
+    from gantt.replay.decisions import Header, fleet_digest, policy_of
+
+    return Header(
+        version=__version__,
+        trace=trace.name,
+        fleet=fleet_digest(machines),
+        seed=settings.seed,
+        policy=policy_of(settings),
+    )
+
+
+def _tell_skipped(trace: Trace) -> None:
+    skipped = trace.reader.skipped
+    for one in skipped[:_MOST_SKIPPED]:
+        say(plain(f"Skipped {one}"), err=True)
+    if len(skipped) > _MOST_SKIPPED:
+        say(f"Skipped {len(skipped) - _MOST_SKIPPED:,} more places.", err=True)

@@ -1,0 +1,117 @@
+"""Fleets as text: ``5000xvcpus=64,memory_mb=262144,zone=a``, or a JSON file.
+
+A JSON file holds a list of machines, as ``Machine`` has them; inventories are objects,
+or bare totals.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from gantt.errors import Invalid
+from gantt.model.answers import Inventory
+from gantt.replay.machines import Machine
+
+_MOST: Final = 1_000_000
+_COUNTED: Final = re.compile(r"(\d{1,7})x(.*)\Z", re.ASCII)
+_CLASSES: Final = {"vcpus": "VCPU", "memory_mb": "MEMORY_MB", "disk_gb": "DISK_GB"}
+_RATIOS: Final = {
+    "cpu_ratio": "VCPU",
+    "ram_ratio": "MEMORY_MB",
+    "disk_ratio": "DISK_GB",
+}
+
+
+def fleet_of(words: Iterable[str]) -> tuple[Machine, ...]:
+    """All machines of all ``words``, each a text as above or the name of a file. Raises
+    Invalid."""
+    found: list[Machine] = []
+    for word in words:
+        if _COUNTED.match(word):
+            found += _counted(word, len(found))
+        else:
+            found += read_fleet(Path(word))
+    if len(found) > _MOST:
+        raise Invalid(f"A fleet has at most {_MOST:,} machines; this: {len(found):,}.")
+    names = {one.name for one in found}
+    if len(names) < len(found):
+        raise Invalid("Two machines have one name; give each its own.")
+    return tuple(found)
+
+
+def _counted(word: str, before: int) -> list[Machine]:
+    match = _COUNTED.match(word)
+    assert match is not None, "the caller looked"
+    count, text = int(match[1]), match[2]
+    if count > _MOST:
+        raise Invalid(f"{word!r}: a fleet has at most {_MOST:,} machines.")
+    amounts: dict[str, int] = {}
+    ratios: dict[str, float] = {}
+    zone = None
+    traits: list[str] = []
+    for part in filter(None, (one.strip() for one in text.split(","))):
+        key, _, value = part.partition("=")
+        if key == "zone" and value:
+            zone = value
+        elif key == "trait" and value:
+            traits.append(value)
+        elif key in _RATIOS:
+            ratios[_RATIOS[key]] = _number(word, part, value)
+        elif key in _CLASSES or key.isupper():
+            amounts[_CLASSES.get(key, key)] = int(_number(word, part, value))
+        else:
+            raise Invalid(
+                f"{word!r}: {part!r} is not known; write "
+                "COUNTxvcpus=64,memory_mb=262144,disk_gb=1000, other resource classes "
+                "in capitals, zone=, trait=, cpu_ratio=, ram_ratio=, disk_ratio=."
+            )
+    inventories = {
+        name: Inventory(total, allocation_ratio=ratios.get(name, 1.0))
+        for name, total in amounts.items()
+    }
+    return [
+        Machine(f"host-{before + number}", inventories, tuple(traits), zone)
+        for number in range(1, count + 1)
+    ]
+
+
+def _number(word: str, part: str, text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not 0 < found <= 2**31 - 1:
+        raise Invalid(f"{word!r}: {part!r} needs a number above 0, up to 2147483647.")
+    return found
+
+
+def read_fleet(path: Path) -> tuple[Machine, ...]:
+    """The machines of a JSON file. Raises Invalid."""
+    try:
+        raw = msgspec.json.decode(path.read_bytes(), type=list[dict[str, Any]])
+        return tuple(msgspec.convert(list(map(_whole, raw)), list[Machine]))
+    except OSError as error:
+        raise Invalid(f"{path} cannot be read: {error.strerror}.") from error
+    except (msgspec.MsgspecError, TypeError, ValueError) as error:
+        raise Invalid(
+            f'{path} must hold a list of machines such as {{"name": "host-1", '
+            f'"inventories": {{"VCPU": 64, "MEMORY_MB": 262144}}}}: {error}.'
+        ) from error
+
+
+def _whole(machine: dict[str, Any]) -> dict[str, Any]:
+    """With bare totals written out."""
+    found = dict(machine)
+    if isinstance(inventories := found.get("inventories"), dict):
+        found["inventories"] = {
+            name: {"total": one} if isinstance(one, int) else one
+            for name, one in inventories.items()
+        }
+    if "parts" in found:
+        found["parts"] = list(map(_whole, found["parts"]))
+    return found

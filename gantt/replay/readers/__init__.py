@@ -1,0 +1,1 @@
+"""Traces of others, read as fleets and arrivals; a module each."""

@@ -1,0 +1,79 @@
+"""Lines of CSV files, packed or not, and what of them could not be read."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import lzma
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Final
+
+from gantt.errors import Invalid
+from gantt.replay.events import Skipped
+
+LONGEST: Final = 1_000_000
+"""Letters of one field."""
+
+
+def open_text(path: Path) -> IO[str]:
+    """The file as text, unpacked by its ending (.xz, .gz). Raises Invalid."""
+    try:
+        if path.suffix == ".xz":
+            return lzma.open(path, "rt", encoding="utf-8", newline="")
+        if path.suffix == ".gz":
+            return gzip.open(path, "rt", encoding="utf-8", newline="")
+        return path.open(encoding="utf-8", newline="")
+    except OSError as error:
+        raise Invalid(f"{path} cannot be read: {error.strerror}.") from error
+
+
+def rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Each line's number, from 1, and its fields. Raises Invalid for a file that is no
+    text, or is broken off."""
+    csv.field_size_limit(LONGEST)
+    with open_text(path) as file:
+        reader = csv.reader(file)
+        try:
+            for fields in reader:
+                yield reader.line_num, fields
+        except (
+            csv.Error,
+            EOFError,
+            OSError,
+            UnicodeDecodeError,
+            lzma.LZMAError,
+        ) as bad:
+            raise Invalid(
+                f"{path}:{reader.line_num + 1}: not readable from here on: {bad}."
+            ) from bad
+
+
+class Table:
+    """A CSV file with a line of names. ``skipped``: lines that a caller gave up."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.skipped: list[Skipped] = []
+
+    def __iter__(self) -> Iterator[tuple[int, dict[str, str]]]:
+        """Each line's number and its fields by name. Raises Invalid."""
+        found = rows(self._path)
+        _, names = next(found, (1, []))
+        for line, fields in found:
+            if len(fields) != len(names):
+                self.skip(line, "line", f"{len(fields)} fields, {len(names)} expected")
+            else:
+                yield line, dict(zip(names, fields, strict=True))
+
+    def skip(self, line: int, field: str, reason: str) -> None:
+        """Note a line that is left out."""
+        self.skipped.append(Skipped(self._path.name, line, field, reason))
+
+
+def whole(text: str, scale: float = 1.0) -> int:
+    """A number of 0 or more, times ``scale``, rounded up. Raises ValueError."""
+    number = float(text) * scale
+    if not 0 <= number < 2**53:
+        raise ValueError(f"{text!r} is not from 0 to {2**53}")
+    return -int(-number // 1)

@@ -1,0 +1,76 @@
+"""A trace by its name: which reader it needs, told from what lies there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, Protocol
+
+from msgspec import Struct
+
+from gantt.errors import Invalid
+from gantt.replay.events import Arrival, Skipped
+from gantt.replay.machines import Machine
+from gantt.replay.readers.azure import Azure
+from gantt.replay.readers.mapped import Mapped, read_mapping
+from gantt.replay.readers.openb import Openb
+from gantt.replay.readers.tianchi import Tianchi
+
+_MARKS: Final = {
+    "flav_map.txt": "azure",
+    "openb_node_list_all_node.csv.xz": "openb",
+    "app_interference.csv.xz": "tianchi",
+}
+_PARTS: Final = {"azure": "test", "openb": "default", "tianchi": "a"}
+
+
+class Reader(Protocol):
+    """``skipped``: places that could not be read so far."""
+
+    @property
+    def skipped(self) -> list[Skipped]: ...
+
+    def arrivals(self) -> Iterator[Arrival]:
+        """In the order of time, from 0 on."""
+
+
+class Trace(Struct, frozen=True):
+    """``machines``: its own fleet; none: one must be given."""
+
+    name: str
+    reader: Reader
+    machines: tuple[Machine, ...] = ()
+
+
+def open_trace(
+    path: Path,
+    *,
+    part: str | None = None,
+    mapping: Path | None = None,
+    seed: int = 0,
+    together: bool = False,
+) -> Trace:
+    """The trace in a folder (Azure, openb, Tianchi), or in a CSV file with a
+    ``mapping``. ``part``: of a folder that has several: a split, a variant, a set.
+    Raises Invalid."""
+    if not path.exists():
+        raise Invalid(f"{path} does not exist; name the folder or file of a trace.")
+    if not path.is_dir():
+        if mapping is None:
+            raise Invalid(
+                f"{path} is no folder of a known trace; for a CSV file, give --mapping "
+                "with a file that names its columns."
+            )
+        return Trace(path.name, Mapped(path, read_mapping(mapping)))
+    kind = next((kind for mark, kind in _MARKS.items() if (path / mark).exists()), None)
+    if kind is None:
+        raise Invalid(
+            f"{path} has no trace that is known: one of {', '.join(_MARKS)} must be "
+            "there. For a CSV file, name the file and give --mapping."
+        )
+    part = _PARTS[kind] if part is None else part
+    name = f"{kind} {part}"
+    if kind == "azure":
+        return Trace(name, Azure(path, part, seed, together=together))
+    fleet = Openb(path, part) if kind == "openb" else Tianchi(path, part, seed)
+    return Trace(name, fleet, fleet.machines())
