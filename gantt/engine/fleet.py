@@ -71,7 +71,6 @@ class Fleet:
             writes_books=self._checks.writes_books,
             renewed_after_us=int(options.report_age_s * 1_000_000),
             is_bare=node is None,
-            takes_uuid=not options.reports_write_books,
         )
         # Most reports have no news: these need no turn at the committer. Those that do
         # need no read of the database.

@@ -179,7 +179,6 @@ class Reporting:
             ),
             writes_books=self._checks.writes_books,
             renewed_after_us=int(options.report_age_s * _US),
-            takes_uuid=not options.reports_write_books,
         )
 
     def _check_time(self, report: Report, now: int) -> None:

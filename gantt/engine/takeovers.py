@@ -13,7 +13,6 @@ from gantt.engine.commit.committer import Committer
 from gantt.engine.reading.reader import Reader
 from gantt.engine.scheduling.checks import Checks
 from gantt.engine.scheduling.records import Records
-from gantt.errors import Conflict
 from gantt.model import commands as c
 from gantt.model.forms import scalars
 from gantt.model.selection import Decision
@@ -55,12 +54,6 @@ class Takeovers:
         request_id: str = "",
     ) -> Takeover:
         """See GanttProtocol. ``request_id``: of the record."""
-        if not self._checks.writes_books:
-            raise Conflict(
-                "Reports do not write the books here (reports_write_books of "
-                "[scheduler]), so providers are not theirs to take over: rename the "
-                "provider in Placement, and report its uuid."
-            )
         command = c.AdoptHost(
             scalars.name("host", host),
             scalars.name("node", node) if node else "",
@@ -68,6 +61,7 @@ class Takeovers:
             scalars.name("new_node", new_node) if new_node else "",
             None if uuid is None else scalars.uuid("uuid", uuid),
             int(self._checks.options.service_down_time * 1_000_000),
+            self._checks.writes_books,
         )
         if dry_run:
             return self._reader.read(_preview, command, self._clock.now())

@@ -245,7 +245,7 @@ class UpdateHost(Command[HostView], frozen=True):
     ``renewed_after_us``: a report without changes is written nevertheless when the last
     one is so old (None: never). ``is_bare``: the report names no node: it is of the one
     that is known of the host, else of ``node``. ``takes_uuid``: where another host has
-    this provider, it has moved here, and that host loses it; else that is refused.
+    this provider, it has moved here with all claims; else that is refused.
     ``saved_at``: when the host wrote the report, in microseconds; None: just now.
     ``place``: which report of the host's agent this is; None: of no agent, or without
     changes. ``listed_at``: when that agent saw all that runs; None: it did not.
@@ -469,8 +469,9 @@ class Repair(Command[Finding], frozen=True):
 class AdoptHost(Command[Takeover], frozen=True):
     """A known host came back as ``new_host`` and ``new_node`` ("": as it was called;
     ``node`` "": its only one), or reports ``new_uuid``: what the known one had is its
-    own from now on. ``down_us``: how long ago it must have been seen. Raises NotFound;
-    Invalid (it is the same); Conflict (both are up, or both have something)."""
+    own from now on. ``down_us``: how long ago it must have been seen. ``writes_books``
+    False: the provider stays as it is. Raises NotFound; Invalid (it is the same);
+    Conflict (both are up, or both have something)."""
 
     host: str
     node: str
@@ -478,3 +479,4 @@ class AdoptHost(Command[Takeover], frozen=True):
     new_node: str
     new_uuid: str | None
     down_us: int
+    writes_books: bool = True

@@ -34,7 +34,7 @@ BOUNDS = {
     "select": (408, 240),
     "set inventories": (151, 86),
     "unchanged report": (59, 33),
-    "changed report": (170, 98),
+    "changed report": (170, 99),  # one more room: which provider it stands for
 }
 """Path -> most calls, and most of them that go to another module."""
 

@@ -263,7 +263,6 @@ def command_of(
             new_provider_uuid=new_provider_uuid,
             saved_at=report.taken_at,
             listed_at=report.taken_at if is_whole else None,
-            takes_uuid=update.takes_uuid and not own_only,
             is_of_agent=True,
         ),
         needs,

@@ -6,21 +6,27 @@ anything is written or encoded.
 
 from __future__ import annotations
 
-import shlex
 from typing import Any, Final
 
 from msgspec import UNSET, Struct, to_builtins
 from msgspec.structs import replace
 
-from gantt.errors import Conflict, DuplicateName, Invalid, NotFound
+from gantt.errors import Invalid, NotFound
 from gantt.model import rows as t
-from gantt.model.commands import CreateProvider, DeleteHost, UpdateHost
+from gantt.model.commands import DeleteHost, UpdateHost
 from gantt.model.fleet import AGENT
 from gantt.model.hosts import HostView
 from gantt.model.rows import ClaimRow, HostRow, ProviderRow
 from gantt.placement import fleet_queries, listings
 from gantt.placement.fleet_queries import ADOPTED, PLACE, SAVED
-from gantt.placement.rules import instances, labels, leases, owned, providers, reports
+from gantt.placement.rules import (
+    identity,
+    instances,
+    labels,
+    leases,
+    owned,
+    reports,
+)
 from gantt.placement.rules.draft import Draft
 from gantt.state.column import NO_ROW
 from gantt.state.state import State
@@ -305,6 +311,7 @@ def _write(
     listings.note(draft.state, command, row, stats, draft.now)
     old = None if row is None else table.at(row)
     uuid = _settled_uuid(draft, command, old, stats, found)
+    left = identity.left_by(draft.state, command, uuid) if command.takes_uuid else None
     text = reports.text_of(command.host, command.node, stats)
     if old is not None and old.uuid == uuid and old.stats == text:
         new = old
@@ -319,6 +326,8 @@ def _write(
             None if old is None else draft.now,
         )
         draft.change(t.HOSTS, old, new)
+    if left is not None:
+        identity.move_claims(draft, left, new.id)
     for ended in listings.dropped(draft.state, command, row, stats):
         draft.delete(t.INSTANCES, ended)
     return _named(draft, command, new, stats)
@@ -338,96 +347,11 @@ def _settled_uuid(
     if reported is not None and old is not None and reported == stats.get(ADOPTED):
         reported = old.uuid
     if not command.writes_books:
-        uuid = reported or (None if old is None else old.uuid)
-        if uuid is not None:
-            _check_owner(draft, command, uuid)
-        return uuid
-    provider = _provider(draft, command, old, reported)
+        return identity.uuid_elsewhere(draft, command, old, reported)
+    provider = identity.provider(draft, command, old, reported)
     record = stats.get(owned.OWNED, {})
     stats[owned.OWNED] = _settle(draft, command, provider, record, stats, found)
     return provider.uuid
-
-
-def _provider(
-    draft: Draft, command: UpdateHost, old: HostRow | None, reported: str | None
-) -> ProviderRow:
-    """stats.uuid's provider, else the one that the host has, else the one with the
-    node's name, else a new one."""
-    table = draft.state.providers
-    uuid = reported or (None if old is None else old.uuid)
-    if old is not None and old.uuid not in (None, uuid):
-        _check_former(draft, command, old, uuid)
-    found = None if uuid is None else table.find(uuid)
-    namesake = None
-    if found is None:
-        row = table.row_of_name(command.node)
-        namesake = None if row is None else table.at(row)
-        if namesake is not None and reported:
-            raise DuplicateName(
-                f"Host {command.host} reports the uuid {reported}, which no "
-                f"resource provider has, for its node {command.node}, but a "
-                f"provider of that name has the uuid {namesake.uuid}. Report "
-                "that uuid, or rename or delete that provider."
-            )
-    found = found or namesake
-    if found is not None:
-        _check_owner(draft, command, found.uuid)
-        return found
-    made = uuid or command.new_provider_uuid
-    return providers.create_row(draft, CreateProvider(made, command.node))
-
-
-def _check_owner(draft: Draft, command: UpdateHost, uuid: str) -> None:
-    table = draft.state.fleet.hosts
-    row = table.row_of_uuid(uuid)
-    if row is None:
-        return
-    owner = table.hosts[row], table.nodes[row]
-    if owner != (command.host, command.node):
-        if command.takes_uuid:
-            _lose_uuid(draft, row)
-            return
-        raise Conflict(
-            f"Host {command.host} reports for its node {command.node} the "
-            f"resource provider {uuid}, which belongs to host {owner[0]}, "
-            f"node {owner[1]}. If that is the same machine under another name, run "
-            f"'{_adopting(owner[0], command.host)}'; else delete that host first, or "
-            "report another uuid."
-        )
-
-
-def _check_former(
-    draft: Draft, command: UpdateHost, old: HostRow, uuid: str | None
-) -> None:
-    """A host that reports another provider than it has keeps nothing of that one, and
-    would have both. Raises Conflict."""
-    former = None if old.uuid is None else draft.state.providers.find(old.uuid)
-    if former is None:
-        return
-    row = draft.state.providers.row_by_id[former.id]
-    if any(True for _ in draft.state.inventories.classes_of(row)):
-        raise Conflict(
-            f"Host {command.host} reports the uuid {uuid} for its node {command.node}, "
-            f"which has the resource provider {former.uuid}. If it is the same machine "
-            f"under another uuid, run '{_adopting(command.host)} --uuid {uuid}'; else "
-            "report the uuid that it has, or delete the host and that provider."
-        )
-
-
-def _adopting(*hosts: str) -> str:
-    """The command to type, whatever the names have in them."""
-    return f"gantt host adopt {shlex.join(hosts)}"
-
-
-def _lose_uuid(draft: Draft, row: int) -> None:
-    """The provider has moved to another host: this one stays, and has none."""
-    table = draft.state.fleet.hosts
-    known = table.at(row)
-    stats = {**table.stats[row], "uuid": None}
-    stats.pop(owned.OWNED, None)
-    text = reports.text_of(known.host, known.node, stats)
-    new = replace(known, uuid=None, stats=text, updated_at=draft.now)
-    draft.change(t.HOSTS, known, new)
 
 
 def _settle(

@@ -17,10 +17,10 @@ from gantt.errors import Conflict, Invalid, NotFound
 from gantt.model import rows as t
 from gantt.model.commands import AdoptHost, DeleteProvider
 from gantt.model.fleet import AGENT
-from gantt.model.rows import ClaimRow, HostRow, ProviderRow, ServiceRow
+from gantt.model.rows import HostRow, ProviderRow, ServiceRow
 from gantt.model.takeover import Takeover
 from gantt.placement.fleet_queries import ADOPTED, OWNED, PLACE
-from gantt.placement.rules import providers, reports
+from gantt.placement.rules import identity, providers, reports
 from gantt.placement.rules.draft import Draft
 from gantt.state.column import NO_ROW, NO_TIME
 from gantt.state.fleet_tables import COMPUTE
@@ -48,6 +48,28 @@ def adopt(draft: Draft, command: AdoptHost) -> Takeover:
     two = _two(state, command)
     uuid = _reported(state, command, two)
     _check_alive(state, command, two, draft.clock)
+    if command.writes_books:
+        found, kept = _provider_moves(draft, command, two, uuid)
+    else:
+        found, kept = _uuid_moves(state, command, two, uuid)
+    row = _host(draft, two, uuid, kept)
+    if not two.is_same:
+        identity.move_claims(draft, int(state.fleet.hosts.id[two.old]), row.id)
+        draft.delete(t.HOSTS, state.fleet.hosts.at(two.old))
+        if two.is_last:
+            _move_names(draft, command.host, two.new_host)
+    is_alias = found.provider_uuid is not None and uuid not in (
+        None,
+        found.provider_uuid,
+    )
+    return replace(found, reported_uuid=uuid if is_alias else None)
+
+
+def _provider_moves(
+    draft: Draft, command: AdoptHost, two: _Two, uuid: str | None
+) -> tuple[Takeover, str | None]:
+    """The host keeps the provider that it had; the uuid of that."""
+    state = draft.state
     provider = _provider(state, two)
     other = _other_provider(state, two, uuid, provider)
     found = _preview(state, command, two, provider)
@@ -58,14 +80,25 @@ def adopt(draft: Draft, command: AdoptHost) -> Takeover:
     if provider is not None and found.provider_name != provider.name:
         renamed = replace(provider, name=found.provider_name, updated_at=draft.now)
         draft.put(t.PROVIDERS, renamed)
-    row = _host(draft, two, uuid, None if kept is None else kept.uuid)
-    if not two.is_same:
-        _move_claims(draft, two, row.id)
-        draft.delete(t.HOSTS, state.fleet.hosts.at(two.old))
-        if two.is_last:
-            _move_names(draft, command.host, two.new_host)
-    is_alias = provider is not None and uuid not in (None, provider.uuid)
-    return replace(found, reported_uuid=uuid if is_alias else None)
+    return found, None if kept is None else kept.uuid
+
+
+def _uuid_moves(
+    state: State, command: AdoptHost, two: _Two, uuid: str | None
+) -> tuple[Takeover, str | None]:
+    """Where reports do not write the books, providers stay as they are: the host stands
+    for the one that it reports, else for the one that it had. Raises Conflict."""
+    table = state.fleet.hosts
+    if two.new is not None and not two.is_same:
+        _check_unused(state, two)
+    kept = uuid or table.uuids[two.old]
+    owner = None if kept is None else table.row_of_uuid(kept)
+    if owner not in (None, two.old, two.new):
+        raise Conflict(
+            f"The resource provider {kept} belongs to host {table.hosts[owner]}: name "
+            "the uuid that the new host reports, or delete that host first."
+        )
+    return _preview(state, command, two, None), kept
 
 
 def _two(state: State, command: AdoptHost) -> _Two:
@@ -267,22 +300,6 @@ def _host(
     row = HostRow(key, two.new_host, two.new_node, provider, text, created, updated)
     draft.change(t.HOSTS, old, row)
     return row
-
-
-def _move_claims(draft: Draft, two: _Two, host_id: int) -> None:
-    claims = draft.state.fleet.claims
-    mine = claims.on(int(draft.state.fleet.hosts.id[two.old]))
-    # In the order of their ids: what they promise of cells is replayed in it.
-    for row in sorted((claims.by_instance[one] for one in mine), key=_id):
-        draft.delete(t.CLAIMS, row)
-        moved = replace(
-            row, id=draft.new_id(t.CLAIMS), host_id=host_id, updated_at=draft.now
-        )
-        draft.change(t.CLAIMS, None, moved)
-
-
-def _id(row: ClaimRow) -> int:
-    return row.id
 
 
 def _services(state: State, host: str) -> list[ServiceRow]:
