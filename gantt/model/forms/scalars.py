@@ -50,11 +50,14 @@ def shown(value: Any) -> str:
 
 
 def text(path: str, value: Any, longest: int = MAX_TEXT) -> str:
-    """A string of at most ``longest`` characters that UTF-8 can carry."""
+    """A string of at most ``longest`` characters that UTF-8 and every database can
+    carry: PostgreSQL has no NUL."""
     if isinstance(value, UUID):
         return str(value)
     if not isinstance(value, str):
         raise refusal(path, "text", value)
+    if "\0" in value:
+        raise Invalid(f"{path} contains a NUL at {value.index(chr(0))}; leave it out.")
     if len(value) <= longest and value.isascii():
         return value
     if len(value) > longest:

@@ -12,9 +12,10 @@ import shlex
 
 from msgspec.structs import replace
 
-from gantt.errors import Conflict, DuplicateName
+from gantt.errors import Conflict, DuplicateName, Invalid
 from gantt.model import rows as t
 from gantt.model.commands import CreateProvider, UpdateHost
+from gantt.model.names import MAX_PROVIDER_NAME
 from gantt.model.rows import HostRow, ProviderRow
 from gantt.placement.rules import owned, providers, reports
 from gantt.placement.rules.draft import Draft
@@ -46,8 +47,18 @@ def provider(
     if found is not None:
         _check_owner(draft, command, found.uuid)
         return found
+    check_node(command.node)
     made = uuid or command.new_provider_uuid
     return providers.create_row(draft, CreateProvider(made, command.node))
+
+
+def check_node(node: str) -> None:
+    """Raises Invalid: a node's name is that of its provider."""
+    if len(node) > MAX_PROVIDER_NAME:
+        raise Invalid(
+            f"node has {len(node)} characters; the limit is {MAX_PROVIDER_NAME}: its "
+            "resource provider bears the name. Shorten it."
+        )
 
 
 def uuid_elsewhere(

@@ -78,6 +78,7 @@ def _provider_moves(
         providers.delete(draft, DeleteProvider(other.uuid))
         found = replace(found, deleted_provider=other.uuid)
     if provider is not None and found.provider_name != provider.name:
+        identity.check_node(two.new_node)
         renamed = replace(provider, name=found.provider_name, updated_at=draft.now)
         draft.put(t.PROVIDERS, renamed)
     return found, None if kept is None else kept.uuid
