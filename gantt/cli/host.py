@@ -12,17 +12,19 @@ from gantt.cli.output import say, time_text
 from gantt.cli.session import Session, books_command
 from gantt.cli.topology import draw
 from gantt.errors import Invalid, NotFound
+from gantt.model.fleet import OPERATOR
 from gantt.model.forms.stats import read_stats
-from gantt.model.hosts import HostView
+from gantt.model.hosts import HostView, Service
 from gantt.model.needs import Needs
 from gantt.model.takeover import Takeover
 from gantt.model.topology_view import HostTopologyView
 
 _AMOUNTS = ("vcpus", "memory_mb", "local_gb")
 COLUMNS = ("host", "node", "state", *_AMOUNTS, "claimed", "instances", "updated_at")
+_WORD = ("host", "state", "reason")
 # Of one host; what it reports is added as stats.NAME.
 _FIELDS = (
-    *("host", "node", "provider_uuid", "state", "updated_at"),
+    *("host", "node", "provider_uuid", "state", "reason", "updated_at"),
     *("claimed", "instances", "aggregates"),
 )
 
@@ -119,6 +121,60 @@ def delete(session: Session, *, host: str, node: str | None) -> None:
     session.books.delete_host(view.host, view.node)
 
 
+@host.command("disable")
+@click.argument("hosts", nargs=-1, required=True, metavar="HOST...")
+@click.option("--reason", required=True, help="Why; shown with the host.")
+@books_command
+def disable(session: Session, *, hosts: tuple[str, ...], reason: str) -> None:
+    """Choose these hosts no more, whatever their services and agents say.
+
+    gantt host disable host1 host2 --reason "memory is replaced"
+
+    Instances and claims stay. 'gantt host enable' ends it.
+    """
+    session.expect(*_WORD)
+    _check_known(session, hosts)
+    for name in hosts:
+        word = Service(name, OPERATOR, disabled=True, disabled_reason=reason)
+        session.books.update_service(word)
+    _print_words(session, hosts)
+
+
+@host.command("enable")
+@click.argument("hosts", nargs=-1, required=True, metavar="HOST...")
+@books_command
+def enable(session: Session, *, hosts: tuple[str, ...]) -> None:
+    """Let these hosts be chosen again; one that is not disabled is no error."""
+    session.expect(*_WORD)
+    _check_known(session, hosts)
+    for name in hosts:
+        session.books.delete_service(name, OPERATOR)
+    _print_words(session, hosts)
+
+
+def _check_known(session: Session, hosts: tuple[str, ...]) -> None:
+    """All of them, before the first is changed. Raises NotFound."""
+    for name in hosts:
+        if not session.books.list_hosts(host=name):
+            raise NotFound(f"There is no host {name}: 'gantt host list' shows all.")
+
+
+def _print_words(session: Session, hosts: tuple[str, ...]) -> None:
+    found = [session.books.list_hosts(host=name) for name in hosts]
+    views = [views[0] for views in found if views]
+    session.print_rows(
+        _WORD, [(view.host, _state(view), _reason(view)) for view in views]
+    )
+
+
+def _reason(view: HostView) -> str | None:
+    """Why it is disabled, as an operator said, else Nova."""
+    word = view.service.get("operator")
+    if word and word["disabled"]:
+        return str(word["reason"]) if word["reason"] else None
+    return view.service.get("disabled_reason")
+
+
 @host.command("adopt")
 @click.argument("host")
 @click.argument("new_host", required=False, default="")
@@ -201,6 +257,7 @@ def _print(session: Session, view: HostView) -> None:
             "node": view.node,
             "provider_uuid": view.provider_uuid,
             "state": _state(view),
+            "reason": _reason(view),
             "updated_at": time_text(view.updated_at, "seconds"),
             "claimed": view.claimed,
             "instances": view.instances,
@@ -247,6 +304,8 @@ def _state(view: HostView) -> str:
     """State of its service; whether its heartbeats go on is checked when hosts are
     selected."""
     service = view.service
+    if service.get("operator", {}).get("disabled"):
+        return "disabled"
     agent = service.get("agent")
     if agent is None:
         return _service_state(service)

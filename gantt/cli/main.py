@@ -18,6 +18,7 @@ from gantt.cli.completion import completion
 from gantt.cli.decision import explain
 from gantt.cli.failure import Program
 from gantt.cli.feed import feed
+from gantt.cli.fleet import host_aggregate, server_group, service
 from gantt.cli.host import host
 from gantt.cli.inventory import inventory
 from gantt.cli.labels import aggregate, resource_class, trait
@@ -51,6 +52,9 @@ NOUNS: tuple[click.Command, ...] = (
     capacity,
     replay,
     host,
+    service,
+    server_group,
+    host_aggregate,
     audit,
     shadow,
     watch,

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from msgspec import Raw
+from msgspec import Raw, structs
 
 from gantt import errors
 from gantt.client import decode, encode
 from gantt.client.audits import RemoteAudits
 from gantt.model.advice import Advice, AdviceRequest
 from gantt.model.fleet import FleetRefusal, FleetStatement
+from gantt.model.fleet_lists import GroupQuery, HostAggregateQuery, ServiceQuery
 from gantt.model.forms import reports as reports_forms
 from gantt.model.forms import scalars, shadow, values
 from gantt.model.hosts import (
@@ -36,6 +37,7 @@ from gantt.model.topology_view import HostTopologyView
 from gantt.model.usage_history import UsageRecord
 from gantt.model.watching import Event, Events
 
+_AGGREGATES, _SERVICES, _GROUPS = HostAggregateQuery(), ServiceQuery(), GroupQuery()
 # Well below what clients and proxies take for a lost connection.
 WAIT_S: Final = 20.0
 # Things in one body, within the service's limit: a host has a few kilobytes, rarely 50.
@@ -151,9 +153,21 @@ class RemoteScheduling(RemoteAudits):
     ) -> None:
         self._native("DELETE", "aggregates", query={"uuid": uuid, "id": number})
 
-    def list_host_aggregates(self) -> tuple[HostAggregate, ...]:
-        reply = self._native("GET", "aggregates")
+    def list_host_aggregates(
+        self, query: HostAggregateQuery = _AGGREGATES
+    ) -> tuple[HostAggregate, ...]:
+        reply = self._native("GET", "aggregates", query=structs.asdict(query))
         return decode.enclosed(reply, "aggregates", tuple[HostAggregate, ...])
+
+    def list_services(self, query: ServiceQuery = _SERVICES) -> tuple[Service, ...]:
+        reply = self._native("GET", "services", query=structs.asdict(query))
+        return decode.enclosed(reply, "services", tuple[Service, ...])
+
+    def list_server_groups(
+        self, query: GroupQuery = _GROUPS
+    ) -> tuple[ServerGroup, ...]:
+        reply = self._native("GET", "server_groups", query=structs.asdict(query))
+        return decode.enclosed(reply, "server_groups", tuple[ServerGroup, ...])
 
     def update_instances(self, host: str, instances: Iterable[Instance]) -> None:
         body = {"instances": values.instances(instances)}

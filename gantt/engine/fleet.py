@@ -17,6 +17,7 @@ from gantt.engine.reading.reader import Consistency, Reader
 from gantt.engine.scheduling.checks import Checks
 from gantt.engine.uuids import new_uuid
 from gantt.model import commands as c
+from gantt.model.fleet_lists import GroupQuery, HostAggregateQuery, ServiceQuery
 from gantt.model.forms import scalars, values
 from gantt.model.hosts import (
     HostAggregate,
@@ -27,12 +28,13 @@ from gantt.model.hosts import (
     Service,
 )
 from gantt.model.topology_view import HostTopologyView
-from gantt.placement import fleet_queries
+from gantt.placement import fleet_lists, fleet_queries
 from gantt.placement.host_topology import host_topology
 from gantt.placement.rules.hosts import as_known, has_news
 from gantt.scheduler.feasibility import overrides
 
 LOG = logging.getLogger(__name__)
+_AGGREGATES, _SERVICES, _GROUPS = HostAggregateQuery(), ServiceQuery(), GroupQuery()
 
 
 class Fleet:
@@ -109,8 +111,18 @@ class Fleet:
         writes_books = self._checks.writes_books
         self._committer.submit(c.DeleteHostAggregate(uuid, number, writes_books))
 
-    def list_host_aggregates(self) -> tuple[HostAggregate, ...]:
-        return self._reader.read(fleet_queries.host_aggregates)
+    def list_host_aggregates(
+        self, query: HostAggregateQuery = _AGGREGATES
+    ) -> tuple[HostAggregate, ...]:
+        return self._reader.read(fleet_lists.host_aggregates, query)
+
+    def list_services(self, query: ServiceQuery = _SERVICES) -> tuple[Service, ...]:
+        return self._reader.read(fleet_lists.services, query)
+
+    def list_server_groups(
+        self, query: GroupQuery = _GROUPS
+    ) -> tuple[ServerGroup, ...]:
+        return self._reader.read(fleet_lists.server_groups, query)
 
     def update_instances(self, host: str, instances: Iterable[Instance]) -> None:
         host = scalars.name("host", host)

@@ -293,6 +293,8 @@ class Gantt(_Parts):
     update_instances = _of("_fleet", Fleet.update_instances)
     delete_instance = _of("_fleet", Fleet.delete_instance)
     sync_instances = _of("_fleet", Fleet.sync_instances)
+    list_services = _of("_fleet", Fleet.list_services)
+    list_server_groups = _of("_fleet", Fleet.list_server_groups)
     update_service = _of("_fleet", Fleet.update_service)
     delete_service = _of("_fleet", Fleet.delete_service)
     set_fleet = _of("_whole_fleet", WholeFleet.set_fleet)

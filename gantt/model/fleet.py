@@ -20,6 +20,9 @@ it is forced down while it is unreadable."""
 AGENT: Final = "gantt-agent"
 """The binary under which the membership of a host in the group of agents is kept among
 the services: it is forced down while the host is not a member."""
+OPERATOR: Final = "gantt-operator"
+"""The binary under which an operator's word on a host is kept among the services: it is
+disabled, whatever its nova-compute and its agent say."""
 LIVENESS: Final = "gantt-liveness"
 """The binary, and the host, of the group itself: it is forced down while its members
 are not known, so that what is known of them is the last known state."""

@@ -63,7 +63,8 @@ class HostStats(Struct, frozen=True):
 
 
 class Service(Struct, frozen=True):
-    """A service on a host, nova-compute for one. UNSET leaves what is known alone."""
+    """A service on a host, nova-compute for one. UNSET leaves what is known alone.
+    ``disabled_reason``: why, as a person said; None: not told."""
 
     host: str
     binary: str = "nova-compute"
@@ -73,6 +74,7 @@ class Service(Struct, frozen=True):
     availability_zone: str | UnsetType | None = UNSET
     cell_uuid: str | UnsetType | None = UNSET
     version: int | UnsetType | None = UNSET
+    disabled_reason: str | UnsetType | None = UNSET
 
 
 class HostAggregate(Struct, frozen=True):

@@ -126,7 +126,8 @@ class HostRow(Struct, frozen=True, array_like=True):
 
 
 class ServiceRow(Struct, frozen=True, array_like=True):
-    """A service on a host; ``last_seen_up`` in microseconds, UTC."""
+    """A service on a host; ``last_seen_up`` in microseconds, UTC. ``disabled_reason``
+    None: none was given."""
 
     id: int
     host: str
@@ -139,6 +140,7 @@ class ServiceRow(Struct, frozen=True, array_like=True):
     version: int | None
     created_at: int | None
     updated_at: int | None
+    disabled_reason: str | None = None
 
 
 class HostAggregateRow(Struct, frozen=True, array_like=True):

@@ -12,6 +12,7 @@ from typing import Protocol, TypeAlias
 from gantt.model.advice import Advice, AdviceRequest
 from gantt.model.audit import GRACE_S, Audit, Finding, Kind
 from gantt.model.fleet import FleetRefusal, FleetStatement
+from gantt.model.fleet_lists import GroupQuery, HostAggregateQuery, ServiceQuery
 from gantt.model.hosts import (
     HostAggregate,
     HostStats,
@@ -26,6 +27,8 @@ from gantt.model.selection import Capacity, Decision, Selection
 from gantt.model.spec import RequestSpec, ScheduleRequest
 from gantt.model.takeover import Takeover
 from gantt.model.topology_view import HostTopologyView
+
+_AGGREGATES, _SERVICES, _GROUPS = HostAggregateQuery(), ServiceQuery(), GroupQuery()
 
 Selections: TypeAlias = tuple[tuple[Selection, ...], ...]
 
@@ -141,8 +144,19 @@ class SchedulerProtocol(Protocol):
         """Delete an aggregate by uuid, or by its id in Nova; an unknown one is no
         error."""
 
-    def list_host_aggregates(self) -> tuple[HostAggregate, ...]:
-        """All aggregates, by name."""
+    def list_host_aggregates(
+        self, query: HostAggregateQuery = _AGGREGATES
+    ) -> tuple[HostAggregate, ...]:
+        """Aggregates of hosts. Raises Invalid for a marker that is not known."""
+
+    def list_services(self, query: ServiceQuery = _SERVICES) -> tuple[Service, ...]:
+        """Services on hosts, and what Gantt keeps in the same way: agents, cells, an
+        operator's word on a host. Raises Invalid for a marker of another form."""
+
+    def list_server_groups(
+        self, query: GroupQuery = _GROUPS
+    ) -> tuple[ServerGroup, ...]:
+        """The server groups that were told of."""
 
     def update_instances(self, host: str, instances: Iterable[Instance]) -> None:
         """Add or update instances of the host."""

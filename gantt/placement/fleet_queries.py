@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from gantt.model.fleet import AGENT, CELL, LIVENESS
+from gantt.model.fleet import AGENT, CELL, LIVENESS, OPERATOR
 from gantt.model.holding import read_holding
-from gantt.model.hosts import HostAggregate, HostView
+from gantt.model.hosts import HostView
 from gantt.model.rows import ClaimRow, HostRow, ServiceRow
 from gantt.state.column import NO_ROW
 from gantt.state.fleet import Fleet
@@ -114,22 +114,6 @@ def has_agents_cells(stats: dict[str, Any]) -> bool:
     return place is not None and not set(TOPOLOGY).isdisjoint(place["told"])
 
 
-def host_aggregates(state: State) -> tuple[HostAggregate, ...]:
-    """All aggregates of hosts, by name."""
-    table = state.fleet.aggregates
-    found = [
-        HostAggregate(
-            row.uuid,
-            row.name,
-            row.number,
-            table.hosts[row.uuid],
-            dict(table.metadata[row.uuid]),
-        )
-        for row in table.rows()
-    ]
-    return tuple(sorted(found, key=lambda one: (one.name, one.uuid)))
-
-
 def _view(
     fleet: Fleet,
     place: tuple[str, str],
@@ -146,6 +130,8 @@ def _view(
     service = _service(fleet, fleet.services.by_place.get((host, COMPUTE)))
     if (agent := fleet.services.by_place.get((host, AGENT))) is not None:
         service["agent"] = _membership(fleet, agent)
+    if (word := fleet.services.by_place.get((host, OPERATOR))) is not None:
+        service["operator"] = _word(word)
     return HostView(
         host,
         node,
@@ -168,11 +154,20 @@ def _service(fleet: Fleet, row: ServiceRow | None) -> dict[str, Any]:
         **({"cell_unreadable": True} if is_old else {}),
         "binary": row.binary,
         "disabled": row.disabled,
+        "disabled_reason": row.disabled_reason,
         "forced_down": row.forced_down,
         "last_seen_up": row.last_seen_up,
         "availability_zone": row.availability_zone,
         "cell_uuid": row.cell_uuid,
         "version": row.version,
+    }
+
+
+def _word(row: ServiceRow) -> dict[str, Any]:
+    return {
+        "disabled": row.disabled,
+        "reason": row.disabled_reason,
+        "since": row.updated_at or row.created_at,
     }
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from gantt.model.fleet import AGENT
+from gantt.model.fleet import AGENT, OPERATOR
 from gantt.model.forms.device_pools import read_pools
 from gantt.model.forms.host_topology import read_cells
 from gantt.model.rows import NO_HOST, ClaimRow, ServiceRow
@@ -131,18 +131,23 @@ def _host_service(fleet: Fleet, row: int) -> Iterator[str]:
         *(bool(hosts.is_forced_down[row]), int(hosts.last_seen_up[row])),
         hosts.cells[row],
     )
-    if found != _of_service(service, agent):
-        yield f"bears {found} of its service {service} and of its agent {agent}"
+    word = known.get((host, OPERATOR))
+    if found != _of_service(service, agent, word):
+        yield (
+            f"bears {found} of its service {service}, of its agent {agent} and of what "
+            f"an operator said, {word}"
+        )
 
 
 def _of_service(
-    service: ServiceRow | None, agent: ServiceRow | None
+    service: ServiceRow | None, agent: ServiceRow | None, word: ServiceRow | None
 ) -> tuple[bool, bool, bool, int, str | None]:
     is_gone = agent is not None and agent.forced_down
+    is_off = word is not None and word.disabled
     if service is None:
-        return (False, False, is_gone, time_in(None), None)
+        return (False, is_off, is_gone, time_in(None), None)
     return (
-        *(True, service.disabled, service.forced_down or is_gone),
+        *(True, service.disabled or is_off, service.forced_down or is_gone),
         *(time_in(service.last_seen_up), service.cell_uuid),
     )
 

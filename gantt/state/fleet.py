@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from gantt.model import rows as t
-from gantt.model.fleet import AGENT
+from gantt.model.fleet import AGENT, OPERATOR
 from gantt.model.rows import (
     ClaimRow,
     FleetRow,
@@ -135,18 +135,21 @@ class Fleet:
         return tables[table]
 
     def _serve(self, host: str, binary: str, stamp: int) -> None:
-        if binary in (COMPUTE, AGENT):
+        if binary in (COMPUTE, AGENT, OPERATOR):
             for row in self.hosts.rows_of(host):
                 self._serve_row(row, host)
             self._touch((host,), stamp)
 
     def _serve_row(self, row: int, host: str) -> None:
-        agent = self.services.by_place.get((host, AGENT))
+        known = self.services.by_place
+        agent, word = known.get((host, AGENT)), known.get((host, OPERATOR))
         self.hosts.serve(
             row,
-            self.services.by_place.get((host, COMPUTE)),
+            known.get((host, COMPUTE)),
             is_gone=agent is not None and agent.forced_down,
         )
+        if word is not None and word.disabled:
+            self.hosts.is_disabled[row] = True
 
     def _put_aggregate(self, values: HostAggregateRow, stamp: int) -> None:
         changed = self.aggregates.put(values)

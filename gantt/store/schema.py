@@ -46,6 +46,7 @@ REVISIONS = (
     "0007_shadow",
     "0008_topology",
     "0009_heartbeats",
+    "0010_reasons",
 )
 HEAD = REVISIONS[-1]
 

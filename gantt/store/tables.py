@@ -165,6 +165,7 @@ gantt_services = sa.Table(
     sa.Column("availability_zone", exact()),
     uuid("cell_uuid", nullable=True),
     sa.Column("version", sa.Integer),
+    sa.Column("disabled_reason", exact()),
     unique(rows.SERVICES, "host", "binary"),
 )
 

@@ -21,6 +21,7 @@ UUID = "0e3cf1f0-96ab-5f9d-9f6c-6c7d2d6e2f11"
 # What each command needs to come as far as the books.
 WORDS = {
     "allocation delete": (UUID,),
+    "host disable": ("host1", "--reason", "why"),
     "allocation set": (UUID, "--provider", UUID, "VCPU=1"),
     "allocation show": (UUID,),
     "candidates": ("VCPU=1",),
@@ -91,6 +92,7 @@ def test_library_does_not_upgrade_tables_unasked(tmp_path: Path) -> None:
         for column in ("topology", "counted_at"):
             connection.execute(f"ALTER TABLE gantt_claims DROP COLUMN {column}")
         connection.execute("DROP TABLE gantt_heartbeats")
+        connection.execute("ALTER TABLE gantt_services DROP COLUMN disabled_reason")
     with pytest.raises(Refused, match="db sync"):
         library.connect(url)
     library.connect(url, create=True).close()

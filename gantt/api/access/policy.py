@@ -95,9 +95,11 @@ _NATIVE = (
     "instances:update",
     "instances:sync",
     "instances:delete",
+    "services:list",
     "services:update",
     "services:delete",
     "fleet:update",
+    "server_groups:list",
     "server_groups:update",
     "server_groups:delete",
 )

@@ -14,6 +14,7 @@ from gantt.api.native.bodies import (
     query,
 )
 from gantt.errors import NotFound
+from gantt.model.fleet_lists import HostAggregateQuery
 from gantt.model.forms.document import is_envelope
 from gantt.model.forms.fleet import read_aggregates
 from gantt.model.hosts import HostAggregate
@@ -22,21 +23,21 @@ _BODY = Body(AggregatesBody)
 
 
 class Aggregates(Struct, frozen=True):
-    """All host aggregates, by name."""
+    """A page of host aggregates, by name."""
 
     aggregates: tuple[HostAggregate, ...]
 
 
 def list_(call: Call) -> Aggregates:
     """GET /gantt/aggregates"""
-    return Aggregates(call.gantt.list_host_aggregates())
+    asked = query(call, HostAggregateQuery)
+    return Aggregates(call.gantt.list_host_aggregates(asked))
 
 
 def show(call: Call, uuid: str) -> HostAggregate:
     """GET /gantt/aggregates/{uuid}"""
-    for aggregate in call.gantt.list_host_aggregates():
-        if aggregate.uuid == uuid:
-            return aggregate
+    for aggregate in call.gantt.list_host_aggregates(HostAggregateQuery(uuid=uuid)):
+        return aggregate
     raise NotFound(f"There is no host aggregate with uuid {uuid}.")
 
 

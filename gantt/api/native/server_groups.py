@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from gantt.api.call import Call
-from gantt.api.native.bodies import DOCUMENT, check_same
+from gantt.api.native.bodies import DOCUMENT, check_same, query
+from gantt.model.fleet_lists import GroupQuery
 from gantt.model.forms.document import is_envelope
 from gantt.model.forms.fleet import read_server_group
+from gantt.model.hosts import ServerGroup
+
+
+class ServerGroups(Struct, frozen=True):
+    """A page of server groups, by uuid."""
+
+    server_groups: tuple[ServerGroup, ...]
+
+
+def list_(call: Call) -> ServerGroups:
+    """GET /gantt/server_groups"""
+    return ServerGroups(call.gantt.list_server_groups(query(call, GroupQuery)))
 
 
 def update(call: Call, uuid: str) -> None:

@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from gantt.api.call import Call
-from gantt.api.native.bodies import DOCUMENT
+from gantt.api.native.bodies import DOCUMENT, query
+from gantt.model.fleet_lists import ServiceQuery
 from gantt.model.forms.fleet import read_service
+from gantt.model.hosts import Service
+
+
+class Services(Struct, frozen=True):
+    """A page of services, by host, then binary."""
+
+    services: tuple[Service, ...]
+
+
+def list_(call: Call) -> Services:
+    """GET /gantt/services"""
+    return Services(call.gantt.list_services(query(call, ServiceQuery)))
 
 
 def update(call: Call) -> None:

@@ -46,6 +46,7 @@ from gantt.api.native.bodies import (
 )
 from gantt.api.native.operation import Operation
 from gantt.model.fleet import FleetStatement
+from gantt.model.fleet_lists import GroupQuery, HostAggregateQuery, ServiceQuery
 
 _CLAIM = "/gantt/claims/{claim}"
 _HOST = "/gantt/hosts/{host}/{node}"
@@ -263,8 +264,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "GET",
         _AGGREGATES,
         aggregates.list_,
-        "All host aggregates, by name.",
+        "A page of host aggregates, by name.",
         rule="gantt:aggregates:list",
+        query=HostAggregateQuery,
     ),
     Operation(
         "PUT",
@@ -329,6 +331,14 @@ OPERATIONS: tuple[Operation, ...] = (
         rule="gantt:instances:delete",
     ),
     Operation(
+        "GET",
+        "/gantt/services",
+        services.list_,
+        "A page of services, by host, then binary.",
+        rule="gantt:services:list",
+        query=ServiceQuery,
+    ),
+    Operation(
         "PUT",
         "/gantt/services",
         services.update,
@@ -360,6 +370,14 @@ OPERATIONS: tuple[Operation, ...] = (
         "instances; what is already known is not written again.",
         rule="gantt:fleet:update",
         body=FleetStatement,
+    ),
+    Operation(
+        "GET",
+        "/gantt/server_groups",
+        server_groups.list_,
+        "A page of server groups, by uuid.",
+        rule="gantt:server_groups:list",
+        query=GroupQuery,
     ),
     Operation(
         "PUT",

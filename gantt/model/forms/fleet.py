@@ -17,7 +17,7 @@ from gantt.model.hosts import HostAggregate, Instance, ServerGroup, Service
 
 # Nova's other fields of a service, which are not used here.
 _SERVICE_EXTRAS: Final = tuple(
-    "id uuid topic report_count disabled_reason compute_node created_at updated_at "
+    "id uuid topic report_count compute_node created_at updated_at "
     "deleted_at deleted".split()
 )
 _GROUP_EXTRAS: Final = tuple(
@@ -134,6 +134,7 @@ def read_service(service: Any) -> Service:
         "availability_zone": scalars.name,
         "cell_uuid": scalars.name,
         "version": scalars.whole,
+        "disabled_reason": scalars.short,
     }
     said: dict[str, Any] = {
         name: part.get(name, read) if name in part.fields else UNSET

@@ -76,6 +76,11 @@ def name(path: str, value: Any) -> str:
     return str(value)
 
 
+def short(path: str, value: Any) -> str:
+    """Text as long as a name, or empty."""
+    return text(path, value, MAX_NAME)
+
+
 def uuid(path: str, value: Any) -> str:
     """A UUID, as it was written."""
     found = text(path, value, MAX_NAME)

@@ -76,7 +76,8 @@ class Services:
     def _read_odd(self, database: Database, now: datetime) -> dict[str, Service]:
         t = SERVICES.c
         seen = sa.func.coalesce(t.last_seen_up, t.created_at)
-        wanted = sa.select(t.host, t.disabled, t.forced_down, seen, t.version).where(
+        why = t.disabled_reason
+        wanted = sa.select(t.host, t.disabled, t.forced_down, seen, why).where(
             t.deleted == 0,
             t.binary == COMPUTE,
             sa.or_(
@@ -92,8 +93,9 @@ class Services:
                 disabled=bool(disabled),
                 forced_down=bool(forced_down),
                 seen=moment(at) if at and abs(at - now) > self._down_after else None,
+                reason=reason if disabled else None,
             )
-            for host, disabled, forced_down, at, _ in database.rows(wanted)
+            for host, disabled, forced_down, at, reason in database.rows(wanted)
             if host
         }
 
@@ -104,6 +106,7 @@ class Services:
         disabled: bool = False,
         forced_down: bool = False,
         seen: int | None = None,
+        reason: str | None = None,
     ) -> Service:
         return Service(
             host,
@@ -113,6 +116,7 @@ class Services:
             last_seen_up=seen,
             cell_uuid=self._cell_uuid,
             version=self._versions.get(host, 0),
+            disabled_reason=reason,
         )
 
 

@@ -59,7 +59,7 @@ FLAVORS: Final = _table(API, "flavors", "flavorid")
 SERVICES: Final = _table(
     CELL,
     "services",
-    "host binary",
+    "host binary disabled_reason",
     whole="version",
     flags="disabled forced_down",
     times="last_seen_up",

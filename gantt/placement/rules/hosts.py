@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from gantt.errors import Invalid, NotFound
 from gantt.model import rows as t
 from gantt.model.commands import DeleteHost, UpdateHost
-from gantt.model.fleet import AGENT
+from gantt.model.fleet import AGENT, OPERATOR
 from gantt.model.hosts import HostView
 from gantt.model.rows import ClaimRow, HostRow, ProviderRow
 from gantt.placement import fleet_queries, listings
@@ -158,9 +158,10 @@ def delete(draft: Draft, command: DeleteHost) -> None:
     if len(fleet.hosts.rows_of(command.host)) == 1:
         for instance in fleet.instances.on(command.host).values():
             draft.delete(t.INSTANCES, instance)
-        agent = fleet.services.by_place.get((command.host, AGENT))
-        if agent is not None:
-            draft.delete(t.SERVICES, agent)
+        for binary in (AGENT, OPERATOR):
+            service = fleet.services.by_place.get((command.host, binary))
+            if service is not None:
+                draft.delete(t.SERVICES, service)
     draft.delete(t.HOSTS, values)
 
 

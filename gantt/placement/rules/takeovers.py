@@ -23,7 +23,6 @@ from gantt.placement.fleet_queries import ADOPTED, OWNED, PLACE
 from gantt.placement.rules import identity, providers, reports
 from gantt.placement.rules.draft import Draft
 from gantt.state.column import NO_ROW, NO_TIME
-from gantt.state.fleet_tables import COMPUTE
 from gantt.state.state import State
 
 
@@ -234,14 +233,13 @@ def _preview(
     fleet = state.fleet
     host, node = command.host, fleet.hosts.nodes[two.old]
     moves = two.is_last and not two.is_same
-    service = fleet.services.by_place.get((host, COMPUTE))
     found = Takeover(
         *(host, node, two.new_host, two.new_node),
         claims=tuple(sorted(fleet.claims.on(int(fleet.hosts.id[two.old])))),
         instances=tuple(sorted(fleet.instances.on(host))) if moves else (),
         services=tuple(row.binary for row in _services(state, host)) if moves else (),
         host_aggregates=fleet.aggregates.of_host(host) if moves else (),
-        is_disabled=service is not None and service.disabled,
+        is_disabled=bool(fleet.hosts.is_disabled[two.old]),
     )
     if provider is None:
         return found
@@ -325,7 +323,12 @@ def _move_names(draft: Draft, host: str, new_host: str) -> None:
             key = draft.new_id(t.SERVICES)
             draft.change(t.SERVICES, None, replace(service, id=key, host=new_host))
         elif service.disabled and not there.disabled:
-            disabled = replace(there, disabled=True, updated_at=draft.now)
+            disabled = replace(
+                there,
+                disabled=True,
+                disabled_reason=service.disabled_reason,
+                updated_at=draft.now,
+            )
             draft.put(t.SERVICES, disabled)
     for uuid in fleet.aggregates.of_host(host):
         hosts = sorted(fleet.aggregates.hosts[uuid] - {host} | {new_host})

@@ -35,6 +35,7 @@ def test_the_first_reading_has_everything(cloud: Cloud) -> None:
     assert first.service == {
         "binary": "nova-compute",
         "disabled": False,
+        "disabled_reason": None,
         "forced_down": False,
         "last_seen_up": None,
         "availability_zone": None,
