@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from gantt.model import commands as c
+from gantt.model.fleet_lists import HostAggregateQuery
 from gantt.model.hosts import HostAggregate, Instance
-from gantt.placement import fleet_queries
+from gantt.placement import fleet_lists, fleet_queries
 from tests.placement.fleet_desk import FleetDesk, claim, on, report, server, uuid_of
 
 
@@ -45,5 +46,8 @@ def test_a_host_as_it_is_known() -> None:
     desk.do(report(1, free_ram_mb=1))
     assert reported_at is not None
     assert (desk.host().updated_at or 0) > reported_at
-    named = [one.name for one in fleet_queries.host_aggregates(desk.state)]
+    named = [
+        one.name
+        for one in fleet_lists.host_aggregates(desk.state, HostAggregateQuery())
+    ]
     assert named == ["a", "b"]

@@ -7,9 +7,10 @@ import pytest
 from gantt.errors import ClaimLost, Conflict, GanttError, Invalid
 from gantt.model import commands as c
 from gantt.model import rows as t
+from gantt.model.fleet_lists import HostAggregateQuery
 from gantt.model.hosts import HostAggregate, Instance, ServerGroup, Service
 from gantt.model.spec import InstanceGroup
-from gantt.placement import fleet_queries, groups
+from gantt.placement import fleet_lists, groups
 from gantt.state.check import problems
 from tests.placement.fleet_desk import (
     FleetDesk,
@@ -41,7 +42,7 @@ def test_providers_join_and_leave_with_their_hosts() -> None:
     # Only hosts that joined or left are touched: what a client wrote otherwise stays.
     desk.do(c.SetAggregates(uuid_of(1), (SILVER,)), aggregates("h1", "h3"))
     assert [desk.aggregates(n) for n in (1, 2, 3)] == [{SILVER}, set(), {GOLD}]
-    assert fleet_queries.host_aggregates(desk.state) == (
+    assert fleet_lists.host_aggregates(desk.state, HostAggregateQuery()) == (
         HostAggregate(GOLD, "gold", 1, frozenset({"h1", "h3"}), {}),
     )
 
@@ -52,7 +53,7 @@ def test_an_aggregate_goes_with_its_members(name: dict[str, str | int]) -> None:
     command = c.DeleteHostAggregate(**name)  # type: ignore[arg-type]
     desk.do(aggregates("h1", "h2"), command)
     assert desk.aggregates(1) == desk.aggregates(2) == set()
-    assert fleet_queries.host_aggregates(desk.state) == ()
+    assert fleet_lists.host_aggregates(desk.state, HostAggregateQuery()) == ()
     assert desk.changes(command) == 0
 
 
