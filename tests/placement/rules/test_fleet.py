@@ -188,6 +188,7 @@ def test_services_keep_what_is_not_said() -> None:
     assert desk.host().service == {
         "binary": "nova-compute",
         "disabled": True,
+        "disabled_reason": None,
         "forced_down": True,
         "last_seen_up": 7,
         "availability_zone": "az",
