@@ -6,7 +6,7 @@ distinguished from an unknown object.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from msgspec import Raw, structs
@@ -15,6 +15,7 @@ from gantt import errors
 from gantt.client import decode, encode
 from gantt.client.audits import RemoteAudits
 from gantt.model.advice import Advice, AdviceRequest
+from gantt.model.diagnosis import Relaxation
 from gantt.model.fleet import FleetRefusal, FleetStatement
 from gantt.model.fleet_lists import GroupQuery, HostAggregateQuery, ServiceQuery
 from gantt.model.forms import reports as reports_forms
@@ -59,9 +60,13 @@ class RemoteScheduling(RemoteAudits):
         reply = self._native("POST", "select", body=body)
         return decode.enclosed(reply, "selections", Selections)
 
-    def decide(self, request: ScheduleRequest) -> Decision:
+    def decide(
+        self, request: ScheduleRequest, given_up: Sequence[Relaxation] = ()
+    ) -> Decision:
         request = values.request(request)
         body = {**encode.schedule_body(request), "dry_run": True}
+        if given_up:
+            body["given_up"] = given_up
         return decode.native(self._native("POST", "select", body=body), Decision)
 
     def advise(self, request: AdviceRequest) -> Advice:

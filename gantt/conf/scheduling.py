@@ -181,6 +181,8 @@ SCHEDULER: Sequence[cfg.Opt] = [
             "written to the database with the scores of the best hosts; the rest are "
             "written without.",
             "record_hosts 0..1000000": "Hosts whose scores a decision record keeps.",
+            "record_request_bytes 0..65536": "The longest request, as JSON, that a "
+            "decision record keeps, to be tried again; 0: none.",
         },
     ),
 ]

@@ -6,11 +6,12 @@ Nova's own forms of a request use ``gantt.client.SchedulerClient``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeAlias
 
 from gantt.model.advice import Advice, AdviceRequest
 from gantt.model.audit import GRACE_S, Audit, Finding, Kind
+from gantt.model.diagnosis import Relaxation
 from gantt.model.fleet import FleetRefusal, FleetStatement
 from gantt.model.fleet_lists import GroupQuery, HostAggregateQuery, ServiceQuery
 from gantt.model.hosts import (
@@ -44,9 +45,12 @@ class SchedulerProtocol(Protocol):
         Invalid (the message names the key).
         """
 
-    def decide(self, request: ScheduleRequest) -> Decision:
+    def decide(
+        self, request: ScheduleRequest, given_up: Sequence[Relaxation] = ()
+    ) -> Decision:
         """The whole record of what ``schedule`` would do; nothing is claimed, and no
-        valid host is an answer here. Raises Invalid."""
+        valid host is an answer here. ``given_up``: constraints of ``request``, and
+        filters, to do without, as ``Why.given_up`` has them. Raises Invalid."""
 
     def advise(self, request: AdviceRequest) -> Advice:
         """In which order to try the hosts of ``request``; nothing is claimed. What

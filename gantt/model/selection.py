@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from gantt.model.audit import Finding
 from gantt.model.diagnosis import Diagnosis, Relaxation
+from gantt.model.spec import RequestSpec
 from gantt.model.takeover import Takeover
 
 
@@ -179,6 +180,23 @@ class Why(Struct, frozen=True):
     is_truncated: bool = False
 
 
+class KeptSpec(RequestSpec, frozen=True, omit_defaults=True):
+    """A request without who asked for it; what it leaves open takes no room."""
+
+
+class KeptRequest(Struct, frozen=True):
+    """What a decision was asked, so that it can be tried again as a dry run.
+
+    ``request_spec``: of all its instances; ``left_out``: what it also asked for and is
+    not kept, since it may be private: scheduler hints and image properties that Gantt
+    does not know. ``filters_off``: enabled filters that a dry run left out.
+    """
+
+    request_spec: KeptSpec
+    left_out: tuple[str, ...] = ()
+    filters_off: tuple[str, ...] = ()
+
+
 class Decision(Struct, frozen=True):
     """The record of one call.
 
@@ -186,7 +204,9 @@ class Decision(Struct, frozen=True):
     in the answer to a dry run, not in its stored record) as they were for the first
     instance; ``chosen``: per instance, its host first, then alternates. ``timings``:
     seconds by stage. ``repair``: what a repair of the audit undid, and ``takeover``:
-    what one host took over from another, which are no choice of hosts.
+    what one host took over from another, which are no choice of hosts. ``request``:
+    what was asked, with what a dry run gave up already given up; None: it was longer
+    than ``record_request_bytes``, or is not shown.
     """
 
     request_id: str
@@ -206,6 +226,7 @@ class Decision(Struct, frozen=True):
     is_dry_run: bool = False
     repair: Finding | None = None
     takeover: Takeover | None = None
+    request: KeptRequest | None = None
 
 
 class Asked(Struct, frozen=True):

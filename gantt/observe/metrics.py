@@ -213,6 +213,8 @@ _COUNTERS = {
     "over_limits": "Requests and calls refused because they exceed a limit.",
     "decisions_unshared": "Decisions that were not shared.",
     "decisions_unscored": "Decisions that were shared without scores (shared_scores).",
+    "requests_unkept": "Requests that were too long for the record of their decision "
+    "(record_request_bytes).",
     "decisions_unawaited": "Decision lookups answered at once because too many were "
     "already waiting.",
     "decisions_trimmed": "Old decisions dropped from the shared table.",

@@ -64,7 +64,8 @@ class SchedulerOptions(Struct, frozen=True):
     included. ``records``: decisions stored by a process; ``shared_records``: by all of
     one database (0: not shared); ``shared_backlog``: waiting to be shared;
     ``shared_scores``: shared with scores, per second. ``record_hosts``: hosts whose
-    scores a record keeps. ``lease_skew_s``: how far clocks may differ before a lease
+    scores a record keeps; ``record_request_bytes``: the longest request that one keeps
+    (0: none). ``lease_skew_s``: how far clocks may differ before a lease
     ends. ``report_age_s``: a report without changes is stored when the last one is so
     old; the ages in decisions are as exact. ``max_report_age_s``,
     ``max_report_lead_s``: how old the report of an agent may be, and how far its clock
@@ -142,6 +143,7 @@ class SchedulerOptions(Struct, frozen=True):
     shared_backlog: int = 2_000
     shared_scores: int = 500
     record_hosts: int = 10
+    record_request_bytes: int = 4096
     lease_skew_s: float = 1.0
     report_age_s: float = 300.0
     max_report_age_s: float = 3600.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 from uuid import uuid4
 
@@ -11,6 +12,7 @@ import gantt
 from gantt import errors
 from gantt.client import SchedulerClient
 from gantt.connection import open_gantt
+from gantt.model.diagnosis import Relaxation
 from gantt.model.hosts import (
     HostAggregate,
     HostStats,
@@ -55,7 +57,10 @@ class Recorder:
         self.calls.append(("schedule", request))
         return ((CHOSEN, ALTERNATE),)
 
-    def decide(self, request: ScheduleRequest) -> Decision:
+    def decide(
+        self, request: ScheduleRequest, given_up: Sequence[Relaxation] = ()
+    ) -> Decision:
+        assert not given_up
         self.calls.append(("decide", request))
         return DECISION
 

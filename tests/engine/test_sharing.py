@@ -22,6 +22,8 @@ from gantt.model.hosts import HostStats
 from gantt.model.selection import (
     Asked,
     Decision,
+    KeptRequest,
+    KeptSpec,
     Limits,
     Score,
     Scoring,
@@ -355,12 +357,15 @@ def test_a_record_round_trips() -> None:
     # A later release may add fields, an older one had fewer.
     parts = msgpack.decode(text)
     assert sharing.decode(msgpack.encode([*parts, "more"])) == scored
-    found = sharing.decode(msgpack.encode(parts[:-4]))
+    found = sharing.decode(msgpack.encode(parts[:-5]))
     assert found is not None
     assert asdict(found) == {**asdict(scored), "timings": {}, "is_dry_run": False}
     undone = Finding(kind="no_workload", host="h", allocations={"p": {"VCPU": 2}})
     repaired = replace(whole, repair=undone)
     assert sharing.decode(sharing.encode(repaired, None)) == repaired
+    kept = KeptRequest(KeptSpec(ignore_hosts=("h",)), ("hint x",), ("AFilter",))
+    asked = replace(whole, request=kept)
+    assert sharing.decode(sharing.encode(asked, None)) == asked
 
 
 def test_a_record_that_cannot_be_encoded_is_skipped(

@@ -17,6 +17,7 @@ from gantt.api.wire.query import Params
 from gantt.errors import Invalid
 from gantt.model.advice import AdviceHost, Mode, Operation, Stage
 from gantt.model.bounds import Lease, Name, RequestId
+from gantt.model.diagnosis import Relaxation
 from gantt.model.reports import Report
 
 T = TypeVar("T")
@@ -66,7 +67,8 @@ class Context(Struct, frozen=True):
 
 class SelectBody(Struct, frozen=True, forbid_unknown_fields=True):
     """POST /gantt/select. ``context``: on whose behalf, by default the caller's;
-    without ``instance_uuids`` hosts are selected and nothing is claimed."""
+    without ``instance_uuids`` hosts are selected and nothing is claimed; ``given_up``:
+    what a dry run does without, as the answer that refused the request names it."""
 
     request_spec: RequestForm
     filter_properties: Document | None = None
@@ -75,6 +77,7 @@ class SelectBody(Struct, frozen=True, forbid_unknown_fields=True):
     dry_run: bool = False
     lease: Lease | None = None
     context: Context = Context()
+    given_up: tuple[Relaxation, ...] = ()
 
 
 class CapacityBody(Struct, frozen=True, forbid_unknown_fields=True):

@@ -69,6 +69,7 @@ def _bare(record: Decision) -> Decision:
         chosen=(),
         repair=None,
         takeover=None,
+        request=None,
         why=None if record.why is None else _counts(record.why),
         failure=None if record.failure is None else REFUSED,
     )

@@ -30,7 +30,10 @@ def select(call: Call) -> Selected | Decision:
     body = _BODY.read(call)
     request = _request(call, body)
     if body.dry_run:
-        return redaction.decision(call, call.gantt.decide(request))
+        found = call.gantt.decide(request, body.given_up)
+        return redaction.decision(call, found)
+    if body.given_up:
+        raise Problem(400, "given_up is for a dry run. Claim the changed request.")
     try:
         return Selected(call.gantt.schedule(request))
     except NoValidHost as refusal:

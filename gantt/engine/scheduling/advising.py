@@ -128,20 +128,20 @@ class Advising:
                 consistency=Consistency.LOCAL,
             )
         except NoValidHost as refusal:
-            at.records.add(
-                decision_record.failed(
-                    asked,
-                    refusal,
-                    revision=at.reader.revision,
-                    at=at.clock.now(),
-                    driver=at.driver.name,
-                )
+            failed = decision_record.failed(
+                asked,
+                refusal,
+                revision=at.reader.revision,
+                at=at.clock.now(),
+                driver=at.driver.name,
             )
+            at.records.add(replace(failed, request=at.records.kept(asked)))
             judged = Judged(failure=refusal.message)
             self._observed(request, asked.spec, None, judged, began)
             raise
         timings = {"decide": at.clock.monotonic() - began}
-        at.records.add(replace(record, timings=timings), board)
+        kept = at.records.kept(asked)
+        at.records.add(replace(record, timings=timings, request=kept), board)
         best = [] if ranked.best is None else [request.hosts[int(ranked.order[0])]]
         judged = Judged(
             picks=tuple((one.host, one.node or "") for one in best),

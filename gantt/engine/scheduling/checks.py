@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import ParamSpec
 
 from gantt.errors import Invalid
 from gantt.model.forms import values
 from gantt.model.spec import RequestSpec, ScheduleRequest
+from gantt.scheduler.feasibility.feasible_hosts import skips_filters
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.request import limits
+from gantt.scheduler.request.exact_fit import unjudged
+
+LOG = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 
@@ -20,6 +25,7 @@ class Checks:
     def __init__(self, options: SchedulerOptions) -> None:
         self.options = options
         self._over = 0
+        self._warned: set[str] = set()
 
     @property
     def writes_books(self) -> bool:
@@ -43,6 +49,14 @@ class Checks:
         spec = values.spec(spec)
         self._within(limits.check_spec, spec, self.options)
         return spec
+
+    def warn(self, spec: RequestSpec) -> None:
+        """Log once which extra specs no enabled filter checks, so that a host may
+        refuse them."""
+        asked = () if skips_filters(spec) else self.options.enabled_filters
+        for name, text in unjudged(spec, {*asked, *self._warned}):
+            self._warned.add(name)
+            LOG.warning("%s", text)
 
     def statement(self, what: str, count: int) -> None:
         """Check that one statement may name so many. Raises TooMuch."""

@@ -17,9 +17,11 @@ from gantt.engine.background.leader_tasks import LeaderTask
 from gantt.engine.clock import Clock
 from gantt.engine.observing import Observer, Silence
 from gantt.engine.reading.outage import IsAway, not_away
+from gantt.engine.scheduling.kept_request import kept_request
 from gantt.engine.scheduling.sharing import Noted, Ring, Sharing
 from gantt.engine.threads import Threads
-from gantt.model.selection import Asked, Capacity, Decision, Why
+from gantt.model.selection import Asked, Capacity, Decision, KeptRequest, Why
+from gantt.model.spec import ScheduleRequest
 from gantt.scheduler.explain.why import Scoreboard
 from gantt.scheduler.options import SchedulerOptions
 from gantt.store.interface import SharedDecisions
@@ -28,11 +30,13 @@ LOG = logging.getLogger(__name__)
 
 
 class Records:
-    """The last ``limit`` decisions of this process, as ``Ring`` counts them; thread
-    safe. ``sharing``: those of other processes; None: there is no table."""
+    """The last ``limit`` decisions of this process, as ``Ring`` counts them, with
+    requests of up to ``request_bytes``; thread safe. ``sharing``: those of other
+    processes; None: there is no table."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, request_bytes: int = 0) -> None:
         self._limit = max(1, limit)
+        self._request_bytes = request_bytes
         self._ring = Ring(self._limit)
         self._number = 0
         self._lock = threading.Lock()
@@ -40,6 +44,7 @@ class Records:
         self.refused = 0
         self.failed = 0
         self.cut = 0
+        self.too_long = 0
         self.observer: Observer = Silence()
         self.sharing: Sharing | None = None
 
@@ -53,6 +58,7 @@ class Records:
             "no_valid_host": self.refused,
             "plugin_failures": self.failed,
             "changes_cut": self.cut,
+            "requests_unkept": self.too_long,
             "decisions_kept": len(self._ring),
             "decisions_limit": self._limit,
             **({} if self.sharing is None else self.sharing.counts()),
@@ -84,6 +90,14 @@ class Records:
         noted = self._note(record, board, instances)
         if is_decided and LOG.isEnabledFor(logging.INFO):
             LOG.info("%s", _line(noted))
+
+    def kept(
+        self, request: ScheduleRequest, filters_off: tuple[str, ...] = ()
+    ) -> KeptRequest | None:
+        """What a record keeps of ``request``; None: it is too long."""
+        found = kept_request(request, self._request_bytes, filters_off)
+        self.too_long += found is None and self._request_bytes > 0
+        return found
 
     def add_repair(self, record: Decision) -> None:
         """Keep the record of a repair and log it; it is counted where it was made."""

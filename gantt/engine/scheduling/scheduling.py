@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import random
+from collections.abc import Sequence
 from typing import Final, Protocol
 
 from msgspec import Struct
@@ -29,6 +30,7 @@ from gantt.engine.uuids import new_uuid
 from gantt.errors import ClaimLost, NoValidHost, PluginFailed
 from gantt.model.answers import Claimed
 from gantt.model.commands import Claim
+from gantt.model.diagnosis import Relaxation
 from gantt.model.needs import Needs
 from gantt.model.scheduling import Selections
 from gantt.model.selection import Capacity, Decision
@@ -38,14 +40,14 @@ from gantt.scheduler import cycle
 from gantt.scheduler.cycle import Selected, Stale
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.explain.capacity import capacity
+from gantt.scheduler.explain.giving_up import Changed, without
 from gantt.scheduler.explain.why import Scoreboard
 from gantt.scheduler.feasibility.candidates import CandidateSource
-from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts, skips_filters
+from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.needs import needs
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.drivers import driver_of
 from gantt.scheduler.policy import policy_of
-from gantt.scheduler.request.exact_fit import unjudged
 from gantt.scheduler.selection.answer import selections
 from gantt.scheduler.selection.claim import claim_of
 from gantt.state.state import State
@@ -54,7 +56,7 @@ LOG = logging.getLogger(__name__)
 # Settled when an engine is opened.
 _FIXED: Final = (
     *("placement", "placement_token", "placement_timeout_s", "placement_lease_s"),
-    *("use_placement", "records", "kept_changes"),
+    *("use_placement", "records", "record_request_bytes", "kept_changes"),
     *("shared_records", "shared_backlog", "shared_scores"),
 )
 
@@ -100,7 +102,8 @@ class Scheduling:
     ) -> None:
         self.driver = driver
         self.plugins = plugins
-        self.records = Records(checks.options.records)
+        most = checks.options.record_request_bytes
+        self.records = Records(checks.options.records, most)
         self.lost = 0
         self.reader = reader
         self.committer = committer
@@ -111,7 +114,6 @@ class Scheduling:
         self._local = LocalBooks(reader, committer, checks.options.use_placement)
         self._remote = remote
         self.holds = Holds(options.advice, clock, threads)
-        self._warned: set[str] = set()
 
     @property
     def local(self) -> LocalBooks | None:
@@ -142,9 +144,9 @@ class Scheduling:
     def schedule(self, request: ScheduleRequest) -> Selections:
         """Hosts for all instances, claimed. Raises NoValidHost."""
         request = self._checks.request(request)
-        self._warn(request.spec)
+        self._checks.warn(request.spec)
         if not request.is_claiming:
-            decision = self._look(request)
+            decision = self._look(Changed(request, self.driver))
             if decision.failure is not None:
                 raise NoValidHost(decision.failure, decision.why)
             return decision.chosen
@@ -162,16 +164,19 @@ class Scheduling:
             self._record_failure(run, failure)
             raise
 
-    def decide(self, request: ScheduleRequest) -> Decision:
+    def decide(
+        self, request: ScheduleRequest, given_up: Sequence[Relaxation] = ()
+    ) -> Decision:
         """The whole record of a decision; nothing is claimed."""
-        request = self._checks.request(request)
-        self._warn(request.spec)
-        return self._look(replace(request, dry_run=True))
+        request = replace(self._checks.request(request), dry_run=True)
+        changed = without(request, self.driver, given_up)
+        self._checks.warn(changed.request.spec)
+        return self._look(changed)
 
     def capacity(self, spec: RequestSpec) -> Capacity:
         """How many more instances like ``spec`` fit, where, and what blocks more."""
         spec = self._checks.spec(spec)
-        self._warn(spec)
+        self._checks.warn(spec)
         request = ScheduleRequest(replace(spec, num_instances=1), dry_run=True)
         source = self._books(request).ask(again=False)
         count = self.plugins.decided(self._capacity_on)
@@ -183,7 +188,7 @@ class Scheduling:
         """The request with validated types, and where its amounts are asked for. Raises
         Invalid, NoValidHost."""
         request = self._checks.request(request)
-        self._warn(request.spec)
+        self._checks.warn(request.spec)
         return request, self._books(request).ask(again=False)
 
     def counts(self) -> dict[str, float]:
@@ -207,25 +212,23 @@ class Scheduling:
             return remote.request(request, self.options)
         return self._local
 
-    def _warn(self, spec: RequestSpec) -> None:
-        """Log once which extra specs no enabled filter checks, so that a host may
-        refuse them."""
-        asked = () if skips_filters(spec) else self.options.enabled_filters
-        for name, text in unjudged(spec, {*asked, *self._warned}):
-            self._warned.add(name)
-            LOG.warning("%s", text)
-
     # -- on the State -------------------------------------------------------------
 
     def select(
-        self, state: State, request: ScheduleRequest, source: CandidateSource, now: int
+        self,
+        state: State,
+        request: ScheduleRequest,
+        source: CandidateSource,
+        now: int,
+        driver: Driver | None = None,
     ) -> Selected:
-        """The pure part of the cycle. Raises NoValidHost."""
+        """The pure part of the cycle; ``driver`` None: the one in force. Raises
+        NoValidHost."""
         return cycle.decide(
             state,
             request,
             source,
-            self.driver,
+            driver or self.driver,
             now=now,
             rng=self._rng,
             budget=self._search_budget,
@@ -255,30 +258,35 @@ class Scheduling:
             driver=self.driver.name,
         )
 
-    def _look(self, request: ScheduleRequest) -> Decision:
+    def _look(self, changed: Changed) -> Decision:
         """Decide and claim nothing. The stored record has the scores of a few hosts,
         not of all."""
+        request = changed.request
         run = _Run(self, request, self._books(request))
         try:
             source = run.books.ask(again=False)
             look = self.plugins.decided(self._look_on)
-            found = self.reader.search(look, request, source)
+            found = self.reader.search(look, changed, source)
         except NoValidHost as refusal:  # before any State was looked at
             found = self._failed(request, refusal)
         except PluginFailed as failure:
             self._record_failure(run, failure)
             raise
-        found = replace(found, timings={"decide": self.clock.monotonic() - run.began})
+        found = replace(
+            found,
+            timings={"decide": self.clock.monotonic() - run.began},
+            request=self.records.kept(request, changed.filters_off),
+        )
         few = found.scores[: self.options.record_hosts]
         self.records.add(replace(found, scores=few))
         return found
 
     def _look_on(
-        self, state: State, request: ScheduleRequest, source: CandidateSource
+        self, state: State, changed: Changed, source: CandidateSource
     ) -> Decision:
-        now = self.clock.now()
+        now, request = self.clock.now(), changed.request
         try:
-            selected = self.select(state, request, source, now)
+            selected = self.select(state, request, source, now, changed.driver)
         except NoValidHost as refusal:
             return replace(self._failed(request, refusal), revision=state.revision)
         feasible = selected.feasible
@@ -308,6 +316,7 @@ class Scheduling:
     def _record_failure(self, run: _Run, failure: NoValidHost | PluginFailed) -> None:
         """Refusals of claims, and plug-ins that fail, are recorded."""
         found = self._failed(run.request, failure)
+        found = replace(found, request=self.records.kept(run.request))
         took_s = self.clock.monotonic() - run.began
         is_decided = isinstance(failure, NoValidHost)
         if is_decided:
@@ -396,6 +405,12 @@ class _Run:
         }
         if isinstance(self.books, RemoteRequest):
             timings = {"candidates": self.books.listed_s, **timings}
-        record = replace(draft, chosen=found, attempts=tried, timings=timings)
+        record = replace(
+            draft,
+            chosen=found,
+            attempts=tried,
+            timings=timings,
+            request=at.records.kept(self.request),
+        )
         at.records.add(record, chosen.board)
         return found

@@ -1,0 +1,58 @@
+"""What a record keeps of a request, so that it can be tried again.
+
+Only what decides, and never more than so many bytes. What callers may name as they
+like, and so may hold what must not be kept - image properties and scheduler hints that
+no filter here is known to read - is named and left out.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+from msgspec.structs import asdict, replace
+
+from gantt.model.selection import KeptRequest, KeptSpec
+from gantt.model.spec import RequestSpec, ScheduleRequest
+
+_HINTS: Final = frozenset(
+    "group query same_host different_host build_near_host_ip cidr target_cell "
+    "_nova_check_type".split()
+)
+_PROPERTIES: Final = ("hw_", "img_", "os_", "traits_required")
+_ENCODER: Final = msgspec.json.Encoder()
+
+
+def kept_request(
+    request: ScheduleRequest, most_bytes: int, filters_off: tuple[str, ...] = ()
+) -> KeptRequest | None:
+    """None: it has more than ``most_bytes`` as JSON, or 0 keeps none."""
+    if not most_bytes:
+        return None
+    spec, left_out = request.spec, tuple[str, ...]()
+    if spec.scheduler_hints or spec.image is not None or spec.requested_networks:
+        spec, left_out = _public(spec)
+    fields = asdict(spec)
+    del fields["user_id"], fields["unset"], fields["nulls"]
+    fields["num_instances"] = request.count
+    found = KeptRequest(KeptSpec(**fields), left_out, filters_off)
+    return found if len(_ENCODER.encode(found)) <= most_bytes else None
+
+
+def _public(spec: RequestSpec) -> tuple[RequestSpec, tuple[str, ...]]:
+    """``spec`` without what may be private, and the names of that."""
+    hints = {k: v for k, v in spec.scheduler_hints.items() if k in _HINTS}
+    left_out = [f"hint {name}" for name in spec.scheduler_hints if name not in hints]
+    image = spec.image
+    if image is not None:
+        known = {k: v for k, v in image.properties.items() if k.startswith(_PROPERTIES)}
+        others = [name for name in image.properties if name not in known]
+        left_out += [f"image property {name}" for name in others]
+        image = replace(image, properties=known)
+    networks = tuple(
+        replace(one, address=None, trouble="") for one in spec.requested_networks
+    )
+    spec = replace(
+        spec, scheduler_hints=hints, image=image, requested_networks=networks
+    )
+    return spec, tuple(left_out)
