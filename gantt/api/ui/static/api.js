@@ -67,9 +67,9 @@ export function post(place, body, signal = undefined) {
 }
 
 /** What `place`, which needs no token, says as text, whatever the status. */
-export async function probe(place) {
+export async function probe(place, signal) {
   try {
-    const answer = await fetch(`${BASE}/${place}`, { credentials: "omit", cache: "no-store" });
+    const answer = await fetch(`${BASE}/${place}`, { signal, credentials: "omit", cache: "no-store" });
     return await answer.text();
   } catch {
     throw new Refusal(0, "The service does not answer.");

@@ -1,9 +1,9 @@
 // One decision: its funnel of filters, the scores of the best hosts, and the choice; or
 // what was refused, how near it came, and what would help.
 
+import { code, column, headed, hostLink, number, told } from "./cells.js";
 import { bar, el, fill } from "./elements.js";
 import { hostsOf, outcome, stepsOf, took, weighersOf, without } from "./ranking.js";
-import { link } from "./router.js";
 import { csvButton, listed, small } from "./table.js";
 import { amount, moment, plain, span } from "./text.js";
 
@@ -12,12 +12,6 @@ const MOST_NAMED = 3;
 const counted = (number, one, many = `${one}s`) => `${amount(number)} ${number === 1 ? one : many}`;
 const milliseconds = (seconds) => `${amount(seconds * 1000)} ms`;
 const score = (number) => (Math.round(number * 1e4) / 1e4).toString();
-const code = (text) => el("code", { title: plain(text) }, plain(text));
-
-/** A host's name, which leads to the page Fleet. */
-function hostLink(host, node) {
-  return el("a", { href: link("fleet", { host, node: node === host ? "" : node }), title: plain(host) }, plain(host));
-}
 
 function section(title, ...inside) {
   return el("section", {}, el("h3", {}, title), inside);
@@ -37,15 +31,15 @@ function funnel(decision) {
   const all = Math.max(decision.hosts, steps[0].before);
   const rows = [{ name: "hosts", before: all, after: all, removed_alone: null }, ...steps];
   const columns = [
-    { label: "Filter", value: (one) => one.name, show: (one) => (one === rows[0] ? el("b", {}, "all hosts") : plain(one.name)) },
-    { label: "Before", value: (one) => one.before, isNumber: true },
-    { label: "Removed", value: (one) => one.before - one.after, isNumber: true },
-    { label: "Left", value: (one) => one.after, isNumber: true },
-    { label: "Removed alone", value: (one) => one.removed_alone, isNumber: true },
+    column("Filter", "name", (one) => (one === rows[0] ? el("b", {}, "all hosts") : plain(one.name))),
+    number("Before", "before"),
+    number("Removed", (one) => one.before - one.after),
+    number("Left", "after"),
+    number("Removed alone", "removed_alone"),
   ];
   const drawn = [
     columns[0],
-    { label: "", value: () => "", show: (one) => level(all, one.before, one.after) },
+    column("", () => "", (one) => level(all, one.before, one.after)),
     { label: "Left", isNumber: true, show: (one) => amount(one.after) },
     { label: "Removed", isNumber: true, show: (one) => (one.before > one.after ? amount(one.before - one.after) : "–") },
     { label: "Alone", isNumber: true, show: (one) => (one.removed_alone ? el("b", {}, amount(one.removed_alone)) : "–") },
@@ -75,9 +69,9 @@ function scores(decision) {
   const taken = new Set(hostsOf(decision));
   const most = Math.max(...rows.flatMap((one) => Object.values(one.parts).map((pair) => Math.abs(pair[1]))), 0);
   const columns = [
-    { label: "Rank", value: (one) => one.rank, isNumber: true },
-    { label: "Host", value: (one) => one.host, show: (one) => [hostLink(one.host, one.node), taken.has(one.host) ? el("span", { class: "badge placed" }, "chosen") : null] },
-    { label: "Weight", value: (one) => one.weight, isNumber: true, show: (one) => el("b", {}, score(one.weight)) },
+    number("Rank", "rank"),
+    column("Host", "host", (one) => [hostLink(one.host, one.node), taken.has(one.host) ? el("span", { class: "badge placed" }, "chosen") : null]),
+    number("Weight", "weight", (one) => el("b", {}, score(one.weight))),
     ...weighersOf(rows).map((name) => ({
       label: name, value: (one) => one.parts[name]?.[1] ?? null, isNumber: true,
       show: (one) => part(one.parts[name], name, most),
@@ -114,13 +108,13 @@ function choice(decision) {
   if (!decision.chosen.length) return null;
   const rows = decision.chosen.map((mine, at) => ({ first: mine[0], others: mine.slice(1), instance: decision.instance_uuids[at] ?? "" }));
   const columns = [
-    { label: "Instance", value: (one) => one.instance, show: (one) => (one.instance ? code(one.instance) : "–") },
-    { label: "Host", value: (one) => one.first.service_host, show: (one) => hostLink(one.first.service_host, one.first.nodename) },
-    { label: "Node", value: (one) => one.first.nodename },
-    { label: "Zone", value: (one) => one.first.availability_zone },
-    { label: "Claim", value: (one) => one.first.claim, show: (one) => (one.first.claim ? code(one.first.claim) : "–") },
-    { label: "Report", value: (one) => one.first.age_s, isNumber: true, show: (one) => (one.first.age_s === null ? "–" : `${span(one.first.age_s)} old`) },
-    { label: "Alternates", value: (one) => one.others.map((other) => other.service_host).join(" "), show: (one) => (one.others.length ? one.others.map((other, at) => [at ? ", " : "", hostLink(other.service_host, other.nodename)]) : "–") },
+    column("Instance", "instance", (one) => code(one.instance)),
+    column("Host", (one) => one.first.service_host, (one) => hostLink(one.first.service_host, one.first.nodename)),
+    column("Node", (one) => one.first.nodename),
+    column("Zone", (one) => one.first.availability_zone),
+    column("Claim", (one) => one.first.claim, (one) => code(one.first.claim)),
+    number("Report", (one) => one.first.age_s, (one) => (one.first.age_s === null ? "–" : `${span(one.first.age_s)} old`)),
+    column("Alternates", (one) => one.others.map((other) => other.service_host).join(" "), (one) => (one.others.length ? one.others.map((other, at) => [at ? ", " : "", hostLink(other.service_host, other.nodename)]) : "–")),
   ];
   return listed("Choice", "choice.csv", columns, rows);
 }
@@ -139,17 +133,17 @@ function misses(why) {
   const rows = found.map((one) => ({ name: one.lacks[0]?.provider_name ?? one.tree, lacks: one.lacks.map((lack) => lack.text).join("; ") }));
   if (!rows.length) return null;
   return listed("Nearest misses in the resource providers", "misses.csv", [
-    { label: "Provider", value: (one) => one.name },
-    { label: "Lacks", value: (one) => one.lacks, show: (one) => el("span", { class: "told" }, plain(one.lacks)) },
+    column("Provider", "name"),
+    column("Lacks", "lacks", (one) => told(one.lacks)),
   ], rows);
 }
 
 function nearest(why) {
   if (!why.nearest.length) return null;
   return listed("Nearest hosts", "nearest.csv", [
-    { label: "Host", value: (one) => one.host, show: (one) => hostLink(one.host, one.node) },
-    { label: "Removed by", value: (one) => one.removed_by.join(" "), show: (one) => el("span", { class: "told" }, one.removed_by.map(plain).join(", ")) },
-    { label: "Lacks", value: (one) => one.lacks, show: (one) => el("span", { class: "told" }, plain(one.lacks ?? "–")) },
+    column("Host", "host", (one) => hostLink(one.host, one.node)),
+    column("Removed by", (one) => one.removed_by.join(" "), (one) => el("span", { class: "told" }, one.removed_by.map(plain).join(", "))),
+    column("Lacks", "lacks", (one) => told(one.lacks)),
   ], why.nearest);
 }
 
@@ -165,9 +159,9 @@ function undone({ repair, takeover }) {
     found.push(section("Repair", el("p", {}, `${plain(repair.kind)}: ${plain(repair.repair)}, as ${plain(repair.detail)}.`)));
     if (rows.length) {
       found.push(listed("What it removed", "removed.csv", [
-        { label: "Provider", value: (one) => one.uuid },
-        { label: "Class", value: (one) => one.name },
-        { label: "Amount", value: (one) => one.used, isNumber: true },
+        column("Provider", "uuid"),
+        column("Class", "name"),
+        number("Amount", "used"),
       ], rows));
     }
   }
@@ -206,12 +200,8 @@ export function showDecision(root, decision, leave) {
   const { why } = decision;
   fill(
     root,
-    el("header", {},
-      el("h2", {}, headline(decision)),
-      el("span", { class: `badge ${kind}` }, kind),
-      decision.is_dry_run ? el("span", { class: "badge", title: "nothing was claimed" }, "dry run") : null,
-      el("span", { class: "grow" }),
-      el("button", { type: "button", "aria-label": "Close", title: "Close (Esc)", on: { click: leave } }, "×")),
+    headed(headline(decision), leave, el("span", { class: `badge ${kind}` }, kind),
+      decision.is_dry_run ? el("span", { class: "badge", title: "nothing was claimed" }, "dry run") : null),
     decision.failure === null ? null : el("p", { class: "wrong" }, plain(decision.failure)),
     why ? help(why) : null,
     facts(decision),

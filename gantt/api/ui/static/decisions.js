@@ -1,14 +1,15 @@
 // The page Decisions: the latest ones as a list, and one of them beside it.
 
 import { get } from "./api.js";
+import { headed } from "./cells.js";
 import { headline, showDecision } from "./decision.js";
 import { el, fill, say, select } from "./elements.js";
 import { hostsOf, outcome, stepsOf, took } from "./ranking.js";
+import { Poll } from "./poll.js";
 import { change } from "./router.js";
 import { Table, csv, save } from "./table.js";
 import { amount, moment, plain } from "./text.js";
 
-const POLL_MS = 2000;
 const LIMITS = ["50", "200", "1000"];
 // What the service can look up: a request or an instance.
 const NAME = /^(req-)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -40,17 +41,14 @@ class DecisionsView {
     this._sought = new Map(); // what was asked for so -> whether it was answered
     this._parts(root);
     this._keys = (event) => this._key(event);
-    this._seen = () => { if (!document.hidden) this._look(); };
+    this.poll = new Poll((signal) => this._look(signal), (error) => this._fail(error));
     document.addEventListener("keydown", this._keys);
-    document.addEventListener("visibilitychange", this._seen);
   }
 
   close() {
     this._isClosed = true;
-    clearTimeout(this._timer);
-    this._asking?.abort();
+    this.poll.close();
     document.removeEventListener("keydown", this._keys);
-    document.removeEventListener("visibilitychange", this._seen);
     this.table.close();
   }
 
@@ -90,7 +88,7 @@ class DecisionsView {
     const [show, limit] = this.controls.querySelectorAll("select");
     [show.value, limit.value] = [params.show ?? "", this._limit];
     this.table.sortBy(this.columns.some((one) => one.key === params.sort?.replace(/^-/, "")) ? params.sort : "-at");
-    if (isOther) this._look(true);
+    if (isOther) this.poll.look(true);
     if (this._isLoaded) this._draw();
   }
 
@@ -104,26 +102,9 @@ class DecisionsView {
     return this.found.get(key) ?? this.apart.get(key);
   }
 
-  /** Ask for the latest, and again after a while; `isOther`: whatever is under way. */
-  async _look(isOther = false) {
-    clearTimeout(this._timer);
-    if (this._asking && !isOther) return;
-    this._asking?.abort();
-    const mine = (this._asking = new AbortController());
-    try {
-      const { decisions } = await get("gantt/decisions", { limit: this._limit }, mine.signal);
-      if (mine !== this._asking) return;
-      this._take(decisions);
-    } catch (error) {
-      if (mine !== this._asking || error.name === "AbortError") return;
-      this._fail(error);
-      this._isDenied = error.status === 403; // which no waiting changes
-    }
-    this._asking = null;
-    if (!this._isDenied && !this._isClosed && !this._isPaused && !document.hidden) this._timer = setTimeout(() => this._look(), POLL_MS);
-  }
-
-  _take(decisions) {
+  /** Ask for the latest. */
+  async _look(signal) {
+    const { decisions } = await get("gantt/decisions", { limit: this._limit }, signal);
     const found = this._keyed(decisions);
     const isNew = !this._isLoaded || found.size !== this.found.size || [...found.keys()].some((key) => !this.found.has(key));
     this._isLoaded = true;
@@ -212,17 +193,15 @@ class DecisionsView {
     } else if (key) {
       const isLost = !request || this._sought.get(request);
       fill(this.aside,
-        el("header", {}, el("h2", {}, plain(request || "Decision")), el("span", { class: "grow" }), el("button", { type: "button", "aria-label": "Close", on: { click: () => this._leave() } }, "×")),
+        headed(plain(request || "Decision"), () => this._leave()),
         el("p", { class: "note" }, isLost ? "It is not kept, or no longer: only the latest decisions are ([scheduler] shared_records, or records)." : "Loading …"));
       if (request) this._seek(request);
     }
   }
 
   _pause() {
-    this._isPaused = !this._isPaused;
-    this.pause.setAttribute("aria-pressed", String(this._isPaused));
-    if (this._isPaused) clearTimeout(this._timer);
-    else this._look();
+    this.poll.pause(!this.poll.isPaused);
+    this.pause.setAttribute("aria-pressed", String(this.poll.isPaused));
   }
 
   _key(event) {

@@ -2,14 +2,14 @@
 // down or stale, and what the audit finds. From what the service tells anyway.
 
 import { get, probe } from "./api.js";
+import { column, hostLink, told } from "./cells.js";
 import { Columns, Refresher, STATES } from "./columns.js";
 import { el, fill, svg } from "./elements.js";
 import { growth, quantile, read, total } from "./metrics.js";
-import { link } from "./router.js";
+import { Poll } from "./poll.js";
 import { listed } from "./table.js";
 import { amount, moment, plain, short } from "./text.js";
 
-const POLL_MS = 2000;
 const LONG_S = 10; // less is a question under way
 const KEPT = 60; // looks that a line shows
 const MOST_ROWS = 200;
@@ -49,37 +49,26 @@ class HealthView {
     root.append(
       el("h1", { class: "spoken" }, "Health"),
       el("section", { class: "health" }, this.note, this.sums, this.silent, this.audit));
-    this._seen = () => { if (!document.hidden) this._look(); };
-    document.addEventListener("visibilitychange", this._seen);
-    this._look();
+    this.poll = new Poll((signal) => this._look(signal), (error) => {
+      this.note.hidden = false;
+      fill(this.note, plain(error.message));
+    });
+    this.poll.look();
     this._examine();
   }
 
   update() {}
 
   close() {
-    this._isClosed = true;
-    clearTimeout(this._timer);
-    document.removeEventListener("visibilitychange", this._seen);
+    this.poll.close();
     this.refresher.close();
   }
 
-  async _look() {
-    clearTimeout(this._timer);
-    if (this._isAsking) return;
-    this._isAsking = true;
-    try {
-      const [ready, exposed] = await Promise.all([probe("readyz"), probe("metrics")]);
-      if (!this._isClosed) this._draw(ready, read(exposed));
-      this.note.hidden = true;
-    } catch (error) {
-      this.note.hidden = false;
-      fill(this.note, plain(error.message));
-    }
-    this._isAsking = false;
-    if (this._isClosed) return;
+  async _look(signal) {
     if (!this._isDenied) this.refresher.look();
-    if (!document.hidden) this._timer = setTimeout(() => this._look(), POLL_MS);
+    const [ready, exposed] = await Promise.all([probe("readyz", signal), probe("metrics", signal)]);
+    this._draw(ready, read(exposed));
+    this.note.hidden = true;
   }
 
   _fail(place, title, error) {
@@ -143,10 +132,10 @@ class HealthView {
     if (shown === this._shown) return;
     this._shown = shown;
     const found = listed("Hosts that are down or stale", "down.csv", [
-      { label: "Host", value: (index) => columns.name(index), show: (index) => el("a", { href: link("fleet", { host: columns.hosts[index], node: columns.nodes[index] === columns.hosts[index] ? "" : columns.nodes[index] }) }, plain(columns.name(index))) },
-      { label: "State", value: (index) => STATES[columns.states[index]], show: (index) => el("span", { class: `badge ${STATES[columns.states[index]]}` }, STATES[columns.states[index]]) },
-      { label: "Zone", value: (index) => columns.zones[index] },
-      { label: "Last report", value: (index) => moment(columns.updatedAt[index]) },
+      column("Host", (index) => columns.name(index), (index) => hostLink(columns.hosts[index], columns.nodes[index])),
+      column("State", (index) => STATES[columns.states[index]], (index) => el("span", { class: `badge ${STATES[columns.states[index]]}` }, STATES[columns.states[index]])),
+      column("Zone", (index) => columns.zones[index]),
+      column("Last report", (index) => moment(columns.updatedAt[index])),
     ], silent, MOST_ROWS);
     fill(this.silent, found);
   }
@@ -160,10 +149,10 @@ class HealthView {
       const found = await get("gantt/audit", { limit: MOST_FINDINGS });
       const counts = Object.entries(found.counts).map(([kind, count]) => `${amount(count)} ${plain(kind)}`);
       const table = listed("Audit findings", "audit.csv", [
-        { label: "Kind", value: (one) => one.kind },
-        { label: "Host", value: (one) => one.host, show: (one) => (one.host ? el("a", { href: link("fleet", { host: one.host, node: one.node === one.host ? "" : one.node }) }, plain(one.host)) : "–") },
-        { label: "Instance", value: (one) => one.instance_uuid ?? "" },
-        { label: "Detail", value: (one) => one.detail, show: (one) => el("span", { class: "told" }, plain(one.detail)) },
+        column("Kind", "kind"),
+        column("Host", "host", (one) => hostLink(one.host, one.node)),
+        column("Instance", "instance_uuid"),
+        column("Detail", "detail", (one) => told(one.detail)),
       ], found.findings, MOST_FINDINGS);
       table.querySelector("h3").append(again);
       table.append(el("p", { class: "none" }, `At ${moment(found.at)}, revision ${found.revision}: ${counts.join(", ") || "nothing disagrees"}. What runs there is known of ${amount(found.listing)} of ${amount(found.hosts)} hosts.`));

@@ -1,6 +1,7 @@
 // One host: what it reports, its tree of providers, its instances, claims and cells.
 
 import { get } from "./api.js";
+import { code, column, headed, number } from "./cells.js";
 import { STATES } from "./columns.js";
 import { bar, el, fill } from "./elements.js";
 import { listed } from "./table.js";
@@ -46,8 +47,6 @@ function consumers(books) {
   }
   return [...found.values()];
 }
-
-const code = (text) => el("code", { title: plain(text) }, plain(text));
 
 export class HostPanel {
   constructor(root, leave) {
@@ -105,11 +104,8 @@ export class HostPanel {
   }
 
   _title(host, node, state) {
-    return el("header", {},
-      el("h2", {}, plain(host), node === host ? null : el("small", {}, ` ${plain(node)}`)),
-      state ? el("span", { class: `badge ${state}` }, state) : null,
-      el("span", { class: "grow" }),
-      el("button", { type: "button", "aria-label": "Close", title: "Close (Esc)", on: { click: this._leave } }, "×"));
+    return headed([plain(host), node === host ? null : el("small", {}, ` ${plain(node)}`)], this._leave,
+      state ? el("span", { class: `badge ${state}` }, state) : null);
   }
 
   _draw(books) {
@@ -150,10 +146,10 @@ export class HostPanel {
 
   _claims(books) {
     const columns = [
-      { label: "Instance", value: (one) => one.instance_uuid, show: (one) => code(one.instance_uuid) },
-      { label: "Claim", value: (one) => one.claim, show: (one) => code(one.claim) },
-      { label: "VCPU", value: (one) => one.vcpus, isNumber: true },
-      { label: "MB", value: (one) => one.memory_mb, isNumber: true },
+      column("Instance", "instance_uuid", (one) => code(one.instance_uuid)),
+      column("Claim", "claim", (one) => code(one.claim)),
+      number("VCPU", "vcpus"),
+      number("MB", "memory_mb"),
       { label: "Lease", value: (one) => (one.leased_until === null ? "confirmed" : moment(one.leased_until)),
         show: (one) => el("span", { class: "lease", data: { until: one.leased_until ?? "" } }), isNumber: true },
     ];
@@ -167,9 +163,9 @@ export class HostPanel {
     const named = new Set(view.instances);
     const classNames = [...new Set(rows.flatMap((one) => Object.keys(one.resources)))].sort();
     const columns = [
-      { label: "Consumer", value: (one) => one.uuid, show: (one) => code(one.uuid) },
-      { label: "Project", value: (one) => one.project_id },
-      { label: "On host", value: (one) => (named.has(one.uuid) ? "yes" : "not named yet") },
+      column("Consumer", "uuid", (one) => code(one.uuid)),
+      column("Project", "project_id"),
+      column("On host", (one) => (named.has(one.uuid) ? "yes" : "not named yet")),
       ...classNames.map((name) => ({ label: name, value: (one) => one.resources[name] ?? null, isNumber: true, show: (one) => (name in one.resources ? amount(one.resources[name]) : "–") })),
     ];
     const section = listed("Instances and other consumers", "consumers.csv", columns, rows);
