@@ -36,6 +36,14 @@ def test_every_file_is_served_without_a_token(client: WsgiClient, mount: str) ->
     assert client("GET", f"{mount}/gantt/fleet").status == 401
 
 
+def test_the_page_has_every_module_loaded_at_once(client: WsgiClient) -> None:
+    link = client("GET", "/gantt/ui").headers["link"]
+    assert {part.split(";")[0].strip() for part in link.split(",")} == {
+        f"<ui/{path.name}>" for path in STATIC.glob("*.js")
+    }
+    assert "link" not in client("GET", "/gantt/ui/app.js").headers
+
+
 @pytest.mark.parametrize(
     ("name", "kind"),
     [

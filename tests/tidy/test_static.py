@@ -45,10 +45,3 @@ def test_nothing_is_loaded_from_elsewhere() -> None:
     for name, text in texts.items():
         for target in IMPORT.findall(text) if name.endswith(".js") else ():
             assert target.removeprefix("./") in texts, (name, target)
-
-
-def test_the_page_loads_every_module_at_once() -> None:
-    """Else each would wait for the one that imports it."""
-    texts = _texts()
-    named = set(re.findall(r'href="ui/([\w.]+\.js)"', texts["index.html"]))
-    assert named | {"app.js"} == {name for name in texts if name.endswith(".js")}

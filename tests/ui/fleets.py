@@ -63,9 +63,14 @@ def stats(number: int) -> HostStats:
     )
 
 
-def write(file: Path, hosts: int, *, names: Sequence[str] = ()) -> None:
+def write(
+    file: Path, hosts: int, *, names: Sequence[str] = (), zones: Sequence[str] = ()
+) -> None:
     """So many hosts in four zones and many racks, a third of it used; some are
-    disabled, some are down. ``names``: of the first of them."""
+    disabled, some are down. ``names``: of the first of them; ``zones``: of the first
+    zones, and racks."""
+    zone = [*zones, *(f"az{number + 1}" for number in range(len(zones), ZONES))]
+    rack = [*zones, *(f"rack{number + 1}" for number in range(len(zones), RACKS))]
     of = [*names, *map(name, range(len(names), hosts))]
     statement = FleetStatement(
         hosts=tuple(
@@ -83,16 +88,16 @@ def write(file: Path, hosts: int, *, names: Sequence[str] = ()) -> None:
             *(
                 HostAggregate(
                     uuid(1, number),
-                    f"az{number + 1}",
+                    zone[number],
                     hosts=frozenset(of[number::ZONES]),
-                    metadata={"availability_zone": f"az{number + 1}"},
+                    metadata={"availability_zone": zone[number]},
                 )
                 for number in range(ZONES)
             ),
             *(
                 HostAggregate(
                     uuid(2, number),
-                    f"rack{number + 1}",
+                    rack[number],
                     hosts=frozenset(of[number::RACKS]),
                 )
                 for number in range(min(RACKS, hosts))

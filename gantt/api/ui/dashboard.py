@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from gantt.api.call import Environ
 from gantt.api.hosting.middleware import ROUTE, StartResponse, WsgiApp
@@ -61,11 +62,12 @@ _FRESH: Final = ("cache-control", "no-cache")
 
 
 class File(Struct, frozen=True):
-    """One file, as it is sent; ``etag`` in quotes."""
+    """One file, as it is sent; ``etag`` in quotes; ``also``: headers of its own."""
 
     body: bytes
     kind: str
     etag: str
+    also: tuple[tuple[str, str], ...] = ()
 
 
 def read_files(auth: str, *, takes_passwords: bool = False) -> dict[str, File]:
@@ -74,7 +76,15 @@ def read_files(auth: str, *, takes_passwords: bool = False) -> dict[str, File]:
     bodies[SETTINGS] = json.dumps(
         {"auth": auth, "takes_passwords": takes_passwords}
     ).encode()
-    return {name: _file(name, body) for name, body in bodies.items()}
+    files = {name: _file(name, body) for name, body in bodies.items()}
+    return files | {_INDEX: replace(files[_INDEX], also=(_modules(files),))}
+
+
+def _modules(names: Iterable[str]) -> tuple[str, str]:
+    """Has the browser ask for all modules at once: else each would wait for the one
+    that imports it."""
+    modules = [name for name in names if name.endswith(".js")]
+    return "link", ", ".join(f"<ui/{name}>; rel=modulepreload" for name in modules)
 
 
 def _file(name: str, body: bytes) -> File:
@@ -148,7 +158,7 @@ def _short(
 def _send(
     file: File, environ: Environ, start_response: StartResponse
 ) -> Iterable[bytes]:
-    headers = [("etag", file.etag), _FRESH, *_SAFETY]
+    headers = [("etag", file.etag), _FRESH, *file.also, *_SAFETY]
     known = environ.get("HTTP_IF_NONE_MATCH", "")
     if file.etag in (one.strip().removeprefix("W/") for one in known.split(",")):
         start_response("304 Not Modified", headers)

@@ -1,6 +1,6 @@
 // The shell: navigation, sign-in, and one page at a time.
 
-import { el, fill } from "./elements.js";
+import { button, el, fill } from "./elements.js";
 import { live } from "./live.js";
 import { login } from "./login.js";
 import { PAGES } from "./pages.js";
@@ -10,78 +10,78 @@ import { isDark, theme, toggle } from "./theme.js";
 
 const root = document.getElementById("app");
 const STATES = {
-  off: "not connected",
-  live: "live",
-  polling: "polling: no stream to be had",
-  lost: "the service does not answer",
+	off: "not connected",
+	live: "live",
+	polling: "polling: no stream to be had",
+	lost: "the service does not answer",
 };
 
 let page = null; // what is open: { about, opened }
 let main = null;
 
 function shell() {
-  const links = PAGES.map((one) => el("a", { href: link(one.name), data: { page: one.name } }, one.title));
-  const state = el("span", { class: "live", role: "status" });
-  const tell = () => {
-    state.dataset.state = live.state;
-    fill(state, el("i"), live.state);
-    state.title = STATES[live.state];
-  };
-  const shade = el("button", { type: "button", title: "Dark or light", "aria-label": "Dark or light", on: { click: toggle } });
-  const paint = () => fill(shade, isDark() ? "☀" : "☾");
-  live.addEventListener("state", tell);
-  theme.addEventListener("change", paint);
-  tell();
-  paint();
-  main = el("main", { id: "main", tabindex: "-1" });
-  root.replaceChildren(
-    el("a", { class: "skip", href: "#main", on: { click: (event) => { event.preventDefault(); main.focus(); } } }, "To the content"),
-    el(
-      "header",
-      { class: "top" },
-      el("strong", { class: "brand" }, "Gantt"),
-      el("nav", { "aria-label": "Pages" }, links),
-      el("span", { class: "grow" }),
-      state,
-      shade,
-      el("button", { type: "button", on: { click: () => end() } }, "Sign out"),
-    ),
-    main,
-    el("div", { id: "said", class: "spoken", "aria-live": "polite" }),
-  );
+	const links = PAGES.map((one) => el("a", { href: link(one.name), data: { page: one.name } }, one.title));
+	const state = el("span.live", { role: "status" });
+	const tell = () => {
+		state.dataset.state = live.state;
+		fill(state, el("i"), live.state);
+		state.title = STATES[live.state];
+	};
+	const shade = button("", toggle, { title: "Dark or light", "aria-label": "Dark or light" });
+	const paint = () => fill(shade, isDark() ? "☀" : "☾");
+	live.addEventListener("state", tell);
+	theme.addEventListener("change", paint);
+	tell();
+	paint();
+	main = el("main", { id: "main", tabindex: "-1" });
+	root.replaceChildren(
+		el("a.skip", { href: "#main", on: { click: (event) => { event.preventDefault(); main.focus(); } } }, "To the content"),
+		el(
+			"header",
+			{ class: "top" },
+			el("strong.brand", "Gantt"),
+			el("nav", { "aria-label": "Pages" }, links),
+			el("span.grow"),
+			state,
+			shade,
+			button("Sign out", () => end()),
+		),
+		main,
+		el("div", { id: "said", class: "spoken", "aria-live": "polite" }),
+	);
 }
 
 function show() {
-  if (!main) return;
-  const { page: name, params } = current();
-  const about = PAGES.find((one) => one.name === name) ?? PAGES[0];
-  if (about.name !== name) {
-    history.replaceState(null, "", link(about.name, params));
-  }
-  if (page?.about !== about) {
-    page?.opened.close();
-    main.replaceChildren();
-    page = { about, opened: about.open(main) };
-    document.title = `${about.title} · Gantt`;
-    for (const one of root.querySelectorAll("nav a")) {
-      if (one.dataset.page === about.name) one.setAttribute("aria-current", "page");
-      else one.removeAttribute("aria-current");
-    }
-  }
-  page.opened.update(params);
+	if (!main) return;
+	const { page: name, params } = current();
+	const about = PAGES.find((one) => one.name === name) ?? PAGES[0];
+	if (about.name !== name) {
+		history.replaceState(null, "", link(about.name, params));
+	}
+	if (page?.about !== about) {
+		page?.opened.close();
+		main.replaceChildren();
+		page = { about, opened: about.open(main) };
+		document.title = `${about.title} · Gantt`;
+		for (const one of root.querySelectorAll("nav a")) {
+			if (one.dataset.page === about.name) one.setAttribute("aria-current", "page");
+			else one.removeAttribute("aria-current");
+		}
+	}
+	page.opened.update(params);
 }
 
 function begin() {
-  shell();
-  live.start();
-  show();
+	shell();
+	live.start();
+	show();
 }
 
 function leave(event) {
-  page?.opened.close();
-  page = main = null;
-  live.stop();
-  login(root, event?.detail ?? "");
+	page?.opened.close();
+	page = main = null;
+	live.stop();
+	login(root, event?.detail ?? "");
 }
 
 session.addEventListener("begin", begin);

@@ -7,6 +7,7 @@ import { el, fill, say, select } from "./elements.js";
 import { hostsOf, outcome, stepsOf, took } from "./ranking.js";
 import { Poll } from "./poll.js";
 import { change } from "./router.js";
+import { Search } from "./search.js";
 import { Table, csv, save } from "./table.js";
 import { amount, moment, plain } from "./text.js";
 
@@ -19,224 +20,208 @@ const textOf = (one) => [one.request_id, one.project_id, ...one.instance_uuids, 
 
 /** The table's columns; `of` finds the decision of a row. */
 function columnsOf(of) {
-  const column = (key, label, value, more = {}) => ({ key, label, value: (row) => value(of(row)), ...more });
-  return [
-    column("at", "Time (UTC)", (one) => moment(one.at), { show: (row) => moment(of(row).at).slice(5, 19) }),
-    column("outcome", "Outcome", outcome, { show: (row) => [el("span", { class: `badge ${outcome(of(row))}` }, outcome(of(row))), of(row).is_dry_run ? el("small", {}, " dry run") : null] }),
-    column("hosts", "Hosts", (one) => hostsOf(one).join(" "), { show: (row) => plain(hostsOf(of(row)).join(", ") || "–") }),
-    column("instances", "Instances", (one) => Math.max(one.instance_uuids.length, one.chosen.length), { isNumber: true }),
-    column("candidates", "Candidates", (one) => one.hosts, { isNumber: true }),
-    column("left", "Passed", (one) => stepsOf(one).at(-1)?.after ?? null, { isNumber: true }),
-    column("took", "ms", (one) => Math.round(took(one) * 1e4) / 10, { isNumber: true }),
-    column("request", "Request", (one) => one.request_id),
-    column("project", "Project", (one) => one.project_id),
-  ];
+	const column = (key, label, value, more = {}) => ({ key, label, value: (row) => value(of(row)), ...more });
+	return [
+		column("at", "Time (UTC)", (one) => moment(one.at), { show: (row) => moment(of(row).at).slice(5, 19) }),
+		column("outcome", "Outcome", outcome, { show: (row) => [el("span", { class: `badge ${outcome(of(row))}` }, outcome(of(row))), of(row).is_dry_run ? el("small", {}, " dry run") : null] }),
+		column("hosts", "Hosts", (one) => hostsOf(one).join(" "), { show: (row) => plain(hostsOf(of(row)).join(", ") || "–") }),
+		column("instances", "Instances", (one) => Math.max(one.instance_uuids.length, one.chosen.length), { isNumber: true }),
+		column("candidates", "Candidates", (one) => one.hosts, { isNumber: true }),
+		column("left", "Passed", (one) => stepsOf(one).at(-1)?.after ?? null, { isNumber: true }),
+		column("took", "ms", (one) => Math.round(took(one) * 1e4) / 10, { isNumber: true }),
+		column("request", "Request", (one) => one.request_id),
+		column("project", "Project", (one) => one.project_id),
+	];
 }
 
 class DecisionsView {
-  constructor(root) {
-    this.params = {};
-    this.found = new Map(); // key -> decision, the latest first
-    this.apart = new Map(); // those that were asked for by name
-    this._sought = new Map(); // what was asked for so -> whether it was answered
-    this._parts(root);
-    this._keys = (event) => this._key(event);
-    this.poll = new Poll((signal) => this._look(signal), (error) => this._fail(error));
-    document.addEventListener("keydown", this._keys);
-  }
+	constructor(root) {
+		this.params = {};
+		this.found = new Map(); // key -> decision, the latest first
+		this.apart = new Map(); // those that were asked for by name
+		this._sought = new Map(); // what was asked for so -> whether it was answered
+		this._parts(root);
+		this.poll = new Poll((signal) => get("gantt/decisions", { limit: this._limit }, signal), ({ decisions }) => this._take(decisions), (error) => this._fail(error));
+	}
 
-  close() {
-    this._isClosed = true;
-    this.poll.close();
-    document.removeEventListener("keydown", this._keys);
-    this.table.close();
-  }
+	close() {
+		this._isClosed = true;
+		this.poll.close();
+		this.search.close();
+		this.table.close();
+	}
 
-  _parts(root) {
-    const of = (row) => this._of(row);
-    this.columns = columnsOf(of);
-    this.table = new Table({
-      columns: this.columns, caption: "Decisions", sort: "-at",
-      open: (row) => this.open(row), sorted: (sort) => change({ sort }, true), isCurrent: (row) => row === this._chosen,
-    });
-    this.note = el("p", { class: "note", role: "status" }, "Loading …");
-    this.search = el("input", {
-      type: "search", placeholder: "Search decisions  ( / )", "aria-label": "Search decisions by request, instance, project, host or reason",
-      spellcheck: "false", autocomplete: "off", on: { input: () => change({ q: this.search.value }, true) },
-    });
-    this.pause = el("button", { type: "button", "aria-pressed": "false", title: "Stop the list (p)", on: { click: () => this._pause() } }, "Pause");
-    this.count = el("span", { class: "legend", role: "status" });
-    this.controls = el("div", { role: "toolbar", "aria-label": "What is shown" },
-      select("Show", [["", "all"], ...KINDS.map((one) => [one, one])], "", (show) => change({ show })),
-      select("Latest", LIMITS.map((one) => [one, amount(Number(one))]), LIMITS[0], (limit) => change({ limit: limit === LIMITS[0] ? "" : limit })),
-      this.pause,
-      el("button", { type: "button", on: { click: () => save("decisions.csv", csv(this.columns, this.table.shown)) } }, "CSV"));
-    this.aside = el("aside", { class: "host decision", hidden: true, "aria-label": "Decision", tabindex: "-1" });
-    root.append(
-      el("h1", { class: "spoken" }, "Decisions"),
-      el("section", { class: "fleet" }, el("div", { class: "controls" }, this.search, this.controls, this.count), this.note, el("div", { class: "stage" }, this.table.root)),
-      this.aside,
-    );
-  }
+	_parts(root) {
+		const of = (row) => this._of(row);
+		this.columns = columnsOf(of);
+		this.table = new Table({
+			columns: this.columns, caption: "Decisions", sort: "-at",
+			open: (row) => this.open(row), sorted: (sort) => change({ sort }, true), isCurrent: (row) => row === this._chosen,
+		});
+		this.note = el("p", { class: "note", role: "status" }, "Loading …");
+		this.search = new Search("Search decisions", "Search decisions by request, instance, project, host or reason", {
+			enter: () => { if (this.table.shown.length) this.open(this.table.shown[0]); },
+			escape: () => { if (this.params.at) this._leave(); },
+			key: (event) => this._key(event),
+		});
+		this.pause = el("button", { type: "button", "aria-pressed": "false", title: "Stop the list (p)", on: { click: () => this._pause() } }, "Pause");
+		this.count = el("span", { class: "legend", role: "status" });
+		this.controls = el("div", { role: "toolbar", "aria-label": "What is shown" },
+			select("Show", [["", "all"], ...KINDS.map((one) => [one, one])], "", (show) => change({ show })),
+			select("Latest", LIMITS.map((one) => [one, amount(Number(one))]), LIMITS[0], (limit) => change({ limit: limit === LIMITS[0] ? "" : limit })),
+			this.pause,
+			el("button", { type: "button", on: { click: () => save("decisions.csv", csv(this.columns, this.table.shown)) } }, "CSV"));
+		this.aside = el("aside", { class: "host decision", hidden: true, "aria-label": "Decision", tabindex: "-1" });
+		root.append(
+			el("h1", { class: "spoken" }, "Decisions"),
+			el("section", { class: "fleet" }, el("div", { class: "controls" }, this.search.input, this.controls, this.count), this.note, el("div", { class: "stage" }, this.table.root)),
+			this.aside,
+		);
+	}
 
-  // ----------------------------------------------------------------- parameters
+	// ----------------------------------------------------------------- parameters
 
-  update(params) {
-    const isOther = params.limit !== this.params.limit || !this._isLoaded;
-    this.params = params;
-    if (document.activeElement !== this.search) this.search.value = params.q ?? "";
-    const [show, limit] = this.controls.querySelectorAll("select");
-    [show.value, limit.value] = [params.show ?? "", this._limit];
-    this.table.sortBy(this.columns.some((one) => one.key === params.sort?.replace(/^-/, "")) ? params.sort : "-at");
-    if (isOther) this.poll.look(true);
-    if (this._isLoaded) this._draw();
-  }
+	update(params) {
+		const isOther = params.limit !== this.params.limit || !this._isLoaded;
+		this.params = params;
+		this.search.show(params.q);
+		const [show, limit] = this.controls.querySelectorAll("select");
+		[show.value, limit.value] = [params.show ?? "", this._limit];
+		this.table.sortBy(this.columns.some((one) => one.key === params.sort?.replace(/^-/, "")) ? params.sort : "-at");
+		if (isOther) this.poll.look(true);
+		if (this._isLoaded) this._draw();
+	}
 
-  get _limit() {
-    return LIMITS.includes(this.params.limit) ? this.params.limit : LIMITS[0];
-  }
+	get _limit() {
+		return LIMITS.includes(this.params.limit) ? this.params.limit : LIMITS[0];
+	}
 
-  // -------------------------------------------------------------------- asking
+	// -------------------------------------------------------------------- asking
 
-  _of(key) {
-    return this.found.get(key) ?? this.apart.get(key);
-  }
+	_of(key) {
+		return this.found.get(key) ?? this.apart.get(key);
+	}
 
-  /** Ask for the latest. */
-  async _look(signal) {
-    const { decisions } = await get("gantt/decisions", { limit: this._limit }, signal);
-    const found = this._keyed(decisions);
-    const isNew = !this._isLoaded || found.size !== this.found.size || [...found.keys()].some((key) => !this.found.has(key));
-    this._isLoaded = true;
-    if (!isNew && this.note.hidden) return;
-    const open = this._of(this._chosen);
-    if (open && !found.has(this._chosen)) this.apart.set(this._chosen, open); // it stays readable
-    this.found = found;
-    this._draw();
-  }
+	_take(decisions) {
+		const found = this._keyed(decisions);
+		this._isLoaded = true;
+		const open = this._of(this._chosen);
+		if (open && !found.has(this._chosen)) this.apart.set(this._chosen, open); // it stays readable
+		this.found = found;
+		this._draw();
+	}
 
-  _keyed(decisions) {
-    const found = new Map();
-    for (const one of decisions) {
-      let key = `${one.at} ${one.request_id}`;
-      while (found.has(key)) key += " ";
-      found.set(key, one);
-    }
-    return found;
-  }
+	_keyed(decisions) {
+		const found = new Map();
+		for (const one of decisions) {
+			let key = `${one.at} ${one.request_id}`;
+			while (found.has(key)) key += " ";
+			found.set(key, one);
+		}
+		return found;
+	}
 
-  _fail(error) {
-    this.note.hidden = false;
-    const said = plain(error.message.replace(/\s+/g, " "));
-    fill(this.note, error.status === 403 ? `This token may not list decisions: ${said}` : said);
-  }
+	_fail(error) {
+		this.note.hidden = false;
+		const said = plain(error.message.replace(/\s+/g, " "));
+		fill(this.note, error.status === 403 ? `This token may not list decisions: ${said}` : said);
+	}
 
-  /** Older ones, by what the service can look up; each name once. */
-  async _seek(name) {
-    if (this._sought.has(name)) return;
-    this._sought.set(name, false);
-    try {
-      const answers = await Promise.all([get("gantt/decisions", { request_id: name }), get("gantt/decisions", { instance_uuid: name })]);
-      for (const [key, one] of this._keyed(answers.flatMap((answer) => answer.decisions))) this.apart.set(key, one);
-      this._sought.set(name, true);
-      if (!this._isClosed) this._draw();
-    } catch (error) {
-      this._fail(error);
-    }
-  }
+	/** Older ones, by what the service can look up; each name once. */
+	async _seek(name) {
+		if (this._sought.has(name)) return;
+		this._sought.set(name, false);
+		try {
+			const answers = await Promise.all([get("gantt/decisions", { request_id: name }), get("gantt/decisions", { instance_uuid: name })]);
+			for (const [key, one] of this._keyed(answers.flatMap((answer) => answer.decisions))) this.apart.set(key, one);
+			this._sought.set(name, true);
+			if (!this._isClosed) this._draw();
+		} catch (error) {
+			this._fail(error);
+		}
+	}
 
-  // ----------------------------------------------------------------- what is seen
+	// ----------------------------------------------------------------- what is seen
 
-  _draw() {
-    const rows = this._rows();
-    this.table.set(rows);
-    this.note.hidden = rows.length > 0;
-    if (!rows.length) fill(this.note, this.found.size ? "No decision matches." : "No decision has been made yet, or none is kept.");
-    const refused = rows.filter((key) => outcome(this._of(key)) === "refused").length;
-    fill(this.count, `${amount(rows.length)} shown, ${amount(refused)} refused`);
-    this._select();
-  }
+	_draw() {
+		const rows = this._rows();
+		this.table.set(rows);
+		this.note.hidden = rows.length > 0;
+		if (!rows.length) fill(this.note, this.found.size ? "No decision matches." : "No decision has been made yet, or none is kept.");
+		const refused = rows.filter((key) => outcome(this._of(key)) === "refused").length;
+		fill(this.count, `${amount(rows.length)} shown, ${amount(refused)} refused`);
+		this._select();
+	}
 
-  _rows() {
-    const { show, q = "" } = this.params;
-    const query = q.trim().toLowerCase();
-    const all = new Map([...this.found, ...(query ? this.apart : [])]);
-    const rows = [...all].filter(([, one]) => (!show || outcome(one) === show) && (!query || textOf(one).includes(query))).map(([key]) => key);
-    if (NAME.test(query) && !rows.length) this._seek(q.trim());
-    return rows;
-  }
+	_rows() {
+		const { show, q = "" } = this.params;
+		const query = q.trim().toLowerCase();
+		const all = new Map([...this.found, ...(query ? this.apart : [])]);
+		const rows = [...all].filter(([, one]) => (!show || outcome(one) === show) && (!query || textOf(one).includes(query))).map(([key]) => key);
+		if (NAME.test(query) && !rows.length) this._seek(q.trim());
+		return rows;
+	}
 
-  open(key) {
-    const one = this._of(key);
-    say(`${headline(one)}, ${moment(one.at)}`);
-    change({ request: one.request_id, at: one.at });
-  }
+	open(key) {
+		const one = this._of(key);
+		say(`${headline(one)}, ${moment(one.at)}`);
+		change({ request: one.request_id, at: one.at });
+	}
 
-  _leave() {
-    change({ request: "", at: "" });
-    this.table.root.focus();
-  }
+	_leave() {
+		change({ request: "", at: "" });
+		this.table.root.focus();
+	}
 
-  /** The decision that the address names. */
-  _select() {
-    const { at, request = "" } = this.params;
-    const key = at ? `${at} ${request}` : null;
-    if (key !== this._chosen) this.table.mark();
-    this._chosen = key;
-    this.aside.hidden = !key;
-    const decision = this._of(key);
-    if (decision && key === this._shown) return;
-    this._shown = decision ? key : null;
-    if (decision) {
-      showDecision(this.aside, decision, () => this._leave());
-      this.aside.scrollTop = 0;
-    } else if (key) {
-      const isLost = !request || this._sought.get(request);
-      fill(this.aside,
-        headed(plain(request || "Decision"), () => this._leave()),
-        el("p", { class: "note" }, isLost ? "It is not kept, or no longer: only the latest decisions are ([scheduler] shared_records, or records)." : "Loading …"));
-      if (request) this._seek(request);
-    }
-  }
+	/** The decision that the address names. */
+	_select() {
+		const { at, request = "" } = this.params;
+		const key = at ? `${at} ${request}` : null;
+		if (key !== this._chosen) this.table.mark();
+		this._chosen = key;
+		this.aside.hidden = !key;
+		const decision = this._of(key);
+		if (decision && key === this._shown) return;
+		this._shown = decision ? key : null;
+		if (decision) {
+			showDecision(this.aside, decision, () => this._leave());
+			this.aside.scrollTop = 0;
+		} else if (key) {
+			const isLost = !request || this._sought.get(request);
+			fill(this.aside,
+				headed(plain(request || "Decision"), () => this._leave()),
+				el("p", { class: "note" }, isLost ? "It is not kept, or no longer: only the latest decisions are ([scheduler] shared_records, or records)." : "Loading …"));
+			if (request) this._seek(request);
+		}
+	}
 
-  _pause() {
-    this.poll.pause(!this.poll.isPaused);
-    this.pause.setAttribute("aria-pressed", String(this.poll.isPaused));
-  }
+	_pause() {
+		this.poll.pause(!this.poll.isPaused);
+		this.pause.setAttribute("aria-pressed", String(this.poll.isPaused));
+	}
 
-  _key(event) {
-    const isTyping = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
-    if (event.key === "Escape") {
-      if (event.target === this.search && this.search.value) {
-        this.search.value = "";
-        change({ q: "" }, true);
-      } else if (this.params.at) this._leave();
-    } else if (isTyping || event.ctrlKey || event.metaKey || event.altKey) {
-      if (event.key === "Enter" && event.target === this.search && this.table.shown.length) this.open(this.table.shown[0]);
-    } else if (event.key === "/") {
-      event.preventDefault();
-      this.search.focus();
-    } else if (event.key === "p") {
-      this._pause();
-    } else if ((event.key === "ArrowDown" || event.key === "ArrowUp") && !this.aside.contains(event.target)) {
-      event.preventDefault();
-      this._step(event.key === "ArrowDown" ? 1 : -1);
-    }
-  }
+	_key(event) {
+		if (event.key === "p") {
+			this._pause();
+		} else if ((event.key === "ArrowDown" || event.key === "ArrowUp") && !this.aside.contains(event.target)) {
+			event.preventDefault();
+			this._step(event.key === "ArrowDown" ? 1 : -1);
+		}
+	}
 
-  /** The decision below or above in the list. */
-  _step(by) {
-    const { shown } = this.table;
-    if (!shown.length) return;
-    const here = shown.indexOf(this._chosen);
-    const next = here < 0 ? 0 : Math.max(0, Math.min(shown.length - 1, here + by));
-    this.table.reveal(next);
-    this.open(shown[next]);
-  }
+	/** The decision below or above in the list. */
+	_step(by) {
+		const { shown } = this.table;
+		if (!shown.length) return;
+		const here = shown.indexOf(this._chosen);
+		const next = here < 0 ? 0 : Math.max(0, Math.min(shown.length - 1, here + by));
+		this.table.reveal(next);
+		this.open(shown[next]);
+	}
 }
 
 export const decisionsPage = {
-  name: "decisions",
-  title: "Decisions",
-  open: (root) => new DecisionsView(root),
+	name: "decisions",
+	title: "Decisions",
+	open: (root) => new DecisionsView(root),
 };

@@ -3,65 +3,68 @@
 const SVG = "http://www.w3.org/2000/svg";
 
 function filled(node, about, children) {
-  for (const [name, value] of Object.entries(about)) {
-    if (value === null || value === undefined || value === false) continue;
-    if (name === "on") {
-      for (const [event, act] of Object.entries(value)) node.addEventListener(event, act);
-    } else if (name === "data") {
-      Object.assign(node.dataset, value);
-    } else if (name === "style") {
-      for (const [property, text] of Object.entries(value)) node.style.setProperty(property, text);
-    } else {
-      node.setAttribute(name, value === true ? "" : value);
-    }
-  }
-  node.append(...children.flat(Infinity).filter((one) => one !== null && one !== undefined && one !== false));
-  return node;
+	for (const [name, value] of Object.entries(about)) {
+		if (value === null || value === undefined || value === false) continue;
+		if (name === "on") {
+			for (const [event, act] of Object.entries(value)) node.addEventListener(event, act);
+		} else if (name === "data") {
+			Object.assign(node.dataset, value);
+		} else if (name === "style") {
+			for (const [property, text] of Object.entries(value)) node.style.setProperty(property, text);
+		} else {
+			node.setAttribute(name, value === true ? "" : value);
+		}
+	}
+	node.append(...children.flat(Infinity).filter((one) => one !== null && one !== undefined && one !== false));
+	return node;
 }
 
-/** An element; `about` has its attributes, and `on`, `data` and `style`. */
-export function el(tag, about = {}, ...children) {
-  return filled(document.createElement(tag), about, children);
+/** An element, such as "p" or "p.note.wrong"; its attributes, with `on`, `data` and `style`,
+ * if any; and what is in it. */
+export function el(kind, ...inside) {
+	const [tag, ...classes] = kind.split(".");
+	const node = document.createElement(tag);
+	if (classes.length) node.className = classes.join(" ");
+	return filled(node, inside[0]?.constructor === Object ? inside.shift() : {}, inside);
+}
+
+export function button(label, act, about = {}) {
+	return el("button", { type: "button", on: { click: act }, ...about }, label);
 }
 
 /** The same for pictures. */
 export function svg(tag, about = {}, ...children) {
-  return filled(document.createElementNS(SVG, tag), about, children);
+	return filled(document.createElementNS(SVG, tag), about, children);
 }
 
 /** Replace what is in `node`. */
 export function fill(node, ...children) {
-  node.replaceChildren();
-  return filled(node, {}, children);
-}
-
-/** Text for screen readers only. */
-export function spoken(text) {
-  return el("span", { class: "spoken" }, text);
+	node.replaceChildren();
+	return filled(node, {}, children);
 }
 
 /** A choice among [value, label] pairs. */
 export function select(label, options, chosen, choose) {
-  const box = el(
-    "select",
-    { "aria-label": label, on: { change: () => choose(box.value) } },
-    options.map(([value, text]) => el("option", { value, selected: value === chosen }, text)),
-  );
-  return el("label", { class: "choice" }, el("span", {}, label), box);
+	const box = el(
+		"select",
+		{ "aria-label": label, on: { change: () => choose(box.value) } },
+		options.map(([value, text]) => el("option", { value, selected: value === chosen }, text)),
+	);
+	return el("label.choice", el("span", label), box);
 }
 
 /** A bar of `part` (0..1); beyond 1 it is marked as over. */
 export function bar(part, label) {
-  const width = `${Math.round(Math.min(1, Math.max(0, part)) * 1000) / 10}%`;
-  return el(
-    "span",
-    { class: part > 1 ? "bar over" : "bar", role: "img", "aria-label": label },
-    el("span", { style: { width } }),
-  );
+	const width = `${Math.round(Math.min(1, Math.max(0, part)) * 1000) / 10}%`;
+	return el(
+		"span",
+		{ class: part > 1 ? "bar over" : "bar", role: "img", "aria-label": label },
+		el("span", { style: { width } }),
+	);
 }
 
 /** What is told to screen readers now. */
 export function say(text) {
-  const place = document.getElementById("said");
-  if (place) place.textContent = text;
+	const place = document.getElementById("said");
+	if (place) place.textContent = text;
 }

@@ -4,7 +4,7 @@
 import { get, probe } from "./api.js";
 import { column, hostLink, told } from "./cells.js";
 import { Columns, Refresher, STATES } from "./columns.js";
-import { el, fill, svg } from "./elements.js";
+import { button, el, fill, svg } from "./elements.js";
 import { growth, quantile, read, total } from "./metrics.js";
 import { Poll } from "./poll.js";
 import { listed } from "./table.js";
@@ -20,151 +20,150 @@ const seconds = (bound) => (bound === null ? "–" : bound === Infinity ? "> 30 
 
 /** The last values as a line. */
 function line(values) {
-  const most = Math.max(...values, 1e-9);
-  const points = values.map((one, at) => `${(at * 100) / (KEPT - 1)},${20 - (18 * one) / most}`).join(" ");
-  return svg("svg", { viewBox: "0 0 100 20", preserveAspectRatio: "none", class: "spark", "aria-hidden": "true" }, svg("polyline", { points }));
+	const most = Math.max(...values, 1e-9);
+	const points = values.map((one, at) => `${(at * 100) / (KEPT - 1)},${20 - (18 * one) / most}`).join(" ");
+	return svg("svg", { viewBox: "0 0 100 20", preserveAspectRatio: "none", class: "spark", "aria-hidden": "true" }, svg("polyline", { points }));
 }
 
 function tile(label, value, detail, { isWrong = false, values = null } = {}) {
-  return el("div", { class: isWrong ? "tile bad" : "tile" },
-    el("b", {}, value), el("span", { class: "name" }, label),
-    el("small", { title: detail }, detail), values?.length > 1 ? line(values) : null);
+	return el("div", { class: isWrong ? "tile bad" : "tile" },
+		el("b", value), el("span.name", label),
+		el("small", { title: detail }, detail), values?.length > 1 ? line(values) : null);
 }
 
 class HealthView {
-  constructor(root) {
-    this.columns = new Columns();
-    this.history = { requests: [], commits: [], queue: [] };
-    this.refresher = new Refresher(this.columns, {
-      changed: () => this._hosts(),
-      failed: (error) => {
-        this._isDenied = error.status === 403; // which no waiting changes
-        this._fail(this.silent, "Hosts that are down or stale", error);
-      },
-    });
-    this.sums = el("div", { class: "sums" });
-    this.note = el("p", { class: "note", role: "status" }, "Loading …");
-    this.silent = el("div", { class: "part" });
-    this.audit = el("div", { class: "part" });
-    root.append(
-      el("h1", { class: "spoken" }, "Health"),
-      el("section", { class: "health" }, this.note, this.sums, this.silent, this.audit));
-    this.poll = new Poll((signal) => this._look(signal), (error) => {
-      this.note.hidden = false;
-      fill(this.note, plain(error.message));
-    });
-    this.poll.look();
-    this._examine();
-  }
+	constructor(root) {
+		this.columns = new Columns();
+		this.history = { requests: [], commits: [], queue: [] };
+		this.refresher = new Refresher(this.columns, {
+			changed: () => this._hosts(),
+			failed: (error) => {
+				this._isDenied = error.status === 403; // which no waiting changes
+				this._fail(this.silent, "Hosts that are down or stale", error);
+			},
+		});
+		this.sums = el("div.sums");
+		this.note = el("p.note", { role: "status" }, "Loading …");
+		this.silent = el("div.part");
+		this.audit = el("div.part");
+		root.append(
+			el("h1.spoken", "Health"),
+			el("section.health", this.note, this.sums, this.silent, this.audit));
+		this.poll = new Poll((signal) => this._look(signal), ([ready, exposed]) => this._draw(ready, read(exposed)), (error) => {
+			this.note.hidden = false;
+			fill(this.note, plain(error.message));
+		});
+		this.poll.look();
+		this._examine();
+	}
 
-  update() {}
+	update() {}
 
-  close() {
-    this.poll.close();
-    this.refresher.close();
-  }
+	close() {
+		this.poll.close();
+		this.refresher.close();
+	}
 
-  async _look(signal) {
-    if (!this._isDenied) this.refresher.look();
-    const [ready, exposed] = await Promise.all([probe("readyz", signal), probe("metrics", signal)]);
-    this._draw(ready, read(exposed));
-    this.note.hidden = true;
-  }
+	_look(signal) {
+		if (!this._isDenied) this.refresher.look();
+		return Promise.all([probe("readyz", signal), probe("metrics", signal)]);
+	}
 
-  _fail(place, title, error) {
-    fill(place, el("h3", {}, title), el("p", { class: "note" }, plain(error.message.replace(/\s+/g, " "))));
-  }
+	_fail(place, title, error) {
+		fill(place, el("h3", title), el("p.note", plain(error.message.replace(/\s+/g, " "))));
+	}
 
-  // ------------------------------------------------------------------ the service
+	// ------------------------------------------------------------------ the service
 
-  _draw(ready, metrics) {
-    const now = performance.now();
-    const passed = this._at ? (now - this._at) / 1000 : null;
-    const rate = (name) => {
-      const grown = growth(metrics, this._before, name);
-      return passed && grown !== null ? grown / passed : null;
-    };
-    const [requests, commits] = [rate("gantt_http_requests_total"), rate("gantt_commit_seconds_count")];
-    this._remember({ requests, commits, queue: total(metrics, "gantt_queue_length") });
-    fill(this.sums, this._tiles(ready, metrics, requests, commits));
-    [this._before, this._at] = [metrics, now];
-  }
+	_draw(ready, metrics) {
+		this.note.hidden = true;
+		const now = performance.now();
+		const passed = this._at ? (now - this._at) / 1000 : null;
+		const rate = (name) => {
+			const grown = growth(metrics, this._before, name);
+			return passed && grown !== null ? grown / passed : null;
+		};
+		const [requests, commits] = [rate("gantt_http_requests_total"), rate("gantt_commit_seconds_count")];
+		this._remember({ requests, commits, queue: total(metrics, "gantt_queue_length") });
+		fill(this.sums, this._tiles(ready, metrics, requests, commits));
+		[this._before, this._at] = [metrics, now];
+	}
 
-  _remember(values) {
-    for (const [name, value] of Object.entries(values)) {
-      if (value !== null) this.history[name].push(value);
-      if (this.history[name].length > KEPT) this.history[name].shift();
-    }
-  }
+	_remember(values) {
+		for (const [name, value] of Object.entries(values)) {
+			if (value !== null) this.history[name].push(value);
+			if (this.history[name].length > KEPT) this.history[name].shift();
+		}
+	}
 
-  _tiles(ready, metrics, requests, commits) {
-    const of = (name) => total(metrics, `gantt_${name}`);
-    const told = (name) => amount(of(name));
-    const isReady = ready.startsWith("OK");
-    const leaders = metrics.get("gantt_leader") ?? [];
-    const silence = of("database_silence_seconds");
-    const slow = (part) => seconds(quantile(metrics, this._before, "gantt_commit_seconds", part));
-    const counted = (outcome) => (metrics.get("gantt_schedule_total") ?? []).find((one) => one.labels.includes(`"${outcome}"`))?.value ?? 0;
-    const perSecond = (number) => (number === null ? "–" : `${amount(number)}/s`);
-    return [
-      tile("service", isReady ? "ready" : "not ready", plain(ready.replace(/^(OK|NOT READY):? ?/, "") || "knows all commits"), { isWrong: !isReady }),
-      tile("processes", amount(leaders.length), leaders.some((one) => one.value) ? "one of them leads" : "another leads, or none does"),
-      tile("revision", short(of("revision") ?? 0), `${told("revision")}, lag ${told("revision_lag")}`, { isWrong: of("revision_lag") > 1000 }),
-      tile("database", silence > LONG_S ? "silent" : "answers", silence > LONG_S ? `for ${amount(silence)} s` : `${told("aborts_total")} aborts, ${told("unknown_outcomes_total")} unknown outcomes`, { isWrong: silence > LONG_S }),
-      tile("commits", perSecond(commits), `half ${slow(0.5)}, 99 % ${slow(0.99)}`, { values: this.history.commits }),
-      tile("in the queue", told("queue_length"), `of ${told("queue_limit")}, ${told("busy_total")} turned away`, { values: this.history.queue, isWrong: of("queue_length") > of("queue_limit") / 2 }),
-      tile("HTTP requests", perSecond(requests), `${told("requests_waiting")} wait, of ${told("requests_waiting_limit")}`, { values: this.history.requests }),
-      tile("event streams", told("watchers"), `of ${told("watchers_limit")}, ${told("watchers_turned_away_total")} turned away`, { isWrong: of("watchers") >= of("watchers_limit") }),
-      tile("reports in Kafka", told("stream_lag"), `${told("stream_records_total")} read, ${told("stream_dead_letters_total")} dead letters`, { isWrong: of("stream_silence_seconds") > LONG_S }),
-      tile("requests without a host", amount(counted("no_valid_host")), `${amount(counted("placed"))} placed`),
-      tile("plug-ins suspended", told("plugins_suspended"), `${told("plugin_failures_total")} failures`, { isWrong: of("plugins_suspended") > 0 }),
-    ];
-  }
+	_tiles(ready, metrics, requests, commits) {
+		const of = (name) => total(metrics, `gantt_${name}`);
+		const told = (name) => amount(of(name));
+		const isReady = ready.startsWith("OK");
+		const leaders = metrics.get("gantt_leader") ?? [];
+		const silence = of("database_silence_seconds");
+		const slow = (part) => seconds(quantile(metrics, this._before, "gantt_commit_seconds", part));
+		const counted = (outcome) => (metrics.get("gantt_schedule_total") ?? []).find((one) => one.labels.includes(`"${outcome}"`))?.value ?? 0;
+		const perSecond = (number) => (number === null ? "–" : `${amount(number)}/s`);
+		return [
+			tile("service", isReady ? "ready" : "not ready", plain(ready.replace(/^(OK|NOT READY):? ?/, "") || "knows all commits"), { isWrong: !isReady }),
+			tile("processes", amount(leaders.length), leaders.some((one) => one.value) ? "one of them leads" : "another leads, or none does"),
+			tile("revision", short(of("revision") ?? 0), `${told("revision")}, lag ${told("revision_lag")}`, { isWrong: of("revision_lag") > 1000 }),
+			tile("database", silence > LONG_S ? "silent" : "answers", silence > LONG_S ? `for ${amount(silence)} s` : `${told("aborts_total")} aborts, ${told("unknown_outcomes_total")} unknown outcomes`, { isWrong: silence > LONG_S }),
+			tile("commits", perSecond(commits), `half ${slow(0.5)}, 99 % ${slow(0.99)}`, { values: this.history.commits }),
+			tile("in the queue", told("queue_length"), `of ${told("queue_limit")}, ${told("busy_total")} turned away`, { values: this.history.queue, isWrong: of("queue_length") > of("queue_limit") / 2 }),
+			tile("HTTP requests", perSecond(requests), `${told("requests_waiting")} wait, of ${told("requests_waiting_limit")}`, { values: this.history.requests }),
+			tile("event streams", told("watchers"), `of ${told("watchers_limit")}, ${told("watchers_turned_away_total")} turned away`, { isWrong: of("watchers") >= of("watchers_limit") }),
+			tile("reports in Kafka", told("stream_lag"), `${told("stream_records_total")} read, ${told("stream_dead_letters_total")} dead letters`, { isWrong: of("stream_silence_seconds") > LONG_S }),
+			tile("requests without a host", amount(counted("no_valid_host")), `${amount(counted("placed"))} placed`),
+			tile("plug-ins suspended", told("plugins_suspended"), `${told("plugin_failures_total")} failures`, { isWrong: of("plugins_suspended") > 0 }),
+		];
+	}
 
-  // -------------------------------------------------------------------- the hosts
+	// -------------------------------------------------------------------- the hosts
 
-  _hosts() {
-    const { columns } = this;
-    const silent = [];
-    for (let index = 0; index < columns.count; index += 1) if (SILENT.includes(STATES[columns.states[index]])) silent.push(index);
-    silent.sort((one, other) => (columns.updatedAt[other] ?? 0) - (columns.updatedAt[one] ?? 0));
-    const shown = silent.map((index) => [index, columns.states[index], columns.updatedAt[index]]).join();
-    if (shown === this._shown) return;
-    this._shown = shown;
-    const found = listed("Hosts that are down or stale", "down.csv", [
-      column("Host", (index) => columns.name(index), (index) => hostLink(columns.hosts[index], columns.nodes[index])),
-      column("State", (index) => STATES[columns.states[index]], (index) => el("span", { class: `badge ${STATES[columns.states[index]]}` }, STATES[columns.states[index]])),
-      column("Zone", (index) => columns.zones[index]),
-      column("Last report", (index) => moment(columns.updatedAt[index])),
-    ], silent, MOST_ROWS);
-    fill(this.silent, found);
-  }
+	_hosts() {
+		const { columns } = this;
+		const silent = [];
+		for (let index = 0; index < columns.count; index += 1) if (SILENT.includes(STATES[columns.states[index]])) silent.push(index);
+		silent.sort((one, other) => (columns.updatedAt[other] ?? 0) - (columns.updatedAt[one] ?? 0));
+		const shown = silent.map((index) => [index, columns.states[index], columns.updatedAt[index]]).join();
+		if (shown === this._shown) return;
+		this._shown = shown;
+		const found = listed("Hosts that are down or stale", "down.csv", [
+			column("Host", (index) => columns.name(index), (index) => hostLink(columns.hosts[index], columns.nodes[index])),
+			column("State", (index) => STATES[columns.states[index]], (index) => el("span", { class: `badge ${STATES[columns.states[index]]}` }, STATES[columns.states[index]])),
+			column("Zone", (index) => columns.zones[index]),
+			column("Last report", (index) => moment(columns.updatedAt[index])),
+		], silent, MOST_ROWS);
+		fill(this.silent, found);
+	}
 
-  // -------------------------------------------------------------------- the audit
+	// -------------------------------------------------------------------- the audit
 
-  async _examine() {
-    const again = el("button", { type: "button", class: "small", on: { click: () => this._examine() } }, "Audit again");
-    fill(this.audit, el("h3", {}, "Audit"), el("p", { class: "note" }, "Looking for what disagrees …"));
-    try {
-      const found = await get("gantt/audit", { limit: MOST_FINDINGS });
-      const counts = Object.entries(found.counts).map(([kind, count]) => `${amount(count)} ${plain(kind)}`);
-      const table = listed("Audit findings", "audit.csv", [
-        column("Kind", "kind"),
-        column("Host", "host", (one) => hostLink(one.host, one.node)),
-        column("Instance", "instance_uuid"),
-        column("Detail", "detail", (one) => told(one.detail)),
-      ], found.findings, MOST_FINDINGS);
-      table.querySelector("h3").append(again);
-      table.append(el("p", { class: "none" }, `At ${moment(found.at)}, revision ${found.revision}: ${counts.join(", ") || "nothing disagrees"}. What runs there is known of ${amount(found.listing)} of ${amount(found.hosts)} hosts.`));
-      fill(this.audit, table);
-    } catch (error) {
-      this._fail(this.audit, "Audit", error);
-    }
-  }
+	async _examine() {
+		const again = button("Audit again", () => this._examine(), { class: "small" });
+		fill(this.audit, el("h3", "Audit"), el("p.note", "Looking for what disagrees …"));
+		try {
+			const found = await get("gantt/audit", { limit: MOST_FINDINGS });
+			const counts = Object.entries(found.counts).map(([kind, count]) => `${amount(count)} ${plain(kind)}`);
+			const table = listed("Audit findings", "audit.csv", [
+				column("Kind", "kind"),
+				column("Host", "host", (one) => hostLink(one.host, one.node)),
+				column("Instance", "instance_uuid"),
+				column("Detail", "detail", (one) => told(one.detail)),
+			], found.findings, MOST_FINDINGS);
+			table.querySelector("h3").append(again);
+			table.append(el("p.none", `At ${moment(found.at)}, revision ${found.revision}: ${counts.join(", ") || "nothing disagrees"}. What runs there is known of ${amount(found.listing)} of ${amount(found.hosts)} hosts.`));
+			fill(this.audit, table);
+		} catch (error) {
+			this._fail(this.audit, "Audit", error);
+		}
+	}
 }
 
 export const healthPage = {
-  name: "health",
-  title: "Health",
-  open: (root) => new HealthView(root),
+	name: "health",
+	title: "Health",
+	open: (root) => new HealthView(root),
 };

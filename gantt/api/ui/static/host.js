@@ -12,173 +12,173 @@ const PAUSE_MS = 500;
 const LEASE_MS = 1000;
 
 function classes(inventories) {
-  return Object.entries(inventories).map(([name, one]) => {
-    const part = one.capacity ? one.used / one.capacity : one.used ? Infinity : 0;
-    const details = `total ${amount(one.total)}, reserved ${amount(one.reserved)}, ratio ${amount(one.allocation_ratio)}`;
-    return el("div", { class: "use", title: details },
-      el("span", {}, plain(name)),
-      bar(part, `${plain(name)}: ${percent(part)} used`),
-      el("span", {}, `${sized(one.used, name)} / ${sized(one.capacity, name)}`));
-  });
+	return Object.entries(inventories).map(([name, one]) => {
+		const part = one.capacity ? one.used / one.capacity : one.used ? Infinity : 0;
+		const details = `total ${amount(one.total)}, reserved ${amount(one.reserved)}, ratio ${amount(one.allocation_ratio)}`;
+		return el("div.use", { title: details },
+			el("span", plain(name)),
+			bar(part, `${plain(name)}: ${percent(part)} used`),
+			el("span", `${sized(one.used, name)} / ${sized(one.capacity, name)}`));
+	});
 }
 
 function tree(providers, parent = null) {
-  const mine = providers.filter((one) => one.parent_uuid === parent);
-  if (!mine.length) return null;
-  return el("ul", { class: "tree" }, mine.map((one) =>
-    el("li", {},
-      el("div", { class: "provider" },
-        el("b", {}, plain(one.name)),
-        el("code", {}, one.uuid),
-        el("small", {}, `generation ${amount(one.generation)}`)),
-      classes(one.inventories),
-      one.traits.length ? el("details", {}, el("summary", {}, `traits: ${amount(one.traits.length)}`), el("p", { class: "traits" }, one.traits.map((trait) => el("code", {}, plain(trait))))) : null,
-      tree(providers, one.uuid))));
+	const mine = providers.filter((one) => one.parent_uuid === parent);
+	if (!mine.length) return null;
+	return el("ul.tree", mine.map((one) =>
+		el("li",
+			el("div.provider",
+				el("b", plain(one.name)),
+				el("code", one.uuid),
+				el("small", `generation ${amount(one.generation)}`)),
+			classes(one.inventories),
+			one.traits.length ? el("details", el("summary", `traits: ${amount(one.traits.length)}`), el("p.traits", one.traits.map((trait) => el("code", plain(trait))))) : null,
+			tree(providers, one.uuid))));
 }
 
 function consumers(books) {
-  const found = new Map();
-  for (const provider of books.providers) {
-    for (const one of provider.consumers) {
-      const known = found.get(one.uuid) ?? { ...one, resources: {} };
-      for (const [name, used] of Object.entries(one.resources)) known.resources[name] = (known.resources[name] ?? 0) + used;
-      found.set(one.uuid, known);
-    }
-  }
-  return [...found.values()];
+	const found = new Map();
+	for (const provider of books.providers) {
+		for (const one of provider.consumers) {
+			const known = found.get(one.uuid) ?? { ...one, resources: {} };
+			for (const [name, used] of Object.entries(one.resources)) known.resources[name] = (known.resources[name] ?? 0) + used;
+			found.set(one.uuid, known);
+		}
+	}
+	return [...found.values()];
 }
 
 export class HostPanel {
-  constructor(root, leave) {
-    this.root = root;
-    this._leave = leave;
-    this._place = null;
-    this._asked = 0;
-    this._timer = 0;
-    this._leases = setInterval(() => this._count(), LEASE_MS);
-  }
+	constructor(root, leave) {
+		this.root = root;
+		this._leave = leave;
+		this._place = null;
+		this._asked = 0;
+		this._timer = 0;
+		this._leases = setInterval(() => this._count(), LEASE_MS);
+	}
 
-  close() {
-    this.hide();
-    clearInterval(this._leases);
-  }
+	close() {
+		this.hide();
+		clearInterval(this._leases);
+	}
 
-  hide() {
-    this._place = null;
-    clearTimeout(this._timer);
-    this.root.hidden = true;
-    this.root.replaceChildren();
-  }
+	hide() {
+		this._place = null;
+		clearTimeout(this._timer);
+		this.root.hidden = true;
+		this.root.replaceChildren();
+	}
 
-  show(host, node, columns) {
-    this._columns = columns;
-    if (this._place?.host === host && this._place.node === node) return;
-    this._place = { host, node };
-    this.root.hidden = false;
-    fill(this.root, this._title(host, node, ""), el("p", { class: "note" }, "Loading …"));
-    this._ask();
-  }
+	show(host, node, columns) {
+		this._columns = columns;
+		if (this._place?.host === host && this._place.node === node) return;
+		this._place = { host, node };
+		this.root.hidden = false;
+		fill(this.root, this._title(host, node, ""), el("p.note", "Loading …"));
+		this._ask();
+	}
 
-  /** It changed; not asked more often than twice in a second. */
-  refresh() {
-    if (this._place && !this._timer) {
-      this._timer = setTimeout(() => {
-        this._timer = 0;
-        this._ask();
-      }, PAUSE_MS);
-    }
-  }
+	/** It changed; not asked more often than twice in a second. */
+	refresh() {
+		if (this._place && !this._timer) {
+			this._timer = setTimeout(() => {
+				this._timer = 0;
+				this._ask();
+			}, PAUSE_MS);
+		}
+	}
 
-  async _ask() {
-    if (!this._place) return;
-    const { host, node } = this._place;
-    const turn = (this._asked += 1);
-    try {
-      const found = await get("gantt/host", { host, node });
-      if (turn === this._asked && this._place) this._draw(found);
-    } catch (error) {
-      if (turn === this._asked && this._place) {
-        fill(this.root, this._title(host, node, ""), el("p", { class: "wrong", role: "alert" }, plain(error.message)));
-      }
-    }
-  }
+	async _ask() {
+		if (!this._place) return;
+		const { host, node } = this._place;
+		const turn = (this._asked += 1);
+		try {
+			const found = await get("gantt/host", { host, node });
+			if (turn === this._asked && this._place) this._draw(found);
+		} catch (error) {
+			if (turn === this._asked && this._place) {
+				fill(this.root, this._title(host, node, ""), el("p.wrong", { role: "alert" }, plain(error.message)));
+			}
+		}
+	}
 
-  _title(host, node, state) {
-    return headed([plain(host), node === host ? null : el("small", {}, ` ${plain(node)}`)], this._leave,
-      state ? el("span", { class: `badge ${state}` }, state) : null);
-  }
+	_title(host, node, state) {
+		return headed([plain(host), node === host ? null : el("small", ` ${plain(node)}`)], this._leave,
+			state ? el("span", { class: `badge ${state}` }, state) : null);
+	}
 
-  _draw(books) {
-    const { view } = books;
-    const open = [...this.root.querySelectorAll("details")].map((one) => one.open);
-    const scrolled = this.root.scrollTop;
-    const focused = [...this.root.querySelectorAll("button, summary")].indexOf(document.activeElement);
-    const index = this._columns.find(view.host, view.node);
-    this._offset = books.at - Date.now() * 1000;
-    fill(
-      this.root,
-      this._title(view.host, view.node, index === undefined ? "" : STATES[this._columns.states[index]]),
-      this._facts(view, books, index),
-      books.providers.length ? el("section", {}, el("h3", {}, "Providers"), tree(books.providers)) : el("p", { class: "none" }, "It has no provider here."),
-      topology(books.topology),
-      this._claims(books),
-      this._instances(view, books),
-      el("section", {}, el("details", {}, el("summary", {}, "Report"), el("pre", {}, plain(JSON.stringify(view.stats, null, 1)).replaceAll("\\u000a", "\n")))),
-    );
-    this.root.querySelectorAll("details").forEach((one, at) => { one.open = open[at] ?? false; });
-    this.root.scrollTop = scrolled;
-    if (focused >= 0) this.root.querySelectorAll("button, summary")[focused]?.focus();
-    this._count();
-  }
+	_draw(books) {
+		const { view } = books;
+		const open = [...this.root.querySelectorAll("details")].map((one) => one.open);
+		const scrolled = this.root.scrollTop;
+		const focused = [...this.root.querySelectorAll("button, summary")].indexOf(document.activeElement);
+		const index = this._columns.find(view.host, view.node);
+		this._offset = books.at - Date.now() * 1000;
+		fill(
+			this.root,
+			this._title(view.host, view.node, index === undefined ? "" : STATES[this._columns.states[index]]),
+			this._facts(view, books, index),
+			books.providers.length ? el("section", el("h3", "Providers"), tree(books.providers)) : el("p.none", "It has no provider here."),
+			topology(books.topology),
+			this._claims(books),
+			this._instances(view, books),
+			el("section", el("details", el("summary", "Report"), el("pre", plain(JSON.stringify(view.stats, null, 1)).replaceAll("\\u000a", "\n")))),
+		);
+		this.root.querySelectorAll("details").forEach((one, at) => { one.open = open[at] ?? false; });
+		this.root.scrollTop = scrolled;
+		if (focused >= 0) this.root.querySelectorAll("button, summary")[focused]?.focus();
+		this._count();
+	}
 
-  _facts(view, books, index) {
-    const columns = this._columns;
-    const service = view.service;
-    const facts = [
-      ["Report", `${age(view.updated_at, books.at)} old`, moment(view.updated_at)],
-      ["Service", service.last_seen_up ? `seen ${age(service.last_seen_up, books.at)} ago` : "never seen", moment(service.last_seen_up)],
-      ["Zone", index === undefined ? "–" : plain(columns.zones[index])],
-      ["Aggregates", view.aggregates.map((uuid) => plain(columns.aggregateNames.get(uuid) || uuid)).join(", ") || "none"],
-      ["Hypervisor", [view.stats.hypervisor_type, view.stats.hypervisor_version].filter(Boolean).map(plain).join(" ") || "–"],
-    ];
-    return el("dl", {}, facts.map(([name, text, title]) => [el("dt", {}, name), el("dd", { title }, text)]));
-  }
+	_facts(view, books, index) {
+		const columns = this._columns;
+		const service = view.service;
+		const facts = [
+			["Report", `${age(view.updated_at, books.at)} old`, moment(view.updated_at)],
+			["Service", service.last_seen_up ? `seen ${age(service.last_seen_up, books.at)} ago` : "never seen", moment(service.last_seen_up)],
+			["Zone", index === undefined ? "–" : plain(columns.zones[index])],
+			["Aggregates", view.aggregates.map((uuid) => plain(columns.aggregateNames.get(uuid) || uuid)).join(", ") || "none"],
+			["Hypervisor", [view.stats.hypervisor_type, view.stats.hypervisor_version].filter(Boolean).map(plain).join(" ") || "–"],
+		];
+		return el("dl", facts.map(([name, text, title]) => [el("dt", name), el("dd", { title }, text)]));
+	}
 
-  _claims(books) {
-    const columns = [
-      column("Instance", "instance_uuid", (one) => code(one.instance_uuid)),
-      column("Claim", "claim", (one) => code(one.claim)),
-      number("VCPU", "vcpus"),
-      number("MB", "memory_mb"),
-      { label: "Lease", value: (one) => (one.leased_until === null ? "confirmed" : moment(one.leased_until)),
-        show: (one) => el("span", { class: "lease", data: { until: one.leased_until ?? "" } }), isNumber: true },
-    ];
-    return listed("Pending claims", "claims.csv", columns, books.claims);
-  }
+	_claims(books) {
+		const columns = [
+			column("Instance", "instance_uuid", (one) => code(one.instance_uuid)),
+			column("Claim", "claim", (one) => code(one.claim)),
+			number("VCPU", "vcpus"),
+			number("MB", "memory_mb"),
+			{ label: "Lease", value: (one) => (one.leased_until === null ? "confirmed" : moment(one.leased_until)),
+				show: (one) => el("span.lease", { data: { until: one.leased_until ?? "" } }), isNumber: true },
+		];
+		return listed("Pending claims", "claims.csv", columns, books.claims);
+	}
 
-  _instances(view, books) {
-    const rows = consumers(books);
-    const known = new Set(rows.map((one) => one.uuid));
-    for (const uuid of view.instances) if (!known.has(uuid)) rows.push({ uuid, project_id: "", resources: {}, isOnlyNamed: true });
-    const named = new Set(view.instances);
-    const classNames = [...new Set(rows.flatMap((one) => Object.keys(one.resources)))].sort();
-    const columns = [
-      column("Consumer", "uuid", (one) => code(one.uuid)),
-      column("Project", "project_id"),
-      column("On host", (one) => (named.has(one.uuid) ? "yes" : "not named yet")),
-      ...classNames.map((name) => ({ label: name, value: (one) => one.resources[name] ?? null, isNumber: true, show: (one) => (name in one.resources ? amount(one.resources[name]) : "–") })),
-    ];
-    const section = listed("Instances and other consumers", "consumers.csv", columns, rows);
-    if (books.consumers_left_out) section.append(el("p", { class: "none" }, `${amount(books.consumers_left_out)} more are not listed.`));
-    return section;
-  }
+	_instances(view, books) {
+		const rows = consumers(books);
+		const known = new Set(rows.map((one) => one.uuid));
+		for (const uuid of view.instances) if (!known.has(uuid)) rows.push({ uuid, project_id: "", resources: {}, isOnlyNamed: true });
+		const named = new Set(view.instances);
+		const classNames = [...new Set(rows.flatMap((one) => Object.keys(one.resources)))].sort();
+		const columns = [
+			column("Consumer", "uuid", (one) => code(one.uuid)),
+			column("Project", "project_id"),
+			column("On host", (one) => (named.has(one.uuid) ? "yes" : "not named yet")),
+			...classNames.map((name) => ({ label: name, value: (one) => one.resources[name] ?? null, isNumber: true, show: (one) => (name in one.resources ? amount(one.resources[name]) : "–") })),
+		];
+		const section = listed("Instances and other consumers", "consumers.csv", columns, rows);
+		if (books.consumers_left_out) section.append(el("p.none", `${amount(books.consumers_left_out)} more are not listed.`));
+		return section;
+	}
 
-  /** Leases run down without a question. */
-  _count() {
-    const now = Date.now() * 1000 + (this._offset ?? 0);
-    for (const one of this.root.querySelectorAll(".lease")) {
-      const until = one.dataset.until;
-      one.textContent = until ? (until > now ? span((until - now) / 1e6) : "ended") : "confirmed";
-    }
-  }
+	/** Leases run down without a question. */
+	_count() {
+		const now = Date.now() * 1000 + (this._offset ?? 0);
+		for (const one of this.root.querySelectorAll(".lease")) {
+			const until = one.dataset.until;
+			one.textContent = until ? (until > now ? span((until - now) / 1e6) : "ended") : "confirmed";
+		}
+	}
 }

@@ -6,78 +6,78 @@ import { begin } from "./session.js";
 import { plain } from "./text.js";
 
 const HINTS = {
-  noauth2: "This service believes every token: USER or USER:PROJECT; admin has the role admin.",
-  token: "A token of the service's tokens file.",
-  "": "",
-  keystone: "A token of Keystone, as `openstack token issue` prints it.",
+	noauth2: "This service believes every token: USER or USER:PROJECT; admin has the role admin.",
+	token: "A token of the service's tokens file.",
+	"": "",
+	keystone: "A token of Keystone, as `openstack token issue` prints it.",
 };
 
 const FIELDS = [
-  ["user", "User", "username"],
-  ["password", "Password", "current-password"],
-  ["project", "Project", "off"],
-  ["user_domain", "Domain of the user", "off"],
-  ["project_domain", "Domain of the project", "off"],
+	["user", "User", "username"],
+	["password", "Password", "current-password"],
+	["project", "Project", "off"],
+	["user_domain", "Domain of the user", "off"],
+	["project_domain", "Domain of the project", "off"],
 ];
 
 async function settings() {
-  try {
-    return await (await fetch(`${BASE}/gantt/ui/settings.json`)).json();
-  } catch {
-    return { auth: "", takes_passwords: false };
-  }
+	try {
+		return await (await fetch(`${BASE}/gantt/ui/settings.json`)).json();
+	} catch {
+		return { auth: "", takes_passwords: false };
+	}
 }
 
 function field(name, label, complete) {
-  const isSecret = name === "password" || name === "token";
-  const input = el("input", {
-    id: name, name, type: isSecret ? "password" : "text", required: true,
-    autocomplete: complete, spellcheck: "false", autocapitalize: "off",
-    value: name.endsWith("domain") ? "Default" : null,
-  });
-  return [el("label", { for: name }, label), input];
+	const isSecret = name === "password" || name === "token";
+	const input = el("input", {
+		id: name, name, type: isSecret ? "password" : "text", required: true,
+		autocomplete: complete, spellcheck: "false", autocapitalize: "off",
+		value: name.endsWith("domain") ? "Default" : null,
+	});
+	return [el("label", { for: name }, label), input];
 }
 
 async function exchange(form, wrong) {
-  const given = Object.fromEntries(FIELDS.map(([name]) => [name, form.elements[name].value]));
-  try {
-    const answer = await fetch(`${BASE}/gantt/ui/sign-in`, {
-      method: "POST", credentials: "omit", cache: "no-store", redirect: "error",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify(given),
-    });
-    const body = await answer.json();
-    if (answer.ok) return begin(body.token);
-    wrong.textContent = plain(body.errors?.[0]?.detail ?? answer.statusText);
-  } catch {
-    wrong.textContent = "The service does not answer.";
-  }
-  form.elements.password.value = "";
-  return form.elements.password.focus();
+	const given = Object.fromEntries(FIELDS.map(([name]) => [name, form.elements[name].value]));
+	try {
+		const answer = await fetch(`${BASE}/gantt/ui/sign-in`, {
+			method: "POST", credentials: "omit", cache: "no-store", redirect: "error",
+			headers: { "Content-Type": "application/json" },
+			body: JSON.stringify(given),
+		});
+		const body = await answer.json();
+		if (answer.ok) return begin(body.token);
+		wrong.textContent = plain(body.errors?.[0]?.detail ?? answer.statusText);
+	} catch {
+		wrong.textContent = "The service does not answer.";
+	}
+	form.elements.password.value = "";
+	return form.elements.password.focus();
 }
 
 /** The form; `why` the last session ended. */
 export async function login(root, why) {
-  root.replaceChildren();
-  const known = await settings();
-  const wrong = el("p", { class: "wrong", role: "alert" }, why);
-  const show = (takesPassword) => {
-    const other = el("button", { type: "button", class: "link", on: { click: () => show(!takesPassword) } },
-      takesPassword ? "Use a token" : "Use a password of Keystone");
-    const form = el("form", { class: "login", on: { submit } },
-      el("h1", {}, "Gantt"),
-      wrong,
-      takesPassword ? FIELDS.map((one) => field(...one)) : [field("token", "Token", "off"), el("p", { class: "hint" }, HINTS[known.auth])],
-      el("button", { type: "submit", class: "primary" }, "Sign in"),
-      known.takes_passwords ? other : null,
-      el("p", { class: "hint" }, "The token stays in this tab, and is sent as a header to this service only."));
-    function submit(event) {
-      event.preventDefault();
-      if (takesPassword) exchange(form, wrong);
-      else begin(form.elements.token.value.trim());
-    }
-    root.replaceChildren(form);
-    form.querySelector("input").focus();
-  };
-  show(known.takes_passwords);
+	root.replaceChildren();
+	const known = await settings();
+	const wrong = el("p.wrong", { role: "alert" }, why);
+	const show = (takesPassword) => {
+		const other = el("button", { type: "button", class: "link", on: { click: () => show(!takesPassword) } },
+			takesPassword ? "Use a token" : "Use a password of Keystone");
+		const form = el("form.login", { on: { submit } },
+			el("h1", "Gantt"),
+			wrong,
+			takesPassword ? FIELDS.map((one) => field(...one)) : [field("token", "Token", "off"), el("p.hint", HINTS[known.auth])],
+			el("button", { type: "submit", class: "primary" }, "Sign in"),
+			known.takes_passwords ? other : null,
+			el("p.hint", "The token stays in this tab, and is sent as a header to this service only."));
+		function submit(event) {
+			event.preventDefault();
+			if (takesPassword) exchange(form, wrong);
+			else begin(form.elements.token.value.trim());
+		}
+		root.replaceChildren(form);
+		form.querySelector("input").focus();
+	};
+	show(known.takes_passwords);
 }

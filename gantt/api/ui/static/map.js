@@ -13,379 +13,375 @@ const PAN_PX = 4;
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
 export class HostMap {
-  /** `name(index)`: of a host; `pick(index)`, `open(index)`: what the user does. */
-  constructor(canvas, { name, pick, open, hover }) {
-    this.canvas = canvas;
-    this._draw = canvas.getContext("2d", { alpha: false });
-    this._name = name;
-    this._pick = pick;
-    this._open = open;
-    this._hover = hover;
-    this.counts = { frames: 0, whole: 0, cells: 0 };
-    this.groups = [];
-    this.steps = new Uint8Array(0);
-    this.sizes = new Float32Array(0);
-    this.states = [];
-    this.faded = null; // Uint8Array: 1 where a search does not match
-    this.focused = -1;
-    this._dirty = new Set();
-    this._glow = new Map();
-    this._isWhole = true;
-    this._pending = 0;
-    this._view = { scale: 1, x: 0, y: 0 };
-    this._arranged = arrange([], 1, 1, 0);
-    this._listen();
-    this._watcher = new ResizeObserver(() => this._resize());
-    this._watcher.observe(canvas);
-  }
+	/** `name(index)`: of a host; `pick(index)`, `open(index)`: what the user does. */
+	constructor(canvas, { name, pick, open, hover }) {
+		this.canvas = canvas;
+		this._draw = canvas.getContext("2d", { alpha: false });
+		this._name = name;
+		this._pick = pick;
+		this._open = open;
+		this._hover = hover;
+		this.groups = [];
+		this.steps = new Uint8Array(0);
+		this.sizes = new Float32Array(0);
+		this.states = [];
+		this.faded = null; // Uint8Array: 1 where a search does not match
+		this.focused = -1;
+		this._dirty = new Set();
+		this._glow = new Map();
+		this._isWhole = true;
+		this._pending = 0;
+		this._view = { scale: 1, x: 0, y: 0 };
+		this._arranged = arrange([], 1, 1, 0);
+		this._listen();
+		this._watcher = new ResizeObserver(() => this._resize());
+		this._watcher.observe(canvas);
+	}
 
-  close() {
-    this._watcher.disconnect();
-    cancelAnimationFrame(this._pending);
-  }
+	close() {
+		this._watcher.disconnect();
+		cancelAnimationFrame(this._pending);
+	}
 
-  /** Show these groups of hosts: { name, members }. */
-  setGroups(groups, count) {
-    this.groups = groups;
-    this._count = count;
-    this._glow.clear();
-    this._arrange();
-  }
+	/** Show these groups of hosts: { name, members }. */
+	setGroups(groups, count) {
+		this.groups = groups;
+		this._count = count;
+		this._glow.clear();
+		this._arrange();
+	}
 
-  /** Colours, sizes and states may all be others. */
-  restyle() {
-    this._isWhole = true;
-    this._request();
-  }
+	/** Colours, sizes and states may all be others. */
+	restyle() {
+		this._isWhole = true;
+		this._request();
+	}
 
-  /** These hosts changed. */
-  changed(indices) {
-    const until = performance.now() + GLOW_MS;
-    for (const index of indices) this._glow.set(index, until);
-    this._request();
-  }
+	/** These hosts changed. */
+	changed(indices) {
+		const until = performance.now() + GLOW_MS;
+		for (const index of indices) this._glow.set(index, until);
+		this._request();
+	}
 
-  focus(index, isShown = true) {
-    if (this.focused >= 0) this._dirty.add(this.focused);
-    this.focused = index;
-    if (index >= 0) {
-      this._dirty.add(index);
-      if (isShown) this._reveal(index);
-    }
-    this._request();
-  }
+	focus(index, isShown = true) {
+		if (this.focused >= 0) this._dirty.add(this.focused);
+		this.focused = index;
+		if (index >= 0) {
+			this._dirty.add(index);
+			if (isShown) this._reveal(index);
+		}
+		this._request();
+	}
 
-  fit() {
-    this._view = { scale: this._least, x: 0, y: 0 };
-    this.restyle();
-  }
+	fit() {
+		this._view = { scale: this._least, x: 0, y: 0 };
+		this.restyle();
+	}
 
-  /** At which all is seen: below 1 where even the smallest slots do not fit. */
-  get _least() {
-    return Math.min(1, this.canvas.clientHeight / (this._arranged.height || 1));
-  }
+	/** At which all is seen: below 1 where even the smallest slots do not fit. */
+	get _least() {
+		return Math.min(1, this.canvas.clientHeight / (this._arranged.height || 1));
+	}
 
-  /** Zoom by `factor`, keeping what is at (x, y) where it is. */
-  zoom(factor, x = this.canvas.clientWidth / 2, y = this.canvas.clientHeight / 2) {
-    const view = this._view;
-    const most = Math.max(1, MOST_ZOOM / this._arranged.pitch);
-    const scale = Math.min(most, Math.max(this._least, view.scale * factor));
-    const by = scale / view.scale;
-    this._view = { scale, x: x - (x - view.x) * by, y: y - (y - view.y) * by };
-    this._clamp();
-    this.restyle();
-  }
+	/** Zoom by `factor`, keeping what is at (x, y) where it is. */
+	zoom(factor, x = this.canvas.clientWidth / 2, y = this.canvas.clientHeight / 2) {
+		const view = this._view;
+		const most = Math.max(1, MOST_ZOOM / this._arranged.pitch);
+		const scale = Math.min(most, Math.max(this._least, view.scale * factor));
+		const by = scale / view.scale;
+		this._view = { scale, x: x - (x - view.x) * by, y: y - (y - view.y) * by };
+		this._clamp();
+		this.restyle();
+	}
 
-  /** Bring a host into the middle, large enough to be read. */
-  zoomTo(index) {
-    const { pitch, x, y } = this._arranged;
-    const scale = Math.max(this._view.scale, Math.min(NAMED_PX * 1.4, MOST_ZOOM) / pitch);
-    const { clientWidth: width, clientHeight: height } = this.canvas;
-    this._view = {
-      scale,
-      x: width / 2 - (x[index] + pitch / 2) * scale,
-      y: height / 2 - (y[index] + pitch / 2) * scale,
-    };
-    this._clamp();
-    this.restyle();
-  }
+	/** Bring a host into the middle, large enough to be read. */
+	zoomTo(index) {
+		const { pitch, x, y } = this._arranged;
+		const scale = Math.max(this._view.scale, Math.min(NAMED_PX * 1.4, MOST_ZOOM) / pitch);
+		const { clientWidth: width, clientHeight: height } = this.canvas;
+		this._view = {
+			scale,
+			x: width / 2 - (x[index] + pitch / 2) * scale,
+			y: height / 2 - (y[index] + pitch / 2) * scale,
+		};
+		this._clamp();
+		this.restyle();
+	}
 
-  // ------------------------------------------------------------------- geometry
+	// ------------------------------------------------------------------- geometry
 
-  _resize() {
-    const { clientWidth, clientHeight } = this.canvas;
-    const ratio = devicePixelRatio || 1;
-    if (!clientWidth || !clientHeight) return;
-    this.canvas.width = Math.round(clientWidth * ratio);
-    this.canvas.height = Math.round(clientHeight * ratio);
-    this._arrange();
-  }
+	_resize() {
+		const { clientWidth, clientHeight } = this.canvas;
+		const ratio = devicePixelRatio || 1;
+		if (!clientWidth || !clientHeight) return;
+		this.canvas.width = Math.round(clientWidth * ratio);
+		this.canvas.height = Math.round(clientHeight * ratio);
+		this._arrange();
+	}
 
-  _arrange() {
-    const { clientWidth: width, clientHeight: height } = this.canvas;
-    if (!width || !height) return;
-    const isFitted = this._view.scale === this._least;
-    this._arranged = arrange(this.groups, width, height, this._count ?? 0);
-    if (isFitted) this._view.scale = this._least;
-    this._clamp();
-    this.restyle();
-  }
+	_arrange() {
+		const { clientWidth: width, clientHeight: height } = this.canvas;
+		if (!width || !height) return;
+		const isFitted = this._view.scale === this._least;
+		this._arranged = arrange(this.groups, width, height, this._count ?? 0);
+		if (isFitted) this._view.scale = this._least;
+		this._clamp();
+		this.restyle();
+	}
 
-  _clamp() {
-    const view = this._view;
-    const { clientWidth: width, clientHeight: height } = this.canvas;
-    const across = width * view.scale;
-    const down = Math.max(height, this._arranged.height) * view.scale;
-    view.x = Math.min(0, Math.max(width - across, view.x));
-    view.y = Math.min(0, Math.max(height - down, view.y));
-  }
+	_clamp() {
+		const view = this._view;
+		const { clientWidth: width, clientHeight: height } = this.canvas;
+		const across = width * view.scale;
+		const down = Math.max(height, this._arranged.height) * view.scale;
+		view.x = Math.min(0, Math.max(width - across, view.x));
+		view.y = Math.min(0, Math.max(height - down, view.y));
+	}
 
-  _reveal(index) {
-    const { pitch, x, y } = this._arranged;
-    const view = this._view;
-    const side = pitch * view.scale;
-    const [left, top] = [x[index] * view.scale + view.x, y[index] * view.scale + view.y];
-    const { clientWidth: width, clientHeight: height } = this.canvas;
-    if (left >= 0 && top >= 0 && left + side <= width && top + side <= height) return;
-    view.x += width / 2 - left;
-    view.y += height / 2 - top;
-    this._clamp();
-    this._isWhole = true;
-  }
+	_reveal(index) {
+		const { pitch, x, y } = this._arranged;
+		const view = this._view;
+		const side = pitch * view.scale;
+		const [left, top] = [x[index] * view.scale + view.x, y[index] * view.scale + view.y];
+		const { clientWidth: width, clientHeight: height } = this.canvas;
+		if (left >= 0 && top >= 0 && left + side <= width && top + side <= height) return;
+		view.x += width / 2 - left;
+		view.y += height / 2 - top;
+		this._clamp();
+		this._isWhole = true;
+	}
 
-  at(x, y) {
-    const { scale, x: left, y: top } = this._view;
-    return hostAt(this._arranged, (x - left) / scale, (y - top) / scale);
-  }
+	at(x, y) {
+		const { scale, x: left, y: top } = this._view;
+		return hostAt(this._arranged, (x - left) / scale, (y - top) / scale);
+	}
 
-  // -------------------------------------------------------------------- drawing
+	// -------------------------------------------------------------------- drawing
 
-  _request() {
-    this._pending ||= requestAnimationFrame((now) => this._frame(now));
-  }
+	_request() {
+		this._pending ||= requestAnimationFrame((now) => this._frame(now));
+	}
 
-  _frame(now) {
-    this._pending = 0;
-    this.counts.frames += 1;
-    this._begin();
-    if (this._isWhole) this._all(now);
-    else this._some(now);
-    this._isWhole = false;
-    this._dirty.clear();
-    for (const [index, until] of this._glow) {
-      if (until <= now) {
-        this._glow.delete(index);
-        this._dirty.add(index); // once more, without its glow
-      }
-    }
-    if (this._glow.size || this._dirty.size) this._request();
-  }
+	_frame(now) {
+		this._pending = 0;
+		this._begin();
+		if (this._isWhole) this._all(now);
+		else this._some(now);
+		this._isWhole = false;
+		this._dirty.clear();
+		for (const [index, until] of this._glow) {
+			if (until <= now) {
+				this._glow.delete(index);
+				this._dirty.add(index); // once more, without its glow
+			}
+		}
+		if (this._glow.size || this._dirty.size) this._request();
+	}
 
-  _begin() {
-    const ratio = devicePixelRatio || 1;
-    this._draw.setTransform(ratio, 0, 0, ratio, 0, 0);
-    if (this._shade !== isDark()) {
-      this._shade = isDark();
-      this._palette = palette(this._shade);
-      this._isWhole = true;
-    }
-    this._ink ??= {};
-    if (this._isWhole) {
-      for (const name of ["page", "text", "quiet", "accent", "down"]) this._ink[name] = colour(`--${name}`);
-    }
-  }
+	_begin() {
+		const ratio = devicePixelRatio || 1;
+		this._draw.setTransform(ratio, 0, 0, ratio, 0, 0);
+		if (this._shade !== isDark()) {
+			this._shade = isDark();
+			this._palette = palette(this._shade);
+			this._isWhole = true;
+		}
+		this._ink ??= {};
+		if (this._isWhole) {
+			for (const name of ["page", "text", "quiet", "accent", "down"]) this._ink[name] = colour(`--${name}`);
+		}
+	}
 
-  _all(now) {
-    const draw = this._draw;
-    const { clientWidth: width, clientHeight: height } = this.canvas;
-    this.counts.whole += 1;
-    draw.fillStyle = this._ink.page;
-    draw.fillRect(0, 0, width, height);
-    for (const block of this._arranged.blocks) {
-      if (!this._isSeen(block.x, block.y, block.width, block.height)) continue;
-      this._head(block);
-      for (const index of block.group.members) this._cell(index, now, true);
-    }
-  }
+	_all(now) {
+		const draw = this._draw;
+		const { clientWidth: width, clientHeight: height } = this.canvas;
+		draw.fillStyle = this._ink.page;
+		draw.fillRect(0, 0, width, height);
+		for (const block of this._arranged.blocks) {
+			if (!this._isSeen(block.x, block.y, block.width, block.height)) continue;
+			this._head(block);
+			for (const index of block.group.members) this._cell(index, now, true);
+		}
+	}
 
-  _some(now) {
-    for (const index of this._dirty) this._cell(index, now);
-    for (const index of this._glow.keys()) if (!this._dirty.has(index)) this._cell(index, now);
-  }
+	_some(now) {
+		for (const index of this._dirty) this._cell(index, now);
+		for (const index of this._glow.keys()) if (!this._dirty.has(index)) this._cell(index, now);
+	}
 
-  _isSeen(x, y, width, height) {
-    const { scale, x: left, y: top } = this._view;
-    return (
-      x * scale + left < this.canvas.clientWidth &&
-      y * scale + top < this.canvas.clientHeight &&
-      (x + width) * scale + left > 0 &&
-      (y + height) * scale + top > 0
-    );
-  }
+	_isSeen(x, y, width, height) {
+		const { scale, x: left, y: top } = this._view;
+		return (
+			x * scale + left < this.canvas.clientWidth &&
+			y * scale + top < this.canvas.clientHeight &&
+			(x + width) * scale + left > 0 &&
+			(y + height) * scale + top > 0
+		);
+	}
 
-  _head(block) {
-    const draw = this._draw;
-    const { scale, x, y } = this._view;
-    const size = Math.min(block.head * 0.62 * scale, 15);
-    draw.font = `600 ${size}px system-ui, sans-serif`;
-    draw.textBaseline = "alphabetic";
-    draw.fillStyle = this._ink.quiet;
-    const most = block.width * scale - 2;
-    const name = plain(block.group.name);
-    const counted = `${name}  ${block.group.members.length}`;
-    const text = draw.measureText(counted).width <= most ? counted : cut(draw, name, most);
-    draw.fillText(text, block.x * scale + x + 1, (block.y + block.head * 0.72) * scale + y);
-  }
+	_head(block) {
+		const draw = this._draw;
+		const { scale, x, y } = this._view;
+		const size = Math.min(block.head * 0.62 * scale, 15);
+		draw.font = `600 ${size}px system-ui, sans-serif`;
+		draw.textBaseline = "alphabetic";
+		draw.fillStyle = this._ink.quiet;
+		const most = block.width * scale - 2;
+		const name = plain(block.group.name);
+		const counted = `${name}  ${block.group.members.length}`;
+		const text = draw.measureText(counted).width <= most ? counted : cut(draw, name, most);
+		draw.fillText(text, block.x * scale + x + 1, (block.y + block.head * 0.72) * scale + y);
+	}
 
-  _cell(index, now, isFresh = false) {
-    const { pitch, x: xs, y: ys } = this._arranged;
-    if (!this._isSeen(xs[index], ys[index], pitch, pitch)) return;
-    this.counts.cells += 1;
-    const draw = this._draw;
-    const { scale, x: dx, y: dy } = this._view;
-    const left = Math.round(xs[index] * scale + dx);
-    const top = Math.round(ys[index] * scale + dy);
-    const width = Math.round((xs[index] + pitch) * scale + dx) - left;
-    const height = Math.round((ys[index] + pitch) * scale + dy) - top;
-    if (!isFresh) {
-      draw.fillStyle = this._ink.page;
-      draw.fillRect(left, top, width, height);
-    }
-    const gap = width > 5 ? 1 : 0;
-    const side = Math.max(1, (Math.min(width, height) - gap) * this.sizes[index]);
-    const [x, y] = [left + (width - gap - side) / 2, top + (height - gap - side) / 2];
-    if (this.faded?.[index]) draw.globalAlpha = 0.13;
-    this._body(index, x, y, side);
-    if (side > NAMED_PX) this._label(index, x, y, side);
-    draw.globalAlpha = 1;
-    this._marks(index, now, left, top, width - gap, height - gap);
-  }
+	_cell(index, now, isFresh = false) {
+		const { pitch, x: xs, y: ys } = this._arranged;
+		if (!this._isSeen(xs[index], ys[index], pitch, pitch)) return;
+		const draw = this._draw;
+		const { scale, x: dx, y: dy } = this._view;
+		const left = Math.round(xs[index] * scale + dx);
+		const top = Math.round(ys[index] * scale + dy);
+		const width = Math.round((xs[index] + pitch) * scale + dx) - left;
+		const height = Math.round((ys[index] + pitch) * scale + dy) - top;
+		if (!isFresh) {
+			draw.fillStyle = this._ink.page;
+			draw.fillRect(left, top, width, height);
+		}
+		const gap = width > 5 ? 1 : 0;
+		const side = Math.max(1, (Math.min(width, height) - gap) * this.sizes[index]);
+		const [x, y] = [left + (width - gap - side) / 2, top + (height - gap - side) / 2];
+		if (this.faded?.[index]) draw.globalAlpha = 0.13;
+		this._body(index, x, y, side);
+		if (side > NAMED_PX) this._label(index, x, y, side);
+		draw.globalAlpha = 1;
+		this._marks(index, now, left, top, width - gap, height - gap);
+	}
 
-  _body(index, x, y, side) {
-    const draw = this._draw;
-    const state = this.states[index];
-    const tint = this._palette[this.steps[index]];
-    if (state === 1) { // disabled: hollow
-      draw.strokeStyle = tint === this._palette[NONE] ? this._ink.quiet : tint;
-      draw.lineWidth = Math.max(1, side / 6);
-      const inset = draw.lineWidth / 2;
-      draw.strokeRect(x + inset, y + inset, side - 2 * inset, side - 2 * inset);
-      return;
-    }
-    draw.fillStyle = tint;
-    draw.fillRect(x, y, side, side);
-    if (state === 2 || state === 3) { // down: crossed; stale: one stroke
-      draw.strokeStyle = state === 2 ? this._ink.down : this._ink.text;
-      draw.lineWidth = Math.max(1, side / 7);
-      draw.beginPath();
-      draw.moveTo(x, y + side);
-      draw.lineTo(x + side, y);
-      if (state === 2) {
-        draw.moveTo(x, y);
-        draw.lineTo(x + side, y + side);
-      }
-      draw.stroke();
-    }
-  }
+	_body(index, x, y, side) {
+		const draw = this._draw;
+		const state = this.states[index];
+		const tint = this._palette[this.steps[index]];
+		if (state === 1) { // disabled: hollow
+			draw.strokeStyle = tint === this._palette[NONE] ? this._ink.quiet : tint;
+			draw.lineWidth = Math.max(1, side / 6);
+			const inset = draw.lineWidth / 2;
+			draw.strokeRect(x + inset, y + inset, side - 2 * inset, side - 2 * inset);
+			return;
+		}
+		draw.fillStyle = tint;
+		draw.fillRect(x, y, side, side);
+		if (state === 2 || state === 3) { // down: crossed; stale: one stroke
+			draw.strokeStyle = state === 2 ? this._ink.down : this._ink.text;
+			draw.lineWidth = Math.max(1, side / 7);
+			draw.beginPath();
+			draw.moveTo(x, y + side);
+			draw.lineTo(x + side, y);
+			if (state === 2) {
+				draw.moveTo(x, y);
+				draw.lineTo(x + side, y + side);
+			}
+			draw.stroke();
+		}
+	}
 
-  _label(index, x, y, side) {
-    const draw = this._draw;
-    draw.fillStyle = this.states[index] === 1 ? this._ink.text : inkOn(this.steps[index], this._shade);
-    draw.font = `${Math.min(12, side / 6)}px system-ui, sans-serif`;
-    draw.textBaseline = "top";
-    draw.fillText(cut(draw, plain(this._name(index)), side - 8), x + 4, y + 4);
-  }
+	_label(index, x, y, side) {
+		const draw = this._draw;
+		draw.fillStyle = this.states[index] === 1 ? this._ink.text : inkOn(this.steps[index], this._shade);
+		draw.font = `${Math.min(12, side / 6)}px system-ui, sans-serif`;
+		draw.textBaseline = "top";
+		draw.fillText(cut(draw, plain(this._name(index)), side - 8), x + 4, y + 4);
+	}
 
-  _marks(index, now, left, top, width, height) {
-    const draw = this._draw;
-    const until = this._glow.get(index);
-    if (until !== undefined && until > now) {
-      draw.globalAlpha = still.matches ? 1 : Math.min(1, (until - now) / GLOW_MS);
-      draw.strokeStyle = this._ink.accent;
-      draw.lineWidth = 2;
-      draw.strokeRect(left + 1, top + 1, width - 2, height - 2);
-      draw.globalAlpha = 1;
-    }
-    if (index === this.focused) {
-      draw.strokeStyle = this._ink.text;
-      draw.lineWidth = 2;
-      draw.strokeRect(left + 1, top + 1, width - 2, height - 2);
-    }
-  }
+	_marks(index, now, left, top, width, height) {
+		const draw = this._draw;
+		const until = this._glow.get(index);
+		if (until !== undefined && until > now) {
+			draw.globalAlpha = still.matches ? 1 : Math.min(1, (until - now) / GLOW_MS);
+			draw.strokeStyle = this._ink.accent;
+			draw.lineWidth = 2;
+			draw.strokeRect(left + 1, top + 1, width - 2, height - 2);
+			draw.globalAlpha = 1;
+		}
+		if (index === this.focused) {
+			draw.strokeStyle = this._ink.text;
+			draw.lineWidth = 2;
+			draw.strokeRect(left + 1, top + 1, width - 2, height - 2);
+		}
+	}
 
-  // ------------------------------------------------------------- mouse, keyboard
+	// ------------------------------------------------------------- mouse, keyboard
 
-  _listen() {
-    const canvas = this.canvas;
-    let from = null;
-    let isPan = false;
-    canvas.addEventListener("pointerdown", (event) => {
-      from = { x: event.offsetX, y: event.offsetY, view: { ...this._view } };
-      isPan = false;
-      canvas.setPointerCapture(event.pointerId);
-    });
-    canvas.addEventListener("pointermove", (event) => {
-      const [x, y] = [event.offsetX, event.offsetY];
-      if (from) {
-        isPan ||= Math.hypot(x - from.x, y - from.y) > PAN_PX;
-        if (isPan) {
-          this._view.x = from.view.x + x - from.x;
-          this._view.y = from.view.y + y - from.y;
-          this._clamp();
-          this.restyle();
-        }
-      }
-      this._hover(from && isPan ? -1 : this.at(x, y), x, y);
-    });
-    canvas.addEventListener("pointerup", (event) => {
-      if (from && !isPan) {
-        const index = this.at(event.offsetX, event.offsetY);
-        if (index >= 0) {
-          this.focus(index, false);
-          this._open(index);
-        }
-      }
-      from = null;
-    });
-    canvas.addEventListener("pointercancel", () => { from = null; });
-    canvas.addEventListener("pointerleave", () => this._hover(-1, 0, 0));
-    canvas.addEventListener("wheel", (event) => {
-      event.preventDefault();
-      this.zoom(Math.exp(-event.deltaY / 400), event.offsetX, event.offsetY);
-    }, { passive: false });
-    canvas.addEventListener("keydown", (event) => this._key(event));
-  }
+	_listen() {
+		const canvas = this.canvas;
+		let from = null;
+		let isPan = false;
+		canvas.addEventListener("pointerdown", (event) => {
+			from = { x: event.offsetX, y: event.offsetY, view: { ...this._view } };
+			isPan = false;
+			canvas.setPointerCapture(event.pointerId);
+		});
+		canvas.addEventListener("pointermove", (event) => {
+			const [x, y] = [event.offsetX, event.offsetY];
+			if (from) {
+				isPan ||= Math.hypot(x - from.x, y - from.y) > PAN_PX;
+				if (isPan) {
+					this._view.x = from.view.x + x - from.x;
+					this._view.y = from.view.y + y - from.y;
+					this._clamp();
+					this.restyle();
+				}
+			}
+			this._hover(from && isPan ? -1 : this.at(x, y), x, y);
+		});
+		canvas.addEventListener("pointerup", (event) => {
+			if (from && !isPan) {
+				const index = this.at(event.offsetX, event.offsetY);
+				if (index >= 0) {
+					this.focus(index, false);
+					this._open(index);
+				}
+			}
+			from = null;
+		});
+		canvas.addEventListener("pointercancel", () => { from = null; });
+		canvas.addEventListener("pointerleave", () => this._hover(-1, 0, 0));
+		canvas.addEventListener("wheel", (event) => {
+			event.preventDefault();
+			this.zoom(Math.exp(-event.deltaY / 400), event.offsetX, event.offsetY);
+		}, { passive: false });
+		canvas.addEventListener("keydown", (event) => this._key(event));
+	}
 
-  _key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const { key } = event;
-    if (/^(Arrow|Home|End|Page)/.test(key)) {
-      const next = neighbour(this._arranged, this.focused, key);
-      if (next >= 0) {
-        this.focus(next);
-        this._pick(next);
-      }
-    } else if ((key === "Enter" || key === " ") && this.focused >= 0) {
-      this._open(this.focused);
-    } else if (key === "+" || key === "=") {
-      if (this.focused >= 0 && this._view.scale === this._least) this.zoomTo(this.focused);
-      else this.zoom(1.5);
-    } else if (key === "-") {
-      this.zoom(1 / 1.5);
-    } else if (key === "0") {
-      this.fit();
-    } else {
-      return;
-    }
-    event.preventDefault();
-  }
+	_key(event) {
+		if (event.ctrlKey || event.metaKey || event.altKey) return;
+		const { key } = event;
+		if (/^(Arrow|Home|End|Page)/.test(key)) {
+			const next = neighbour(this._arranged, this.focused, key);
+			if (next >= 0) {
+				this.focus(next);
+				this._pick(next);
+			}
+		} else if ((key === "Enter" || key === " ") && this.focused >= 0) {
+			this._open(this.focused);
+		} else if (key === "+" || key === "=") {
+			if (this.focused >= 0 && this._view.scale === this._least) this.zoomTo(this.focused);
+			else this.zoom(1.5);
+		} else if (key === "-") {
+			this.zoom(1 / 1.5);
+		} else if (key === "0") {
+			this.fit();
+		} else {
+			return;
+		}
+		event.preventDefault();
+	}
 }
 
 /** As much of `text` as fits. */
 function cut(draw, text, width) {
-  if (width < 8) return "";
-  if (draw.measureText(text).width <= width) return text;
-  let length = Math.min(text.length, Math.floor(width / 4));
-  while (length > 0 && draw.measureText(`${text.slice(0, length)}…`).width > width) length -= 1;
-  return length ? `${text.slice(0, length)}…` : "";
+	if (width < 8) return "";
+	if (draw.measureText(text).width <= width) return text;
+	let length = Math.min(text.length, Math.floor(width / 4));
+	while (length > 0 && draw.measureText(`${text.slice(0, length)}…`).width > width) length -= 1;
+	return length ? `${text.slice(0, length)}…` : "";
 }

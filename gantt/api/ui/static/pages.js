@@ -2,8 +2,10 @@
 // { name, title, open(root) } whose open returns { update(params), close() }:
 // `update` is called at once, and whenever the parameters in the address change.
 
+import { capacityPage } from "./capacity.js";
 import { decisionsPage } from "./decisions.js";
 import { fleetPage } from "./fleet.js";
 import { healthPage } from "./health.js";
+import { shadowPage } from "./shadow.js";
 
-export const PAGES = [fleetPage, decisionsPage, healthPage];
+export const PAGES = [fleetPage, decisionsPage, capacityPage, shadowPage, healthPage];

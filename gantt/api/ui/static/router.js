@@ -5,29 +5,29 @@ export const route = new EventTarget();
 
 /** The page and its parameters. */
 export function current() {
-  const [place, query = ""] = location.hash.replace(/^#\/?/, "").split("?", 2);
-  return { page: place, params: Object.fromEntries(new URLSearchParams(query)) };
+	const [place, query = ""] = location.hash.replace(/^#\/?/, "").split("?", 2);
+	return { page: place, params: Object.fromEntries(new URLSearchParams(query)) };
 }
 
 export function link(page, params = {}) {
-  const given = Object.entries(params).filter(
-    ([, value]) => value !== "" && value !== null && value !== undefined,
-  );
-  const query = new URLSearchParams(given).toString();
-  return `#/${page}${query ? `?${query}` : ""}`;
+	const given = Object.entries(params).filter(
+		([, value]) => value !== "" && value !== null && value !== undefined,
+	);
+	const query = new URLSearchParams(given).toString();
+	return `#/${page}${query ? `?${query}` : ""}`;
 }
 
 /** Change some parameters of this page; `quietly`: without an entry in the history. */
 export function change(params, quietly = false) {
-  const here = current();
-  const target = link(here.page, { ...here.params, ...params });
-  if (target === location.hash) return;
-  if (quietly) {
-    history.replaceState(null, "", target);
-    route.dispatchEvent(new Event("change"));
-  } else {
-    location.hash = target;
-  }
+	const here = current();
+	const target = link(here.page, { ...here.params, ...params });
+	if (target === location.hash) return;
+	if (quietly) {
+		history.replaceState(null, "", target);
+		route.dispatchEvent(new Event("change"));
+	} else {
+		location.hash = target;
+	}
 }
 
 addEventListener("hashchange", () => route.dispatchEvent(new Event("change")));

@@ -3,46 +3,46 @@
 // after cividis: Nuñez, Anderton, Renslow, 2018). In steps: colours are made once.
 
 const DARK = [
-  [18, 45, 88], [48, 66, 110], [73, 83, 109], [97, 101, 111], [122, 121, 120],
-  [150, 144, 119], [178, 167, 112], [207, 190, 99], [231, 210, 82], [254, 232, 56],
+	[18, 45, 88], [48, 66, 110], [73, 83, 109], [97, 101, 111], [122, 121, 120],
+	[150, 144, 119], [178, 167, 112], [207, 190, 99], [231, 210, 82], [254, 232, 56],
 ];
 const LIGHT = [
-  [214, 228, 241], [180, 208, 231], [140, 183, 217], [99, 153, 200], [66, 122, 178],
-  [41, 92, 151], [25, 66, 121], [15, 45, 92], [8, 29, 66],
+	[214, 228, 241], [180, 208, 231], [140, 183, 217], [99, 153, 200], [66, 122, 178],
+	[41, 92, 151], [25, 66, 121], [15, 45, 92], [8, 29, 66],
 ];
 export const STEPS = 48;
 export const OVER = STEPS; // more than there is
 export const NONE = STEPS + 1; // nothing of it there
 
 function mixed(stops, part) {
-  const at = part * (stops.length - 1);
-  const low = Math.min(stops.length - 2, Math.floor(at));
-  const [from, to] = [stops[low], stops[low + 1]];
-  return from.map((one, channel) => Math.round(one + (to[channel] - one) * (at - low)));
+	const at = part * (stops.length - 1);
+	const low = Math.min(stops.length - 2, Math.floor(at));
+	const [from, to] = [stops[low], stops[low + 1]];
+	return from.map((one, channel) => Math.round(one + (to[channel] - one) * (at - low)));
 }
 
 /** Colours by step, then those of OVER and NONE. */
 export function palette(isDark) {
-  const stops = isDark ? DARK : LIGHT;
-  const found = [];
-  for (let at = 0; at < STEPS; at += 1) {
-    found.push(`rgb(${mixed(stops, at / (STEPS - 1)).join(" ")})`);
-  }
-  found.push("#d55e00", isDark ? "#262d36" : "#e6e8eb");
-  return found;
+	const stops = isDark ? DARK : LIGHT;
+	const found = [];
+	for (let at = 0; at < STEPS; at += 1) {
+		found.push(`rgb(${mixed(stops, at / (STEPS - 1)).join(" ")})`);
+	}
+	found.push("#d55e00", isDark ? "#262d36" : "#e6e8eb");
+	return found;
 }
 
 /** What is readable on a step. */
 export function inkOn(at, isDark) {
-  if (at === NONE) return isDark ? "#98a5b3" : "#57636f";
-  if (at === OVER) return "#000000";
-  return at < STEPS / 2 === isDark ? "#ffffff" : "#10161d";
+	if (at === NONE) return isDark ? "#98a5b3" : "#57636f";
+	if (at === OVER) return "#000000";
+	return at < STEPS / 2 === isDark ? "#ffffff" : "#10161d";
 }
 
 /** The step of `value` between `least` and `most`. */
 export function step(value, least, most) {
-  if (value === null || value === undefined || Number.isNaN(value)) return NONE;
-  if (value > most) return OVER;
-  const part = most > least ? (value - least) / (most - least) : 0;
-  return Math.max(0, Math.min(STEPS - 1, Math.floor(part * STEPS)));
+	if (value === null || value === undefined || Number.isNaN(value)) return NONE;
+	if (value > most) return OVER;
+	const part = most > least ? (value - least) / (most - least) : 0;
+	return Math.max(0, Math.min(STEPS - 1, Math.floor(part * STEPS)));
 }

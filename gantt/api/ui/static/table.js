@@ -1,6 +1,6 @@
 // Tables: sorted by a click on a head, drawn as far as they are seen, saved as CSV.
 
-import { el, fill } from "./elements.js";
+import { button, el, fill } from "./elements.js";
 import { amount, plain } from "./text.js";
 
 const ROW_PX = 28;
@@ -10,188 +10,189 @@ const SPARE = 8;
 const FORMULA = /^[=+\-@\t\r]/;
 
 function cell(value) {
-  if (value === null || value === undefined) return "";
-  if (typeof value === "number") return String(value);
-  const text = FORMULA.test(value) ? `'${value}` : String(value);
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+	if (value === null || value === undefined) return "";
+	if (typeof value === "number") return String(value);
+	const text = FORMULA.test(value) ? `'${value}` : String(value);
+	return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
 /** `rows` as CSV; `columns`: { label, value }. */
 export function csv(columns, rows) {
-  const lines = [columns.map((one) => cell(one.label)), ...rows.map((row) => columns.map((one) => cell(one.value(row))))];
-  return `${lines.map((line) => line.join(",")).join("\r\n")}\r\n`;
+	const lines = [columns.map((one) => cell(one.label)), ...rows.map((row) => columns.map((one) => cell(one.value(row))))];
+	return `${lines.map((line) => line.join(",")).join("\r\n")}\r\n`;
 }
 
 /** Have the browser save `text` under `name`. */
 export function save(name, text, kind = "text/csv") {
-  const url = URL.createObjectURL(new Blob([text], { type: `${kind};charset=utf-8` }));
-  const anchor = el("a", { href: url, download: name });
-  anchor.click();
-  setTimeout(() => URL.revokeObjectURL(url), 1000);
+	const url = URL.createObjectURL(new Blob([text], { type: `${kind};charset=utf-8` }));
+	const anchor = el("a", { href: url, download: name });
+	anchor.click();
+	setTimeout(() => URL.revokeObjectURL(url), 1000);
 }
 
 export function csvButton(name, columns, rows) {
-  return el("button", { type: "button", class: "small", on: { click: () => save(name, csv(columns, rows())) } }, "CSV");
+	return button("CSV", () => save(name, csv(columns, rows())), { class: "small" });
 }
 
+const seen = (column, row) => (column.show ? column.show(row) : plain(column.value(row) ?? "–"));
+
 const compare = (one, other) => {
-  if (one === other) return 0;
-  if (one === null || one === undefined) return 1;
-  if (other === null || other === undefined) return -1;
-  return typeof one === "number" && typeof other === "number"
-    ? one - other
-    : String(one).localeCompare(String(other), undefined, { numeric: true });
+	if (one === other) return 0;
+	if (one === null || one === undefined) return 1;
+	if (other === null || other === undefined) return -1;
+	return typeof one === "number" && typeof other === "number"
+		? one - other
+		: String(one).localeCompare(String(other), undefined, { numeric: true });
 };
 
 /** A long table. `columns`: { key, label, value(row), show(row), isNumber }; `show` may
  * make an element, else it is the value as text. `open(row)`: a row is chosen;
  * `isCurrent(row)`: it is the one that is open. */
 export class Table {
-  constructor({ columns, caption, open, sort, sorted, isCurrent }) {
-    this.columns = columns;
-    this._caption = caption;
-    this._open = open;
-    this._isCurrent = isCurrent ?? (() => false);
-    this._sorted = sorted ?? (() => {});
-    this.sort = sort ?? `${columns[0].key}`;
-    this._rows = [];
-    this._shown = [];
-    this._body = el("tbody");
-    this._above = el("tr", { "aria-hidden": "true" }, el("td", { colspan: columns.length }));
-    this._below = el("tr", { "aria-hidden": "true" }, el("td", { colspan: columns.length }));
-    this._head = el("tr");
-    this._table = el("table", { class: "long" }, el("caption", { class: "spoken" }, caption), el("thead", {}, this._head), this._body);
-    this.root = el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, this._table);
-    this.root.addEventListener("scroll", () => this._request(), { passive: true });
-    this._watcher = new ResizeObserver(() => this._request());
-    this._watcher.observe(this.root);
-    this._pending = 0;
-    this._heads();
-  }
+	constructor({ columns, caption, open, sort, sorted, isCurrent }) {
+		this.columns = columns;
+		this._open = open;
+		this._isCurrent = isCurrent ?? (() => false);
+		this._sorted = sorted ?? (() => {});
+		this.sort = sort ?? `${columns[0].key}`;
+		this._rows = [];
+		this._shown = [];
+		this._body = el("tbody");
+		this._above = el("tr", { "aria-hidden": "true" }, el("td", { colspan: columns.length }));
+		this._below = el("tr", { "aria-hidden": "true" }, el("td", { colspan: columns.length }));
+		this._head = el("tr");
+		this._table = el("table.long", el("caption.spoken", caption), el("thead", this._head), this._body);
+		this.root = el("div.scroll", { tabindex: "0", role: "region", "aria-label": caption }, this._table);
+		this.root.addEventListener("scroll", () => this._request(), { passive: true });
+		this._watcher = new ResizeObserver(() => this._request());
+		this._watcher.observe(this.root);
+		this._pending = 0;
+		this._heads();
+	}
 
-  close() {
-    this._watcher.disconnect();
-    cancelAnimationFrame(this._pending);
-  }
+	close() {
+		this._watcher.disconnect();
+		cancelAnimationFrame(this._pending);
+	}
 
-  /** Other rows, or the same with other values. */
-  set(rows) {
-    this._rows = rows;
-    this._order();
-  }
+	/** Other rows, or the same with other values. */
+	set(rows) {
+		this._rows = rows;
+		this._order();
+	}
 
-  /** Another row is open now. */
-  mark() {
-    this._request();
-  }
+	/** Another row is open now. */
+	mark() {
+		this._request();
+	}
 
-  /** Scroll so far that the row at `place` is seen. */
-  reveal(place) {
-    const { scrollTop, clientHeight } = this.root;
-    const top = place * ROW_PX;
-    const bottom = top + 2 * ROW_PX; // below the head
-    if (top < scrollTop) this.root.scrollTop = top;
-    else if (bottom > scrollTop + clientHeight) this.root.scrollTop = bottom - clientHeight;
-  }
+	/** Scroll so far that the row at `place` is seen. */
+	reveal(place) {
+		const { scrollTop, clientHeight } = this.root;
+		const top = place * ROW_PX;
+		const bottom = top + 2 * ROW_PX; // below the head
+		if (top < scrollTop) this.root.scrollTop = top;
+		else if (bottom > scrollTop + clientHeight) this.root.scrollTop = bottom - clientHeight;
+	}
 
-  get shown() {
-    return this._shown;
-  }
+	get shown() {
+		return this._shown;
+	}
 
-  sortBy(key) {
-    if (key === this.sort) return;
-    this.sort = key;
-    this._heads();
-    this._order();
-  }
+	sortBy(key) {
+		if (key === this.sort) return;
+		this.sort = key;
+		this._heads();
+		this._order();
+	}
 
-  _order() {
-    const isDown = this.sort.startsWith("-");
-    const column = this.columns.find((one) => one.key === this.sort.replace(/^-/, "")) ?? this.columns[0];
-    const keyed = this._rows.map((row) => [column.value(row), row]);
-    keyed.sort(([one], [other]) => (isDown ? -compare(one, other) : compare(one, other)));
-    this._shown = keyed.map(([, row]) => row);
-    this._table.setAttribute("aria-rowcount", this._shown.length + 1);
-    this._request();
-  }
+	_order() {
+		const isDown = this.sort.startsWith("-");
+		const column = this.columns.find((one) => one.key === this.sort.replace(/^-/, "")) ?? this.columns[0];
+		const keyed = this._rows.map((row) => [column.value(row), row]);
+		keyed.sort(([one], [other]) => (isDown ? -compare(one, other) : compare(one, other)));
+		this._shown = keyed.map(([, row]) => row);
+		this._table.setAttribute("aria-rowcount", this._shown.length + 1);
+		this._request();
+	}
 
-  _heads() {
-    const key = this.sort.replace(/^-/, "");
-    const isDown = this.sort.startsWith("-");
-    fill(
-      this._head,
-      this.columns.map((one) => {
-        const isHere = one.key === key;
-        const act = () => {
-          this.sortBy(isHere && !isDown ? `-${one.key}` : one.key);
-          this._sorted(this.sort);
-        };
-        return el(
-          "th",
-          { scope: "col", class: one.isNumber && "number", "aria-sort": isHere ? (isDown ? "descending" : "ascending") : null },
-          el("button", { type: "button", on: { click: act } }, plain(one.label), isHere ? (isDown ? " ↓" : " ↑") : ""),
-        );
-      }),
-    );
-  }
+	_heads() {
+		const key = this.sort.replace(/^-/, "");
+		const isDown = this.sort.startsWith("-");
+		fill(
+			this._head,
+			this.columns.map((one) => {
+				const isHere = one.key === key;
+				const act = () => {
+					this.sortBy(isHere && !isDown ? `-${one.key}` : one.key);
+					this._sorted(this.sort);
+				};
+				return el(
+					"th",
+					{ scope: "col", class: one.isNumber && "number", "aria-sort": isHere ? (isDown ? "descending" : "ascending") : null },
+					button(plain(one.label) + (isHere ? (isDown ? " ↓" : " ↑") : ""), act),
+				);
+			}),
+		);
+	}
 
-  _request() {
-    this._pending ||= requestAnimationFrame(() => {
-      this._pending = 0;
-      this._draw();
-    });
-  }
+	_request() {
+		this._pending ||= requestAnimationFrame(() => {
+			this._pending = 0;
+			this._draw();
+		});
+	}
 
-  _draw() {
-    const first = Math.max(0, Math.floor(this.root.scrollTop / ROW_PX) - SPARE);
-    const seen = Math.ceil(this.root.clientHeight / ROW_PX) + 2 * SPARE;
-    const last = Math.min(this._shown.length, first + seen);
-    this._above.firstChild.style.height = `${first * ROW_PX}px`;
-    this._below.firstChild.style.height = `${(this._shown.length - last) * ROW_PX}px`;
-    const rows = this._shown.slice(first, last).map((row, at) => this._row(row, first + at));
-    const focused = this._body.contains(document.activeElement) ? document.activeElement.closest("tr").dataset.row : null;
-    this._body.replaceChildren(this._above, ...rows, this._below);
-    if (focused !== null) rows.find((one) => one.dataset.row === focused)?.querySelector("button")?.focus({ preventScroll: true });
-  }
+	_draw() {
+		const first = Math.max(0, Math.floor(this.root.scrollTop / ROW_PX) - SPARE);
+		const seen = Math.ceil(this.root.clientHeight / ROW_PX) + 2 * SPARE;
+		const last = Math.min(this._shown.length, first + seen);
+		this._above.firstChild.style.height = `${first * ROW_PX}px`;
+		this._below.firstChild.style.height = `${(this._shown.length - last) * ROW_PX}px`;
+		const rows = this._shown.slice(first, last).map((row, at) => this._row(row, first + at));
+		const focused = this._body.contains(document.activeElement) ? document.activeElement.closest("tr").dataset.row : null;
+		this._body.replaceChildren(this._above, ...rows, this._below);
+		if (focused !== null) rows.find((one) => one.dataset.row === focused)?.querySelector("button")?.focus({ preventScroll: true });
+	}
 
-  _row(row, at) {
-    return el(
-      "tr",
-      { "aria-rowindex": at + 2, "aria-current": this._isCurrent(row) ? "true" : null, data: { row }, on: this._open ? { click: () => this._open(row) } : {} },
-      this.columns.map((one, number) => {
-        const shown = one.show ? one.show(row) : plain(one.value(row) ?? "–");
-        const inside = number === 0 && this._open
-          ? el("button", { type: "button", class: "link", on: { click: (event) => { event.stopPropagation(); this._open(row); } } }, shown)
-          : shown;
-        return el("td", { class: one.isNumber && "number" }, inside);
-      }),
-    );
-  }
+	_row(row, at) {
+		return el(
+			"tr",
+			{ "aria-rowindex": at + 2, "aria-current": this._isCurrent(row) ? "true" : null, data: { row }, on: this._open ? { click: () => this._open(row) } : {} },
+			this.columns.map((one, number) => {
+				const shown = seen(one, row);
+				const inside = number === 0 && this._open
+					? button(shown, (event) => { event.stopPropagation(); this._open(row); }, { class: "link" })
+					: shown;
+				return el("td", { class: one.isNumber && "number" }, inside);
+			}),
+		);
+	}
 }
 
 /** A short table, all of it at once. */
 export function small(columns, rows, caption) {
-  return el(
-    "table",
-    {},
-    el("caption", { class: "spoken" }, caption),
-    el("thead", {}, el("tr", {}, columns.map((one) => el("th", { scope: "col", class: one.isNumber && "number" }, plain(one.label))))),
-    el(
-      "tbody",
-      {},
-      rows.map((row) =>
-        el("tr", {}, columns.map((one) => el("td", { class: one.isNumber && "number" }, one.show ? one.show(row) : plain(one.value(row) ?? "–")))),
-      ),
-    ),
-  );
+	return el(
+		"table",
+		{},
+		el("caption.spoken", caption),
+		el("thead", el("tr", columns.map((one) => el("th", { scope: "col", class: one.isNumber && "number" }, plain(one.label))))),
+		el(
+			"tbody",
+			{},
+			rows.map((row) =>
+				el("tr", columns.map((one) => el("td", { class: one.isNumber && "number" }, seen(one, row)))),
+			),
+		),
+	);
 }
 
 /** The same with a heading and a button that saves all `rows`; at most `most` are shown. */
 export function listed(title, name, columns, rows, most = Infinity) {
-  return el("section", {},
-    el("h3", {}, title, " ", el("small", {}, amount(rows.length)), rows.length ? csvButton(name, columns, () => rows) : null),
-    rows.length
-      ? el("div", { class: "wide", tabindex: "0", role: "region", "aria-label": title }, small(columns, rows.slice(0, most), title))
-      : el("p", { class: "none" }, "none"),
-    rows.length > most ? el("p", { class: "none" }, `The first ${amount(most)} are shown.`) : null);
+	return el("section",
+		el("h3", title, " ", el("small", amount(rows.length)), rows.length ? csvButton(name, columns, () => rows) : null),
+		rows.length
+			? el("div.wide", { tabindex: "0", role: "region", "aria-label": title }, small(columns, rows.slice(0, most), title))
+			: el("p.none", "none"),
+		rows.length > most ? el("p.none", `The first ${amount(most)} are shown.`) : null);
 }

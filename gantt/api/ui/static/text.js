@@ -5,67 +5,67 @@ const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u206
 
 /** `text` with an escape for each character that cannot be seen. */
 export function plain(text) {
-  return String(text).replace(
-    UNSEEN,
-    (one) => `\\u${one.codePointAt(0).toString(16).padStart(4, "0")}`,
-  );
+	return String(text).replace(
+		UNSEEN,
+		(one) => `\\u${one.codePointAt(0).toString(16).padStart(4, "0")}`,
+	);
 }
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const fine = new Intl.NumberFormat("en", { maximumFractionDigits: 2 });
 
 export function amount(number) {
-  if (number === null || number === undefined) return "–";
-  return (Number.isInteger(number) || Math.abs(number) >= 1000 ? whole : fine).format(number);
+	if (number === null || number === undefined) return "–";
+	return (Number.isInteger(number) || Math.abs(number) >= 1000 ? whole : fine).format(number);
 }
 
 const UNITS = { MEMORY_MB: ["MB", "GB", "TB", "PB"], DISK_GB: ["GB", "TB", "PB", "EB"] };
 
 /** An amount of a resource class, with its unit where it has one. */
 export function sized(number, className) {
-  const units = UNITS[className];
-  if (!units) return short(number);
-  let at = 0;
-  while (Math.abs(number) >= 10240 && at < units.length - 1) {
-    number /= 1024;
-    at += 1;
-  }
-  return `${amount(Math.round(number * 10) / 10)} ${units[at]}`;
+	const units = UNITS[className];
+	if (!units) return short(number);
+	let at = 0;
+	while (Math.abs(number) >= 10240 && at < units.length - 1) {
+		number /= 1024;
+		at += 1;
+	}
+	return `${amount(Math.round(number * 10) / 10)} ${units[at]}`;
 }
 
 /** A large number in few letters. */
 export function short(number) {
-  for (const [least, letter] of [[1e9, "G"], [1e6, "M"], [1e4, "k"]]) {
-    if (Math.abs(number) >= least) {
-      const unit = letter === "k" ? 1e3 : least;
-      return `${Math.round((number / unit) * 10) / 10}${letter}`;
-    }
-  }
-  return amount(number);
+	for (const [least, letter] of [[1e9, "G"], [1e6, "M"], [1e4, "k"]]) {
+		if (Math.abs(number) >= least) {
+			const unit = letter === "k" ? 1e3 : least;
+			return `${Math.round((number / unit) * 10) / 10}${letter}`;
+		}
+	}
+	return amount(number);
 }
 
 export function percent(part) {
-  return Number.isFinite(part) ? `${Math.round(part * 1000) / 10} %` : "–";
+	return Number.isFinite(part) ? `${Math.round(part * 1000) / 10} %` : "–";
 }
 
 /** How long ago `at` was at `now`, both in microseconds. */
 export function age(at, now) {
-  return at === null || at === undefined ? "never" : span((now - at) / 1e6);
+	return at === null || at === undefined ? "never" : span((now - at) / 1e6);
 }
 
 /** Seconds in one unit. */
 export function span(seconds) {
-  const sign = seconds < 0 ? "-" : "";
-  const length = Math.abs(seconds);
-  if (length < 1) return "0 s";
-  if (length < 120) return `${sign}${Math.floor(length)} s`;
-  if (length < 7200) return `${sign}${Math.floor(length / 60)} min`;
-  if (length < 172800) return `${sign}${Math.floor(length / 3600)} h`;
-  return `${sign}${Math.floor(length / 86400)} d`;
+	const sign = seconds < 0 ? "-" : "";
+	const length = Math.abs(seconds);
+	if (length < 1) return "0 s";
+	if (length < 120) return `${sign}${Math.floor(length)} s`;
+	if (length < 7200) return `${sign}${Math.floor(length / 60)} min`;
+	if (length < 172800) return `${sign}${Math.floor(length / 3600)} h`;
+	return `${sign}${Math.floor(length / 86400)} d`;
 }
 
 /** Microseconds since 1970 as a time, UTC. */
 export function moment(at) {
-  if (at === null || at === undefined) return "–";
-  return new Date(at / 1000).toISOString().replace("T", " ").replace(/\.\d+Z/, "Z");
+	if (at === null || at === undefined) return "–";
+	return new Date(at / 1000).toISOString().replace("T", " ").replace(/\.\d+Z/, "Z");
 }

@@ -6,18 +6,18 @@ const dark = matchMedia("(prefers-color-scheme: dark)");
 export const theme = new EventTarget();
 
 export function isDark() {
-  const chosen = localStorage.getItem(KEY);
-  return chosen ? chosen === "dark" : dark.matches;
+	const chosen = localStorage.getItem(KEY);
+	return chosen ? chosen === "dark" : dark.matches;
 }
 
 function apply() {
-  document.documentElement.dataset.theme = isDark() ? "dark" : "light";
-  theme.dispatchEvent(new Event("change"));
+	document.documentElement.dataset.theme = isDark() ? "dark" : "light";
+	theme.dispatchEvent(new Event("change"));
 }
 
 export function toggle() {
-  localStorage.setItem(KEY, isDark() ? "light" : "dark");
-  apply();
+	localStorage.setItem(KEY, isDark() ? "light" : "dark");
+	apply();
 }
 
 dark.addEventListener("change", apply);
@@ -25,5 +25,5 @@ apply();
 
 /** A colour of the style sheet, such as --text. */
 export function colour(name) {
-  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+	return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }

@@ -4,49 +4,49 @@ import { bar, el } from "./elements.js";
 import { amount, plain, sized } from "./text.js";
 
 function kindOf(cell, cpu) {
-  if (cell.claimed.has(cpu)) return "claimed";
-  if (cell.pinned.has(cpu)) return "pinned";
-  if (cell.shared.has(cpu)) return "shared";
-  return "free";
+	if (cell.claimed.has(cpu)) return "claimed";
+	if (cell.pinned.has(cpu)) return "pinned";
+	if (cell.shared.has(cpu)) return "shared";
+	return "free";
 }
 
 function cpus(cell) {
-  const sets = {
-    claimed: new Set(cell.claimed_cpus),
-    pinned: new Set(cell.pinned_cpus),
-    shared: new Set(cell.shared_cpus.filter((one) => !cell.pinnable_cpus.includes(one))),
-  };
-  const all = [...new Set([...cell.shared_cpus, ...cell.pinnable_cpus])].sort((one, other) => one - other);
-  const told = `${amount(cell.free_cpus.length)} free, ${amount(cell.pinned_cpus.length)} pinned, ${amount(cell.claimed_cpus.length)} claimed, ${amount(sets.shared.size)} shared`;
-  return el("div", {},
-    el("div", { class: "cpus", role: "img", "aria-label": `CPUs: ${told}` }, all.map((cpu) => el("i", { class: kindOf(sets, cpu), title: `CPU ${cpu}: ${kindOf(sets, cpu)}` }))),
-    el("small", {}, told));
+	const sets = {
+		claimed: new Set(cell.claimed_cpus),
+		pinned: new Set(cell.pinned_cpus),
+		shared: new Set(cell.shared_cpus.filter((one) => !cell.pinnable_cpus.includes(one))),
+	};
+	const all = [...new Set([...cell.shared_cpus, ...cell.pinnable_cpus])].sort((one, other) => one - other);
+	const told = `${amount(cell.free_cpus.length)} free, ${amount(cell.pinned_cpus.length)} pinned, ${amount(cell.claimed_cpus.length)} claimed, ${amount(sets.shared.size)} shared`;
+	return el("div",
+		el("div.cpus", { role: "img", "aria-label": `CPUs: ${told}` }, all.map((cpu) => el("i", { class: kindOf(sets, cpu), title: `CPU ${cpu}: ${kindOf(sets, cpu)}` }))),
+		el("small", told));
 }
 
 function cellView(cell) {
-  const taken = cell.memory_used_mb + cell.memory_claimed_mb;
-  return el("div", { class: "cell" },
-    el("h4", {}, `Cell ${cell.id}`, el("small", {}, cell.socket === null ? "" : ` socket ${cell.socket}`)),
-    cpus(cell),
-    el("div", { class: "use" }, el("span", {}, "memory"), bar(cell.memory_mb ? taken / cell.memory_mb : 0, "memory used"), el("span", {}, `${sized(taken, "MEMORY_MB")} / ${sized(cell.memory_mb, "MEMORY_MB")}`)),
-    cell.pages.filter((one) => one.total).map((one) =>
-      el("div", { class: "use" }, el("span", {}, `pages ${amount(one.size_kib)} KiB`), bar((one.total - one.free) / one.total, "pages used"), el("span", {}, `${amount(one.total - one.free)} / ${amount(one.total)}`))),
-    cell.physical_networks.length ? el("p", { class: "traits" }, cell.physical_networks.map((one) => el("code", {}, plain(one)))) : null);
+	const taken = cell.memory_used_mb + cell.memory_claimed_mb;
+	return el("div.cell",
+		el("h4", `Cell ${cell.id}`, el("small", cell.socket === null ? "" : ` socket ${cell.socket}`)),
+		cpus(cell),
+		el("div.use", el("span", "memory"), bar(cell.memory_mb ? taken / cell.memory_mb : 0, "memory used"), el("span", `${sized(taken, "MEMORY_MB")} / ${sized(cell.memory_mb, "MEMORY_MB")}`)),
+		cell.pages.filter((one) => one.total).map((one) =>
+			el("div.use", el("span", `pages ${amount(one.size_kib)} KiB`), bar((one.total - one.free) / one.total, "pages used"), el("span", `${amount(one.total - one.free)} / ${amount(one.total)}`))),
+		cell.physical_networks.length ? el("p.traits", cell.physical_networks.map((one) => el("code", plain(one)))) : null);
 }
 
 function pool(one) {
-  const tags = Object.entries(one.tags).map(([name, value]) => `${name}=${Array.isArray(value) ? value.join(",") : value}`);
-  return el("li", {},
-    el("b", {}, `${amount(one.free)} free`), one.claimed ? `, ${amount(one.claimed)} claimed` : "", one.numa_node === null ? "" : `, cell ${one.numa_node}`, " ",
-    tags.map((tag) => el("code", {}, plain(tag))),
-    one.addresses.length ? el("small", {}, ` ${one.addresses.map(plain).join(" ")}`) : null);
+	const tags = Object.entries(one.tags).map(([name, value]) => `${name}=${Array.isArray(value) ? value.join(",") : value}`);
+	return el("li",
+		el("b", `${amount(one.free)} free`), one.claimed ? `, ${amount(one.claimed)} claimed` : "", one.numa_node === null ? "" : `, cell ${one.numa_node}`, " ",
+		tags.map((tag) => el("code", plain(tag))),
+		one.addresses.length ? el("small", ` ${one.addresses.map(plain).join(" ")}`) : null);
 }
 
 /** `view`: of /gantt/hosts/HOST/NODE/topology; null where there is nothing to show. */
 export function topology(view) {
-  if (!view.cells.length && !view.pools?.length) return null;
-  return el("section", {},
-    el("h3", {}, "Cells and devices", view.is_closed ? el("span", { class: "badge down" }, "a claim no longer fits") : null),
-    el("div", { class: "cells" }, view.cells.map(cellView)),
-    view.pools?.length ? el("ul", { class: "pools" }, view.pools.map(pool)) : null);
+	if (!view.cells.length && !view.pools?.length) return null;
+	return el("section",
+		el("h3", "Cells and devices", view.is_closed ? el("span.badge.down", "a claim no longer fits") : null),
+		el("div.cells", view.cells.map(cellView)),
+		view.pools?.length ? el("ul.pools", view.pools.map(pool)) : null);
 }

@@ -1,0 +1,115 @@
+// The page Capacity: what is used of a class over time and by zone, how many more of each
+// flavor fit now, and what blocks one more; in the words of `gantt capacity`.
+
+import { get, post } from "./api.js";
+import { column, hostLink, number, told } from "./cells.js";
+import { chart, minute } from "./chart.js";
+import { Columns, Refresher } from "./columns.js";
+import { reasons } from "./decision.js";
+import { bar, el, fill, select } from "./elements.js";
+import { flavor } from "./flavor.js";
+import { Poll } from "./poll.js";
+import { change } from "./router.js";
+import { listed } from "./table.js";
+import { amount, percent, plain } from "./text.js";
+
+const POLL_MS = 10000;
+const MOST_RECORDS = 400;
+const MOST_ROWS = 200;
+const LATEST = 12;
+const MOST_FLAVORS = 8;
+const PERIODS = ["5m", "day", "hour"];
+const FLAVORS = "vcpus=1,memory_mb=2048,disk_gb=20 vcpus=4,memory_mb=8192,disk_gb=80";
+
+const sorted = (names) => [...new Set(names)].sort((one, other) => one.localeCompare(other, undefined, { numeric: true }));
+const share = (used, capacity) => (capacity > 0 ? Math.round((1000 * used) / capacity) / 10 : null);
+const blocks = (one) => one.wrong ?? Object.entries(one.limits).map(([name, hosts]) => `${name} ${amount(hosts)}`).join(", ");
+
+class CapacityView {
+	constructor(root) {
+		this.columns = new Columns();
+		this.refresher = new Refresher(this.columns, { changed: () => this._zones(), failed: (error) => this._fail(this.zones, error) });
+		this.poll = new Poll((signal) => this._ask(signal), (found) => this._draw(...found), (error) => this._fail(this.history, error), POLL_MS);
+		this.bar = el("div.controls", { role: "toolbar", "aria-label": "What is shown" });
+		this.input = el("input.grow", { spellcheck: "false", on: { change: () => change({ flavors: this.input.value.trim() }) } });
+		[this.history, this.zones, this.fits] = [1, 2, 3].map(() => el("div.part"));
+		root.append(el("h1.spoken", "Capacity"), el("section.health", this.bar, this.history,
+			el("label.controls", "Flavors, as gantt capacity takes them", this.input), this.fits, this.zones));
+	}
+
+	close() {
+		this.poll.close();
+		this.refresher.close();
+	}
+
+	update({ class: name = "VCPU", zone = "", period = "hour", flavors = FLAVORS }) {
+		this.by = { name, zone, period: PERIODS.includes(period) ? period : "hour" };
+		this.asked = [...new Set(flavors.split(/\s+/))].filter(Boolean).slice(0, MOST_FLAVORS);
+		this.input.value = flavors;
+		this._offered = null;
+		this._zones();
+		this.poll.look(true);
+	}
+
+	_fail(place, error) {
+		fill(place, el("p.note", plain(error.message)));
+	}
+
+	_ask(signal) {
+		const { name, period } = this.by;
+		this.refresher.look();
+		return Promise.all([get("gantt/usage-history", { resource_class: name, period, limit: MOST_RECORDS }, signal), ...this.asked.map((words) => this._count(words, signal))]);
+	}
+
+	/** How many more fit; what is wrong with one flavor is told beside the others. */
+	async _count(words, signal) {
+		try {
+			return { words, ...await post("gantt/capacity", { request_spec: { flavor: flavor(words), availability_zone: this.by.zone || null } }, signal) };
+		} catch (error) {
+			return { words, wrong: error.message };
+		}
+	}
+
+	/** What there is to choose from, only where it is other than before. */
+	_offer() {
+		const { name, zone, period } = this.by;
+		const { classes, zones } = this.columns;
+		const offered = [[name, ...classes.keys()], ["", zone, ...zones], PERIODS].map((names) => sorted(names).map((one) => [one, plain(one) || "all"]));
+		if (JSON.stringify(offered) === this._offered) return;
+		this._offered = JSON.stringify(offered);
+		fill(this.bar, ["class", "zone", "period"].map((key, at) => select(key, offered[at], [name, zone, period][at], (one) => change({ [key]: one }))));
+	}
+
+	_zones() {
+		this._offer();
+		const zones = this.by.zone ? [this.by.zone] : sorted(this.columns.zones);
+		const rows = zones.flatMap((zone) => [...this.columns.totals(zone)].map(([name, sum]) => ({ zone, name, ...sum })));
+		fill(this.zones, listed("Zones now", "zones.csv", [
+			column("zone", "zone"), column("resource_class", "name"),
+			...["hosts", "capacity", "used"].map((key) => number(key, key, (one) => amount(one[key]))),
+			number("percent", (one) => share(one.used, one.capacity), (one) => [percent(one.used / one.capacity), bar(one.used / one.capacity, "")]),
+		], rows, MOST_ROWS));
+	}
+
+	_draw({ usage_history: records }, ...found) {
+		const label = `${plain(this.by.name)} over time`;
+		const table = listed(label, "usage-history.csv", [
+			column("start", (one) => minute(one.start)), column("resource_class", "resource_class"),
+			...["capacity", "used_min", "used_avg", "used_max"].map((key) => number(key, (one) => Math.round(one[key] * 100) / 100)),
+			number("percent", (one) => share(one.used_avg, one.capacity)), number("samples", "samples"),
+		], records.toReversed(), LATEST);
+		if (records.length) table.firstChild.after(chart(records, label));
+		fill(this.history, table);
+		const open = [...this.fits.querySelectorAll("[open]")].map((one) => one.dataset.words);
+		fill(this.fits, listed("How many more fit now", "capacity.csv", [
+			column("flavor", "words", (one) => told(one.words)),
+			number("more", "total", (one) => (one.is_lower_bound ? "at least " : "") + amount(one.total)),
+			number("hosts", (one) => one.hosts && Object.keys(one.hosts).length),
+			column("What blocks one more, on how many hosts", blocks, (one) => told(blocks(one))),
+		], found), found.filter((one) => one.hosts).map((one) =>
+			el("details", { data: { words: one.words }, open: open.includes(one.words) }, el("summary", plain(one.words)),
+				listed("Where", "capacity-by-host.csv", [column("host", "0", ([host]) => hostLink(host)), number("more", "1")], Object.entries(one.hosts), MOST_ROWS), reasons(one))));
+	}
+}
+
+export const capacityPage = { name: "capacity", title: "Capacity", open: (root) => new CapacityView(root) };

@@ -1,0 +1,89 @@
+// The page Shadow: how far Gantt and Nova agree, where they differ and why, as
+// `gantt shadow` tells it.
+
+import { get } from "./api.js";
+import { code, column, hostLink, number, told } from "./cells.js";
+import { button, el, fill, select } from "./elements.js";
+import { Poll } from "./poll.js";
+import { change, link } from "./router.js";
+import { listed } from "./table.js";
+import { amount, moment, percent, plain } from "./text.js";
+
+const MOST_RECORDS = 200;
+const SINCE = { all: 0, hour: 3600, day: 86400, week: 604800 };
+const VERDICTS = ["all", "same", "ranked", "refused_by_gantt", "unknown_host", "refused_by_nova", "both_refused", "undetermined"];
+const LISTS = ["ranked", "refused_hosts"];
+
+const ms = (seconds) => (seconds === null ? null : Math.round(seconds * 1e5) / 100);
+/** Numbers within numbers as [name, value]. */
+const flat = (found, name = "") => (found instanceof Object ? Object.entries(found).flatMap(([key, one]) => flat(one, `${name} ${key}`)) : [[name.trim(), found]]);
+
+/** Columns that the report's examples and the records have in common. */
+const both = (of) => [
+	column("instance", (one) => of(one).instance_uuid, (one) => code(of(one).instance_uuid)),
+	column("nova", (one) => of(one).host, (one) => hostLink(of(one).host)),
+	column("gantt", (one) => of(one).gantt_host, (one) => hostLink(of(one).gantt_host)),
+	column("request_id", (one) => of(one).request_id, (one) => el("a", { href: link("shadow", { request: of(one).request_id }) }, plain(of(one).request_id))),
+];
+
+/** All that is recorded of one instance. */
+function whole(one) {
+	const fields = Object.entries(one).filter(([name, value]) => value && !LISTS.includes(name)).flatMap(([name, value]) => flat(value, name));
+	const node = [column("host", "host", (row) => hostLink(row.host, row.node)), column("node", "node")];
+	return [
+		el("dl", fields.map(([name, value]) => [el("dt", plain(name)), el("dd", name.endsWith("_at") ? moment(value) : plain(value))])),
+		one.source === "advice" ? el("p", el("a", { href: link("decisions", { q: one.request_id }) }, "The decision")) : null,
+		listed("ranked", "ranked.csv", [...node, number("weight", "weight")], one.ranked),
+		listed("refused_hosts", "refused.csv", [...node, column("refused_by", "refused_by")], one.refused_hosts),
+	];
+}
+
+class ShadowView {
+	constructor(root) {
+		this.bar = el("div.controls", { role: "toolbar", "aria-label": "What is shown" });
+		this.part = el("div.part", "Loading …");
+		root.append(el("h1.spoken", "Shadow"), el("section.health", this.bar, this.part));
+		this.poll = new Poll((signal) => this._ask(signal), (found) => this._draw(found), (error) => fill(this.part, el("p.note", plain(error.message))), 5000);
+	}
+
+	close() {
+		this.poll.close();
+	}
+
+	update({ since = "all", verdict = "all", request }) {
+		this.by = { since, verdict, request };
+		const choice = (key, names) => select(key, names.map((one) => [one, one]), this.by[key], (one) => change({ [key]: one, request: "" }));
+		fill(this.bar, choice("since", Object.keys(SINCE)), choice("verdict", VERDICTS),
+			request ? button("All requests", () => change({ request: "" })) : null);
+		this.poll.look(true);
+	}
+
+	_ask(signal) {
+		const { verdict, request } = this.by;
+		const seconds = SINCE[this.by.since];
+		const since = seconds ? Math.floor(Date.now() / 1000 - seconds) * 1e6 : null;
+		const query = request ? { request_id: request } : { since, verdict: verdict === "all" ? null : verdict, limit: MOST_RECORDS };
+		return Promise.all([get("gantt/shadow/records", query, signal), request ? null : get("gantt/shadow/report", { since }, signal)]);
+	}
+
+	_draw([{ shadow_records: records }, report]) {
+		if (!records.length && !report?.records) fill(this.part, el("p.note", "There are no shadow records of this time, or none is kept."));
+		else fill(this.part, report ? this._report(report) : null, report ? listed("Latest", "shadow.csv", [
+			column("at", (one) => moment(one.asked_at)), column("verdict", "verdict"), ...both((one) => one), number("rank", "rank"), column("refused_by", "refused_by"),
+			...["gantt", "nova", "lag"].map((key) => number(`${key}_ms`, (one) => ms(one[`${key}_s`]))),
+		], records) : records.map(whole));
+	}
+
+	_report({ records, first_at, last_at, verdicts, disagreements, notes, ...figures }) {
+		const show = ([name, one]) => (/(same|top_\d+)$/.test(name) ? percent(one ?? NaN) : name.endsWith("_s") ? `${ms(one) ?? "–"} ms` : amount(one));
+		return [
+			el("p", `${amount(records)} instances from ${moment(first_at)} to ${moment(last_at)}.`),
+			listed("Verdicts", "verdicts.csv", [column("verdict", "0"), number("count", "1")], Object.entries(verdicts)),
+			listed("Agreement", "agreement.csv", [column("figure", "0"), number("value", "1", show)], flat(figures)),
+			listed("Differences by reason", "differences.csv", [column("verdict", "verdict"), column("reason", "reason", (one) => told(one.reason)), number("count", "count"), ...both((one) => one.example)], disagreements),
+			notes.map((one) => el("p.none", `Note: ${plain(one)}`)),
+		];
+	}
+}
+
+export const shadowPage = { name: "shadow", title: "Shadow", open: (root) => new ShadowView(root) };

@@ -1,0 +1,224 @@
+"""The page Capacity, in a browser: what is used, by time and by zone, and what fits."""
+
+from __future__ import annotations
+
+import csv
+import io
+import time
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+import gantt
+from gantt.cli.flavor import flavor
+from gantt.model.protocol import GanttProtocol
+from gantt.model.spec import RequestSpec
+from gantt.model.usage_history import MICROS, UsageRecord
+from gantt.store import open_store
+from tests.live import Live, start
+from tests.ui import fleets
+from tests.ui.browser import Chromium, Window
+from tests.ui.tables import ROWS, SAVED
+
+pytestmark = pytest.mark.server("chromium")
+
+HOSTS = 60
+ZONES = ("<script>alert(1)</script>", "\u202eevil\u202c", "l" * 255, "\U0001f525 fire")
+HOUR = 3_600 * MICROS
+SMALL, LARGE = "vcpus=2,memory_mb=4096,disk_gb=20", "vcpus=4000,memory_mb=1024"
+ODD = "vcpus=1,name=<script>alert(3)</script>\u202e\U0001f525"
+LONG = "vcpus=1,name=" + "l" * 255
+WRONG = "vcpus=1,<img>=2"
+FITS = "How many more fit now"
+CHART = "return document.querySelector('.chart svg')?.getAttribute('aria-label')"
+
+
+def _start() -> int:
+    """The hour before this one."""
+    return time.time_ns() // 1000 // HOUR * HOUR - HOUR
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    """A service whose zones and aggregates have hostile names, with a history."""
+    folder = tmp_path_factory.mktemp("capacity")
+    file = folder / "gantt.db"
+    fleets.write(file, HOSTS, zones=ZONES)
+    store = open_store(f"sqlite:///{file}")
+    with store.usage_rows() as rows:
+        for hours in (5, 4, 1, 0):  # of two hours between them nothing is known
+            begin = _start() - hours * HOUR
+            used = 100.0 - hours
+            rows.replace(
+                3_600,
+                begin,
+                [
+                    UsageRecord(
+                        begin, 3_600, "VCPU", 12, 200.0, used - 1, used, used + 2
+                    )
+                ],
+            )
+    store.close()
+    live = start(f"sqlite:///{file}", folder / "serve.log")
+    try:
+        yield live
+    finally:
+        live.kill()
+
+
+@pytest.fixture
+def books(service: Live) -> Iterator[GanttProtocol]:
+    with closing(gantt.connect(service.url, token="admin")) as found:
+        yield found
+
+
+@pytest.fixture
+def window(chromium: Chromium, service: Live) -> Iterator[Window]:
+    """A window that looks at it; nothing may have gone wrong in it."""
+    with chromium.window(service.url) as found:
+        yield found
+        assert found.faults() == []
+        assert found.elsewhere() == []
+
+
+def rows(
+    window: Window, caption: str, known: list[list[str]] | None = None
+) -> list[list[str]]:
+    """The rows of a table, as soon as there are any, other than those ``known``."""
+    found: list[list[str]] = window.wait(ROWS, caption, known)
+    return found
+
+
+def opened(window: Window, **params: str) -> None:
+    """Open the page with these parameters in its address."""
+    window.open(token=None)
+    window.run("sessionStorage.setItem('gantt.token', 'admin')")
+    window.run(
+        "location.hash = `#/capacity?${new URLSearchParams(arguments[0])}`", params
+    )
+    window.driver.refresh()
+
+
+def test_use_over_time_has_a_picture_and_words(window: Window) -> None:
+    window.open("#/capacity")
+    told = window.wait(CHART)
+    assert told.startswith("VCPU over time. First ")
+    assert "Fullest " in told and "Last " in told
+    assert "100 of 200 used, 50 %" in told
+    found = rows(window, "VCPU over time")
+    assert [one[2:] for one in found] == [
+        ["200", f"{99 - n}", f"{100 - n}", f"{102 - n}", f"{(100 - n) / 2:g}", "12"]
+        for n in (0, 1, 4, 5)
+    ]
+    line = window.run("return document.querySelector('.chart .most').getAttribute('d')")
+    assert line.count("M") == 2, "nothing is drawn where nothing is known"
+    hover = window.run("return document.querySelectorAll('.chart title').length")
+    assert hover == len(found)
+
+
+def test_zones_now(window: Window, books: GanttProtocol) -> None:
+    window.open("#/capacity")
+    found = rows(window, "Zones now")
+    vcpus = [one for one in found if one[1] == "VCPU"]
+    assert sum(int(one[2]) for one in vcpus) == HOSTS
+    own = [
+        books.get_inventories(one.uuid).inventories["VCPU"]
+        for one in books.list_providers()
+        if one.parent_uuid is None
+    ]
+    assert sum(int(one[3].replace(",", "")) for one in vcpus) == sum(
+        int((one.total - one.reserved) * one.allocation_ratio) for one in own
+    )
+    names = {one[0] for one in found}
+    assert names == {"\\u202eevil\\u202c", *ZONES} - {ZONES[1]}, "what hides is escaped"
+
+
+def test_as_many_more_fit_as_the_terminal_says(
+    window: Window, books: GanttProtocol
+) -> None:
+    opened(window, flavors=f"{SMALL} {LARGE} {WRONG}")
+    small, large, wrong = rows(window, FITS)
+    told = books.capacity(RequestSpec(flavor(SMALL)))
+    assert small[:3] == [SMALL, f"{told.total:,}", str(len(told.hosts))]
+    assert small[3] == ", ".join(f"{n} {hosts:,}" for n, hosts in told.limits.items())
+    assert large[:3] == [LARGE, "0", "0"]
+    assert wrong[0] == WRONG and "is not a field of a flavor" in wrong[3]
+    where = rows(window, "Where")
+    assert {one[0]: int(one[1].replace(",", "")) for one in where} == told.hosts
+    change = books.capacity(RequestSpec(flavor(LARGE))).change
+    assert change is not None
+    assert change in window.run(
+        "return document.querySelectorAll('details')[1].textContent"
+    )
+
+
+def test_what_is_shown_is_in_the_address(window: Window, books: GanttProtocol) -> None:
+    opened(window, **{"class": "MEMORY_MB", "zone": ZONES[1], "flavors": SMALL})
+    spec = RequestSpec(flavor(SMALL), availability_zone=ZONES[1])
+    assert rows(window, FITS)[0][1] == f"{books.capacity(spec).total:,}"
+    assert {one[0] for one in rows(window, "Zones now")} == {"\\u202eevil\\u202c"}
+    window.run(
+        """const [box] = document.querySelectorAll("[role=toolbar] select");
+        box.value = "VCPU"; box.dispatchEvent(new Event("change"));"""
+    )
+    window.wait("return location.hash.includes('class=VCPU')")
+    assert "zone=%E2%80%AEevil" in window.run("return location.hash")
+    window.wait(CHART)
+
+
+def test_flavors_with_hostile_names_are_text(window: Window) -> None:
+    opened(window, flavors=f"{ODD} {LONG}")
+    odd, long = rows(window, FITS)
+    assert odd[0] == ODD.replace("\u202e", "\\u202e")
+    assert long[0] == LONG
+    assert window.run("return document.querySelectorAll('main script').length") == 0
+
+
+def test_it_is_live(window: Window, books: GanttProtocol) -> None:
+    window.open("#/capacity")
+    before = rows(window, "Zones now")
+    provider = next(
+        one.uuid for one in books.list_providers() if one.name == fleets.name(20)
+    )
+    books.set_allocations([fleets.use(provider, 1, 7, 8)])
+    assert rows(window, "Zones now", before) != before
+
+
+def test_tables_are_saved_as_csv(window: Window) -> None:
+    opened(window, flavors=f"{SMALL} =1,vcpus=2")
+    rows(window, FITS)
+    saved = window.await_(SAVED, "How many")
+    head, small, wrong = csv.reader(io.StringIO(saved))
+    assert head[:3] == ["flavor", "more", "hosts"]
+    assert small[0] == SMALL and int(small[1]) > 0
+    assert wrong[0] == "'=1,vcpus=2", "not a formula"
+
+
+def test_without_the_role_it_says_so(chromium: Chromium, service: Live) -> None:
+    with chromium.window(service.url) as window:
+        window.open("#/capacity", token="ann:blue")
+        window.wait("return document.querySelectorAll('.part .note').length === 2")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_narrow_screens_and_names(
+    chromium: Chromium, service: Live, theme: str
+) -> None:
+    with chromium.window(service.url, width=500, height=800) as window:
+        window.open("#/capacity", token=None)
+        window.run("localStorage.setItem('gantt.theme', arguments[0])", theme)
+        window.open("#/capacity")
+        rows(window, FITS)
+        rows(window, "Zones now")
+        assert window.run(
+            "return document.documentElement.scrollWidth <= window.innerWidth"
+        )
+        nameless = window.run(
+            """return [...document.querySelectorAll(
+                "button, select, input, [role=region], [role=img]")].filter((one) =>
+              !(one.getAttribute("aria-label") || one.textContent.trim()
+                || one.labels?.length)).map((one) => one.outerHTML);"""
+        )
+        assert [one for one in nameless if 'class="bar' not in one] == []
+        assert window.faults() == []
