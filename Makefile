@@ -1,9 +1,9 @@
 # The front door. Every target sets up what it needs; the work is done in scripts/.
-# PYTHON=python3.12 chooses the Python; PORT=8779 the port of `make run`;
+# PYTHON=python3.12 chooses the Python; PORT=8780 the port of `make run` and `make demo`;
 # ARGS="-k usages" goes to pytest, ARGS=curve to `make bench`.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test cloud check format bench soak docs fresh wheel deb clean
+.PHONY: help setup run demo test cloud check format bench soak docs fresh wheel deb clean
 
 help:      ## say what can be made
 	@sed -n 's/^\([a-z]*\): *## /make \1	/p' Makefile
@@ -13,6 +13,9 @@ setup:     ## build .venv, or bring it up to date
 
 run:       ## serve this machine's own books on 127.0.0.1:8778
 	@scripts/run
+
+demo:      ## serve fifty hosts with three weeks of history on 127.0.0.1:8779
+	@scripts/demo
 
 test:      ## run all tests
 	@scripts/test $(ARGS)
