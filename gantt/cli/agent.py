@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
-from click.core import ParameterSource
 
 from gantt.cli.failure import refusals_reported
 from gantt.cli.output import print_document, say
 from gantt.cli.program import config_file_option
-from gantt.cli.session import open_books, token_option, where_option
 from gantt.cli.stopping import stop_signals
+from gantt.cli.where import Where, open_books, where_options
 from gantt.errors import Invalid, Unavailable
 
 if TYPE_CHECKING:
@@ -31,8 +30,7 @@ Counts: TypeAlias = "Callable[[], dict[str, float]]"
 
 
 @click.command("agent")
-@where_option("Books to report to")
-@token_option
+@where_options("Books to report to")
 @click.option(
     "--interval",
     type=click.FloatRange(0.1, _LONGEST_S),
@@ -132,8 +130,7 @@ Counts: TypeAlias = "Callable[[], dict[str, float]]"
 @click.option("--log-json", is_flag=True, help="Log one JSON object per line.")
 @click.option("--debug", is_flag=True, help="Log at DEBUG level.")
 def agent(
-    url: str,
-    token: str,
+    where: Where,
     *,
     interval: float,
     once: bool,
@@ -177,8 +174,8 @@ def agent(
                 ended = stack.enter_context(stop_signals())
             streams = _stream_options(stream, config_files)
             service = None
-            if not streams.is_on or _is_given("url"):
-                service = stack.enter_context(closing(open_books(url, token)))
+            if not streams.is_on or where.is_given:
+                service = stack.enter_context(closing(open_books(where)))
             # What ends, or is a member of a group, is not judged by its reports.
             machine["beats"] = not (once or show or coordination)
             running, counts = _agent(service, streams, stack, sleep, interval, machine)
@@ -202,12 +199,6 @@ def _stream_options(servers: str, config_files: tuple[str, ...]) -> StreamOption
 
     given = {("stream", "bootstrap_servers"): servers.split(",")} if servers else {}
     return load(config_files, overrides=given).stream
-
-
-def _is_given(name: str) -> bool:
-    """Whether an option was set, on the command line or in the environment."""
-    context = click.get_current_context()
-    return context.get_parameter_source(name) is not ParameterSource.DEFAULT
 
 
 def _agent(

@@ -14,19 +14,17 @@ from gantt.cli.program import (
     log_json_option,
     metrics_listen_option,
 )
-from gantt.cli.session import open_books, token_option, where_option
+from gantt.cli.where import Where, open_books, where_options
 
 
 @click.command("feed")
 @config_file_option("nova.conf, with [api_database] and [database]; may be repeated.")
-@where_option("Books to feed")
-@token_option
+@where_options("Books to feed")
 @metrics_listen_option
 @log_json_option
 def feed(
     config_files: tuple[str, ...],
-    url: str,
-    token: str,
+    where: Where,
     metrics_listen: str | None,
     log_json: bool,
 ) -> None:
@@ -47,7 +45,7 @@ def feed(
         with _waiting() as signals:
             settings = load(config_files)
             configure_logging(debug=settings.log.debug, use_json=log_json)
-            with closing(open_books(url, token)) as books:
+            with closing(open_books(where)) as books:
                 options = feed_options(config_files, settings.engine.scheduler)
                 running = Feed(options, books)
                 listen = metrics_listen or settings.serve.metrics_listen

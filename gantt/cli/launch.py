@@ -16,7 +16,7 @@ from gantt.cli.failure import Failed, refusals_reported
 from gantt.cli.flavor import flavor, spec_of_file
 from gantt.cli.output import say
 from gantt.cli.select import refused
-from gantt.cli.session import open_books, token_option, where_option
+from gantt.cli.where import Where, open_books, where_options
 from gantt.errors import NoValidHost
 from gantt.launch.outcome import LaunchOptions
 from gantt.model.bounds import MAX_LEASE_S
@@ -75,8 +75,7 @@ if TYPE_CHECKING:
     default="",
     help="Answer /metrics here while the command runs; default: nowhere.",
 )
-@where_option("Books to use")
-@token_option
+@where_options("Books to use")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def launch(
     *,
@@ -89,8 +88,7 @@ def launch(
     max_attempts: int,
     timeout: float,
     metrics_listen: str,
-    url: str,
-    token: str,
+    where: Where,
     command: tuple[str, ...],
 ) -> None:
     """Claim resources, start COMMAND with them, and release them when it ends.
@@ -122,7 +120,7 @@ def launch(
         signs = LaunchSigns()
         with (
             _exiting_at_sigterm(),
-            closing(open_books(url, token)) as books,
+            closing(open_books(where)) as books,
             answering(metrics_listen, signs),
         ):
             launching = Launching(books, launcher(name), options, signs)

@@ -28,11 +28,11 @@ from gantt.cli.replay import replay
 from gantt.cli.scheduler import scheduler
 from gantt.cli.select import claim, select
 from gantt.cli.serve import serve
-from gantt.cli.session import given_above, takes_books, with_books_options
 from gantt.cli.shadow import shadow
 from gantt.cli.top import top
 from gantt.cli.usage import usage
 from gantt.cli.watch import watch
+from gantt.cli.where import given_above, takes_books, with_where_options
 
 NOUNS: tuple[click.Command, ...] = (
     serve,
@@ -76,7 +76,7 @@ def gantt(context: click.Context) -> None:
     Exit status: 0 success, 1 refused or failed, 2 wrong usage, 130 Ctrl-C.
     """
     name = context.invoked_subcommand or ""
-    named = [f"--{key}" for key in given_above(context)]
+    named = [f"--{key.replace('_', '-')}" for key in given_above(context)]
     if named and not takes_books(gantt.commands[name]):
         raise click.UsageError(
             f"{' and '.join(named)} before {name}: '{name}' has no such option; see "
@@ -86,7 +86,7 @@ def gantt(context: click.Context) -> None:
 
 for noun in NOUNS:
     gantt.add_command(noun)
-with_books_options(gantt)
+with_where_options(gantt)
 
 
 def main() -> None:

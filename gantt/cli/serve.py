@@ -16,7 +16,7 @@ import click
 from gantt.cli.failure import refusals_reported
 from gantt.cli.output import say
 from gantt.cli.program import config_file_option, log_json_option, overrides_of
-from gantt.cli.session import DEFAULT_URL
+from gantt.cli.where import DEFAULT_URL
 from gantt.errors import Refused
 from gantt.model.printable import printable
 

@@ -1,4 +1,4 @@
-"""Shared by all commands on the books: connection, authentication, output format.
+"""Shared by all commands on the books: an open session, and the output format.
 
 Separate from the nouns so that each command has only its own logic.
 """
@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import click
-from click.core import ParameterSource
 from msgspec import Struct
 
 from gantt.cli.failure import refusals_reported
@@ -22,13 +21,12 @@ from gantt.cli.output import (
     print_rows,
 )
 from gantt.cli.program import output_options
+from gantt.cli.where import Where, open_books, where_options
 from gantt.errors import Invalid, NotFound
 from gantt.model.answers import Provider
 from gantt.model.names import canonical_uuid
 from gantt.model.protocol import GanttProtocol
 from gantt.model.requests import ProviderQuery
-
-DEFAULT_URL = "http://127.0.0.1:8778"
 
 P = ParamSpec("P")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -111,109 +109,25 @@ class Session(Struct, frozen=True):
         return ()
 
 
-def open_books(url: str, token: str) -> GanttProtocol:
-    """The books at ``url``; the token is for a service, databases need none."""
-    if url.startswith(("http://", "https://")):
-        from gantt.client.remote import RemoteGantt
-
-        return RemoteGantt(url, token=token)
-    # Loads numpy and SQLAlchemy, which a command over HTTP does not need.
-    from gantt.connection import connect
-
-    return connect(url)
-
-
 def repeated(flag: str, metavar: str, text: str) -> Callable[[F], F]:
     """An option that may be given several times."""
     return click.option(flag, multiple=True, metavar=metavar, help=text)
 
 
-def _from_above(context: click.Context, option: click.Parameter, given: str) -> str:
-    """The value given to this command, or before its name to a group above it, which
-    precedes environment and default."""
-    name, typed = str(option.name), ParameterSource.COMMANDLINE
-    above = given_above(context)
-    if context.get_parameter_source(name) is typed or name not in above:
-        return given
-    context.set_parameter_source(name, typed)
-    return above[name]
-
-
-def given_above(context: click.Context) -> dict[str, str]:
-    """Options of the books that were given before the name of the command."""
-    found: dict[str, str] = context.meta.setdefault(__name__, {})
-    return found
-
-
-def _remember(context: click.Context, option: click.Parameter, given: Any) -> None:
-    if given is not None:
-        given_above(context)[str(option.name)] = given
-
-
-def with_books_options(group: click.Group) -> None:
-    """Let ``group`` and the groups in it take ``--url`` and ``--token`` before the
-    names of their commands."""
-    takers = [one for one in group.commands.values() if takes_books(one)]
-    if takers:
-        group.params += [
-            click.Option(
-                [flag],
-                callback=_remember,
-                expose_value=False,
-                help=f"As {flag} of the commands.",
-            )
-            for flag in ("--url", "--token")
-        ]
-    for one in takers:
-        if isinstance(one, click.Group):
-            with_books_options(one)
-
-
-def takes_books(command: click.Command) -> bool:
-    """Whether a command, or one in it, works on the books at ``--url``."""
-    if isinstance(command, click.Group):
-        return any(map(takes_books, command.commands.values()))
-    return any(one.name == "url" for one in command.params)
-
-
-def where_option(what: str) -> Callable[[F], F]:
-    """``--url`` of the books."""
-    return click.option(
-        "--url",
-        envvar="GANTT_URL",
-        default=DEFAULT_URL,
-        callback=_from_above,
-        show_default=True,
-        show_envvar=True,
-        help=f"{what}: a service (http://…) or a database (sqlite:///…).",
-    )
-
-
-token_option: Final = click.option(
-    "--token",
-    envvar="GANTT_TOKEN",
-    default="admin",
-    callback=_from_above,
-    show_envvar=True,
-    help="Token for the service, sent as X-Auth-Token.",
-)
-
-
 def books_command(
     function: Callable[Concatenate[Session, P], None],
 ) -> Callable[P, None]:
-    """Add ``--url``, ``--token``, ``-o`` and ``-c`` to a command, and pass it a
-    Session."""
+    """Add the options that say where the books are, ``-o`` and ``-c`` to a command, and
+    pass it a Session."""
 
-    @where_option("Books to use")
-    @token_option
+    @where_options("Books to use")
     @output_options
     @functools.wraps(function)
     def command(*args: P.args, **kwargs: P.kwargs) -> None:
-        url, token = str(kwargs.pop("url")), str(kwargs.pop("token"))
+        where = cast("Where", kwargs.pop("where"))
         output, columns = str(kwargs.pop("output")), kwargs.pop("columns")
         with refusals_reported():
-            books = open_books(url, token)
+            books = open_books(where)
             try:
                 session = Session(books, output, cast("tuple[str, ...]", columns))
                 function(session, *args, **kwargs)

@@ -18,7 +18,7 @@ import click
 import pytest
 
 from gantt.cli.main import gantt
-from gantt.cli.session import DEFAULT_URL
+from gantt.cli.where import DEFAULT_URL
 from gantt.client.remote import RemoteGantt
 from gantt.store import schema
 from tests import live
