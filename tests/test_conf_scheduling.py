@@ -206,3 +206,21 @@ def test_report_also_is_an_option_of_gantt(tmp_path: Path) -> None:
     file.write_text("[gantt]\nreport_also = host_ip, metrics.cpu.percent\n")
     found = load([str(file)], environ={}).engine.scheduler
     assert found.report_also == ("host_ip", "metrics.cpu.percent")
+
+
+def test_packing_sets_the_multipliers_that_no_file_does(tmp_path: Path) -> None:
+    text = """
+[gantt]
+packing = room
+usual_flavors = 3xvcpus=4,memory_mb=8192
+usual_flavors = vcpus=8
+
+[filter_scheduler]
+ram_weight_multiplier = 1.0
+"""
+    found = options(tmp_path, text)
+    assert found.packing == "room"
+    assert found.usual_flavors == ("3xvcpus=4,memory_mb=8192", "vcpus=8")
+    assert found.multiplier("ram_weight_multiplier") == 1.0, "a file sets it"
+    assert found.multiplier("cpu_weight_multiplier") == 0.0
+    assert found.multiplier("room_weight_multiplier") == 1.0

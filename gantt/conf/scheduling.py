@@ -16,7 +16,12 @@ from oslo_config import cfg
 
 from gantt.conf.table import rows
 from gantt.errors import Refused
-from gantt.scheduler.options import DEFAULT_MULTIPLIERS, SchedulerOptions
+from gantt.scheduler.options import (
+    DEFAULT_MULTIPLIERS,
+    PACKINGS,
+    SchedulerOptions,
+    default_multiplier,
+)
 
 LOG = logging.getLogger(__name__)
 
@@ -296,13 +301,27 @@ COMPUTE: Sequence[cfg.Opt] = [
 
 # In [gantt], beside the options of the service.
 REPORTS: Sequence[cfg.Opt] = [
+    cfg.StrOpt(
+        "packing",
+        default=_OURS.packing,
+        choices=tuple(PACKINGS),
+        help="What the multipliers of weighers are that no option sets: spread "
+        "instances over hosts, stack them on as few as possible, or keep room for the "
+        "usual flavors.",
+    ),
+    cfg.MultiStrOpt(
+        "usual_flavors",
+        default=[],
+        help="A flavor and how often it is asked for, such as "
+        "40xvcpus=4,memory_mb=16384,CUSTOM_GPU=1*2, for RoomWeigher. May be repeated.",
+    ),
     *rows(
         _OURS,
         {
             "report_also": "Fields that agents report beside what the enabled filters "
             "and weighers need, for a dashboard, say: host_ip, metrics.cpu.percent.",
         },
-    )
+    ),
 ]
 
 GROUPS: Mapping[str, Sequence[cfg.Opt]] = {
@@ -342,7 +361,11 @@ def scheduler_options(conf: cfg.ConfigOpts) -> SchedulerOptions:
             key, value = (group, opt.dest), values[opt.dest]
             _check_finite(group, opt.name, value)
             if key in _MULTIPLIERS:
-                multipliers[_MULTIPLIERS[key]] = value
+                name = _MULTIPLIERS[key]
+                where = conf.get_location(opt.dest, None if values is conf else group)
+                if where is None or where.location is cfg.Locations.opt_default:
+                    value = default_multiplier(name, conf.gantt.packing)
+                multipliers[name] = value
             elif value is not None:  # an unset ratio leaves the default as it is
                 found[_RENAMED.get(key, opt.dest)] = _converted(key, value)
     # The local lease must outlast the remote write.

@@ -111,6 +111,15 @@ class Hosts(HostArrays):
         """Instances that the host at ``place`` reported, with their facts."""
         return self.fleet.instances.on(self.fleet.hosts.hosts[int(self.rows[place])])
 
+    def left_of(self, resource_class: str) -> Floats:
+        """float64[n, width]: what each provider in the trees of the hosts has left of a
+        class, by the books; -1.0 where a host has fewer such providers than others.
+        Picks of this request are not taken off."""
+        rooms = self.fleet.rooms
+        if rooms is None:
+            return np.empty((len(self), 0))
+        return rooms.left(self.provider, resource_class)
+
     # -- aggregates and reported facts --------------------------------------------
 
     def in_any(self, aggregates: Iterable[int]) -> Bools:

@@ -31,8 +31,27 @@ DEFAULT_MULTIPLIERS: dict[str, float] = {
     "cross_cell_move_weight_multiplier": 1000000.0,
     "hypervisor_version_weight_multiplier": 1.0,
     "image_props_weight_multiplier": 0.0,
+    "room_weight_multiplier": 0.0,
     "metrics_weight_multiplier": 1.0,
 }
+
+PACKINGS: dict[str, dict[str, float]] = {
+    "spread": {},
+    "stack": {
+        "ram_weight_multiplier": -1.0,
+        "cpu_weight_multiplier": -1.0,
+        "disk_weight_multiplier": -1.0,
+        "io_ops_weight_multiplier": 0.0,
+    },
+    "room": {
+        "ram_weight_multiplier": 0.0,
+        "cpu_weight_multiplier": 0.0,
+        "disk_weight_multiplier": 0.0,
+        "io_ops_weight_multiplier": 0.0,
+        "room_weight_multiplier": 1.0,
+    },
+}
+"""Multipliers that ``packing`` sets where the options do not."""
 
 
 class SchedulerOptions(Struct, frozen=True):
@@ -47,13 +66,15 @@ class SchedulerOptions(Struct, frozen=True):
     ``placement_timeout_s``: for each wait for its answer; ``placement_lease_s``: so
     long a claim is held here while it is written there. ``max_placement_results``:
     maximum number of candidates requested from it. ``multipliers``: weigher option ->
-    factor; those not named keep ``DEFAULT_MULTIPLIERS``. ``service_down_time`` in
-    seconds. ``choices``: alternative hosts of a claim, per instance. ``claim_choices``:
-    of all its instances together. ``max_instances``, ``max_request_groups``,
-    ``max_request_names``: of one request; ``max_statement``: aggregates, instances,
-    members, traits or reports in one statement; ``max_statement_hosts``: hosts of such
-    aggregates. ``max_shapes``: of requests, that the caching driver keeps, with
-    ``max_shape_hosts`` in all; ``kept_changes``: how many changes of hosts are stored
+    factor; those not named are as ``packing`` says, else as ``DEFAULT_MULTIPLIERS``.
+    ``usual_flavors``: for RoomWeigher (``request.usual_flavors``).
+    ``service_down_time`` in seconds. ``choices``: alternative hosts of a claim, per
+    instance. ``claim_choices``: of all its instances together. ``max_instances``,
+    ``max_request_groups``, ``max_request_names``: of one request; ``max_statement``:
+    aggregates, instances, members, traits or reports in one statement;
+    ``max_statement_hosts``: hosts of such aggregates. ``max_shapes``: of requests, that
+    the caching driver keeps, with ``max_shape_hosts`` in all; ``kept_changes``: how
+    many changes of hosts are stored
     for it. ``explain_budget``: steps of the search for a reason; ``change_budget``: of
     that for the smallest change of a refused request; ``capacity_per_host``: where
     counting ends. ``topology_fits``: hosts into which one request is fitted exactly;
@@ -87,6 +108,8 @@ class SchedulerOptions(Struct, frozen=True):
     available_filters: tuple[str, ...] = ("nova.scheduler.filters.all_filters",)
     weight_classes: tuple[str, ...] = ("nova.scheduler.weights.all_weighers",)
     multipliers: dict[str, float] = {}
+    packing: Literal["spread", "stack", "room"] = "spread"
+    usual_flavors: tuple[str, ...] = ()
     host_subset_size: int = 1
     shuffle_best_same_weighed_hosts: bool = False
     max_attempts: int = 3
@@ -155,7 +178,13 @@ class SchedulerOptions(Struct, frozen=True):
 
     def multiplier(self, name: str) -> float:
         """The factor of a weigher, as configured."""
-        return self.multipliers.get(name, DEFAULT_MULTIPLIERS.get(name, 1.0))
+        return self.multipliers.get(name, default_multiplier(name, self.packing))
+
+
+def default_multiplier(name: str, packing: str) -> float:
+    """The factor of a weigher that the options do not name."""
+    usual = DEFAULT_MULTIPLIERS.get(name, 1.0)
+    return PACKINGS.get(packing, {}).get(name, usual)
 
 
 class AdviceOptions(Struct, frozen=True):

@@ -15,6 +15,7 @@ from gantt.scheduler.plugins import registry
 from gantt.scheduler.plugins.plugin_calls import IN_PLACE, Outside
 from gantt.scheduler.request.limits import check_factors
 from gantt.scheduler.request.topology import DEVICES_FILTER, TOPOLOGY_FILTER
+from gantt.scheduler.request.usual_flavors import usual_flavors
 
 
 class Policy(Struct, frozen=True, eq=False, dict=True):
@@ -46,6 +47,7 @@ def policy_of(options: SchedulerOptions, outside: Outside = IN_PLACE) -> Policy:
     """``outside`` calls filters and weighers of other packages. Raises Refused when an
     option names an unknown class or column, or is not a number."""
     check_factors(options)
+    usual_flavors(options.usual_flavors)
     _check_also(options.report_also)
     return Policy(
         options, registry.filters(options, outside), registry.weighers(options, outside)

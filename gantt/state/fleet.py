@@ -33,6 +33,7 @@ from gantt.state.fleet_tables import (
     Table,
 )
 from gantt.state.host_table import Hosts
+from gantt.state.tree_rooms import TreeRooms
 
 JOURNAL_LENGTH = 4096
 
@@ -47,6 +48,8 @@ class Fleet:
         self.instances = Instances()
         self.groups = ServerGroups()
         self.claims = Claims()
+        # What is left in the trees of hosts; None: without the books.
+        self.rooms: TreeRooms | None = None
         # Moves when what is said of aggregates or groups, not of one host, changes.
         self.context_touched = 0
         # Moves when a provider changes that stands for no host: it may share.

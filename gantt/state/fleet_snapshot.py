@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from gantt.state.column import NO_ROW
+from gantt.state.column import NO_ROW, Floats, Int32s
 from gantt.state.factors import Factor, Factors
 from gantt.state.fleet import Fleet
 from gantt.state.fleet_tables import (
@@ -24,6 +24,7 @@ from gantt.state.fleet_tables import (
 )
 from gantt.state.host_table import Hosts
 from gantt.state.promises import Promises
+from gantt.state.tree_rooms import TreeRooms
 
 _TABLES: Final[dict[str, type]] = {
     "services": Services,
@@ -67,6 +68,7 @@ class FleetSnapshot(Fleet):
     def __init__(self, live: Fleet, wanted: Wanted, lock: _Lock) -> None:
         self.context_touched = live.context_touched
         self.others_touched = live.others_touched
+        self.rooms = live.rooms and RoomsSnapshot(live.rooms, lock)
         self.hosts = HostsSnapshot(live.hosts, wanted, lock)
         for name in _TABLES:
             table = getattr(live, name)
@@ -125,6 +127,17 @@ class HostsSnapshot(_Copying, Hosts):
         self._by_uuid = _index({row: self.uuids[row] for row in rows})
         self.rows_by_provider = _index({row: int(self.provider[row]) for row in rows})
         return self.__dict__[name]
+
+
+class RoomsSnapshot(TreeRooms):
+    """What is left in trees as it is when it is asked: the books are not copied."""
+
+    def __init__(self, live: TreeRooms, lock: _Lock) -> None:
+        self._live, self._lock = live, lock
+
+    def left(self, roots: Int32s, resource_class: str) -> Floats:
+        with self._lock:
+            return self._live.left(roots, resource_class)
 
 
 def _index(keys: dict[int, Any]) -> dict[Any, list[int]]:

@@ -59,6 +59,8 @@ class ClassTable(DatedColumns):
 
     def __init__(self) -> None:
         super().__init__()
+        # Moves when an inventory comes or goes.
+        self.moves = 0
         self.slot_of: dict[int, int] = {}
         # The same as an array, for many providers at once.
         self._slots: Int32s = np.empty(0, np.int32)
@@ -72,6 +74,7 @@ class ClassTable(DatedColumns):
 
     def assign(self, provider: int, slot: int | None) -> None:
         """``slot`` belongs to ``provider``; None: it has none any more."""
+        self.moves += 1
         if slot is None:
             del self.slot_of[provider]
         else:

@@ -30,6 +30,7 @@ from gantt.state.fleet import Fleet
 from gantt.state.inventories import Inventories
 from gantt.state.names import Fold, Names, exact
 from gantt.state.providers import Providers
+from gantt.state.tree_rooms import TreeRooms
 
 # Changes of these may make a provider stand for other hosts than before.
 _MOVING = frozenset({t.PROVIDERS, t.HOSTS})
@@ -63,6 +64,7 @@ class State:
         self.provider_traits = BitMatrix()
         self.provider_aggregates = BitMatrix()
         self.fleet = Fleet()
+        self.fleet.rooms = TreeRooms(self.providers, self.inventories, self.classes)
         self._next_id: dict[str, int] = {}
         self.names: dict[str, Names] = {
             t.RESOURCE_CLASSES: self.classes,

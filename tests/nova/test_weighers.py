@@ -12,7 +12,7 @@ from gantt.model.spec import RequestSpec
 from gantt.scheduler.options import DEFAULT_MULTIPLIERS, SchedulerOptions
 from tests.nova import known, worlds
 from tests.nova.pair import OUR_WEIGHERS, Pair, Tell, explore, opened, tell
-from tests.nova.upstream import CONF, WEIGHERS
+from tests.nova.upstream import CONF, MULTIPLIERS, WEIGHERS
 from tests.scheduler.fleets import Plan
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*is an invalid UUID:FutureWarning")
@@ -22,7 +22,7 @@ def test_every_weigher_of_nova_is_here() -> None:
     assert set(WEIGHERS) == set(OUR_WEIGHERS)
 
 
-@pytest.mark.parametrize("name", DEFAULT_MULTIPLIERS)
+@pytest.mark.parametrize("name", MULTIPLIERS)
 def test_multipliers_are_configured_alike(name: str) -> None:
     configured = (
         CONF.metrics.weight_multiplier

@@ -45,6 +45,11 @@ WEIGHERS = {
 }
 """Nova's own classes by name; weighers in the order in which Nova adds them up."""
 
+MULTIPLIERS = tuple(
+    name for name in DEFAULT_MULTIPLIERS if name != "room_weight_multiplier"
+)
+"""Those of Nova's weighers."""
+
 # Options of ours -> where Nova has them.
 _SETTINGS = {
     "max_io_ops_per_host": "filter_scheduler",
@@ -70,7 +75,7 @@ def configured(options: SchedulerOptions) -> Iterator[None]:
         (group, name, _listed(getattr(options, name)))
         for name, group in _SETTINGS.items()
     ]
-    for name in DEFAULT_MULTIPLIERS:
+    for name in MULTIPLIERS:
         place = ("filter_scheduler", name)
         if name == "metrics_weight_multiplier":
             place = ("metrics", "weight_multiplier")

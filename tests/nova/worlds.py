@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from gantt.model.spec import Destination, Image, InstanceGroup, RequestSpec
-from gantt.scheduler.options import DEFAULT_MULTIPLIERS, SchedulerOptions
-from tests.nova.upstream import FILTERS
+from gantt.scheduler.options import SchedulerOptions
+from tests.nova.upstream import FILTERS, MULTIPLIERS
 from tests.scheduler import fleets
 from tests.scheduler.fleets import HOST_NAMES, INSTANCES, NOW, Plain, Plan
 
@@ -37,9 +37,7 @@ PROPERTIES: dict[str, tuple[Any, ...]] = {
 }
 METADATA: dict[str, tuple[str, ...]] = {
     **fleets.METADATA,
-    **dict.fromkeys(
-        DEFAULT_MULTIPLIERS, ("2.0", "-1", "x", "0", " 0.5 ", "1e3", "", "0,5")
-    ),
+    **dict.fromkeys(MULTIPLIERS, ("2.0", "-1", "x", "0", " 0.5 ", "1e3", "", "0,5")),
     "rack": ("r1", "r1, r2"),
     "hw_cpu_cores": ("4", "8, 16"),
     "os_require_quiesce": ("True", "true", "False"),
@@ -346,8 +344,7 @@ def options() -> st.SearchStrategy[SchedulerOptions]:
     multipliers = st.fixed_dictionaries(
         {},
         optional={
-            name: positive if name in at_least_0 else factor
-            for name in DEFAULT_MULTIPLIERS
+            name: positive if name in at_least_0 else factor for name in MULTIPLIERS
         },
     )
     images = st.lists(st.sampled_from(["im1", "im2"]), max_size=1).map(tuple)

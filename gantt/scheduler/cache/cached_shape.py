@@ -30,7 +30,7 @@ from gantt.state.host_table import USE
 from gantt.state.state import State
 
 # Columns that a claim changes.
-OF_USE = USE | {"claims", "instances", "touched", "topology"}
+OF_USE = USE | {"claims", "instances", "touched", "topology", "rooms"}
 
 
 class CachedShape:

@@ -26,6 +26,7 @@ from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.request import shape
 from gantt.scheduler.request.job import Job, prepare
 from gantt.state.column import ALL, NO_ROW, Bools
+from gantt.state.inventories import ClassTable
 from gantt.state.state import State
 
 BOOKS: Final = "allocation candidates"
@@ -69,6 +70,10 @@ class Candidates:
     def has_room(self, uuid: str, resource_class: str, amount: int) -> bool:  # noqa: ARG002
         """Whether a provider has so much left."""
         return True
+
+    def part_left(self, uuid: str, resource_class: str, amount: int) -> float:  # noqa: ARG002
+        """The part of a provider's capacity, 0 … 1, that is left beside ``amount``."""
+        return 0.0
 
     def still_fits(self, hosts: Hosts) -> Bools | None:  # noqa: ARG002
         """bool[n]: which have room after this request's picks, by the columns of hosts;
@@ -171,13 +176,21 @@ class BookCandidates(Candidates):
             yield from one.candidates(provider, budget)
 
     def has_room(self, uuid: str, resource_class: str, amount: int) -> bool:
+        table, slot = self._slot(uuid, resource_class)
+        return bool(table.used[slot] + amount <= table.capacity[slot])
+
+    def part_left(self, uuid: str, resource_class: str, amount: int) -> float:
+        table, slot = self._slot(uuid, resource_class)
+        capacity = float(table.capacity[slot])
+        return (capacity - int(table.used[slot]) - amount) / max(capacity, 1.0)
+
+    def _slot(self, uuid: str, resource_class: str) -> tuple[ClassTable, int]:
         row = self._state.providers.row_of(uuid)
         index = self._state.classes.index_of(resource_class)
         assert row is not None and index is not None, "the search named them"
         found = self._state.inventories.slot(row, index)
         assert found is not None, "the search saw room"
-        table, slot = found
-        return bool(table.used[slot] + amount <= table.capacity[slot])
+        return found
 
     def is_searched(self, hosts: Hosts) -> Bools:
         found = np.zeros(len(hosts), np.bool_)

@@ -20,7 +20,7 @@ from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Int32s
 
 FACTOR: Final = "factor:"
-OF_EACH: Final = frozenset({"instances", "claims", "topology"})
+OF_EACH: Final = frozenset({"instances", "claims", "topology", "rooms"})
 """What may be needed beside columns and factors."""
 
 # Names and places never change, and metadata of aggregates begin all anew.
@@ -159,6 +159,9 @@ def hosts_of(hosts: Hosts, declared: Cacheable, slips: Slips) -> Hosts:
         if name == "known_instances":
             _check_of_each("instances", f"hosts.{name}", needs, slips)
             return hosts.known_instances
+        if name == "left_of":
+            _check_of_each("rooms", f"hosts.{name}", needs, slips)
+            return hosts.left_of
         if name in _OPEN_WHOLE and not declared.elementwise:
             return getattr(hosts, name)
         if not hasattr(type(hosts), name) and name not in hosts.__dict__:

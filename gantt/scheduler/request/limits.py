@@ -13,7 +13,7 @@ from typing import Final
 
 from gantt.errors import Invalid, Refused
 from gantt.model.spec import RequestSpec, ResourceGroup, ScheduleRequest
-from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.options import PACKINGS, SchedulerOptions
 from gantt.scheduler.request.devices import ALIAS
 
 MAX_FACTOR: Final = 1e200
@@ -90,7 +90,13 @@ def check_hosts(count: int, options: SchedulerOptions) -> None:
 
 
 def check_factors(options: SchedulerOptions) -> None:
-    """Raises Refused: a multiplier is not a number, or too large for sums of scores."""
+    """Raises Refused: a multiplier is not a number, or too large for sums of scores, or
+    ``packing`` sets none."""
+    if options.packing not in PACKINGS:
+        raise Refused(
+            f"packing of [gantt] is {options.packing!r}; there is "
+            f"{', '.join(PACKINGS)}."
+        )
     factors = chain(
         options.multipliers.items(),
         (

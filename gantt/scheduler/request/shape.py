@@ -73,6 +73,18 @@ def resources(spec: RequestSpec, options: SchedulerOptions) -> dict[str, int]:  
     }
 
 
+def pieces(spec: RequestSpec) -> dict[str, tuple[int, ...]]:
+    """Class -> what each group asks for of it, the most first; pinned CPUs are VCPUs.
+    Raises Invalid."""
+    demand, _ = _demand(spec, pins=False)
+    found: dict[str, list[int]] = {}
+    for part in demand.parts.values():
+        for name, amount in part.amounts.items():
+            if amount:
+                found.setdefault(name, []).append(amount)
+    return {name: tuple(sorted(each, reverse=True)) for name, each in found.items()}
+
+
 def required_traits(spec: RequestSpec) -> set[str]:
     """What any group of the request requires of its providers. Raises Invalid."""
     demand, _ = _demand(spec)

@@ -7,6 +7,8 @@ does not get those of the first.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Final
 
 from gantt.model.answers import Candidate
 from gantt.placement.candidates.combine import Budget
@@ -15,14 +17,23 @@ from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.selection.fitting import Fitting, Meter, fitting_of
 from gantt.state.state import State
 
+_COMPARED: Final = 16
+
 
 class RemainingCandidates:
     """Candidates of hosts, less what was taken through ``take``. ``fitting``: of a
-    request for cells or devices."""
+    request for cells or devices. ``is_tight``: of the first few of a host's candidates
+    that which leaves the least of its providers, so that others stay whole."""
 
     def __init__(
-        self, candidates: Candidates, budget: Budget, fitting: Fitting | None = None
+        self,
+        candidates: Candidates,
+        budget: Budget,
+        fitting: Fitting | None = None,
+        *,
+        is_tight: bool = False,
     ) -> None:
+        self._is_tight = is_tight
         self._candidates = candidates
         self._budget = budget
         self.fitting = fitting
@@ -36,7 +47,8 @@ class RemainingCandidates:
         fitting = None
         if feasible.policy.fits:
             fitting = fitting_of(state, feasible, meter)
-        return cls(feasible.candidates, budget, fitting)
+        is_tight = feasible.policy.options.packing != "spread"
+        return cls(feasible.candidates, budget, fitting, is_tight=is_tight)
 
     def find_each(self, host_rows: list[int]) -> Iterable[Candidate | None]:
         """As ``find``, for hosts one after the other, lazily."""
@@ -47,11 +59,25 @@ class RemainingCandidates:
         return map(self.find, host_rows)
 
     def find(self, host_row: int) -> Candidate | None:
-        """The first candidate of a host that still fits, or None. Raises Spent."""
-        for candidate in self._candidates.of(host_row, self._budget):
-            if not self._taken or not any(self._lacks(candidate)):
-                return candidate
-        return None
+        """The first candidate of a host that still fits, or the tightest of the first
+        few, or None. Raises Spent."""
+        fitting = (
+            one
+            for one in self._candidates.of(host_row, self._budget)
+            if not self._taken or not any(self._lacks(one))
+        )
+        if self._is_tight:
+            return min(islice(fitting, _COMPARED), key=self._left_by, default=None)
+        return next(fitting, None)
+
+    def _left_by(self, candidate: Candidate) -> float:
+        """What it leaves of the providers that it takes from, in parts of each."""
+        left = 0.0
+        for uuid, resources in candidate.allocations.items():
+            for name, amount in resources.items():
+                taken = self._taken.get((uuid, name), 0)
+                left += self._candidates.part_left(uuid, name, taken + amount)
+        return left
 
     def fitting_one(self, host_row: int, first: Candidate) -> Candidate | None:
         """``first``, or the first candidate after it, with which the instance fits into
