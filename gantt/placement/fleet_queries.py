@@ -5,6 +5,7 @@ Beside the questions about the books, because Placement's API asks none of these
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 from gantt.model.fleet import AGENT, CELL, LIVENESS, OPERATOR
@@ -91,12 +92,13 @@ def host_to_be(
     stats: dict[str, Any],
     ended: list[ClaimRow],
     named: tuple[str, ...],
+    back: Iterable[ClaimRow] = (),
 ) -> HostView:
-    """The host as it will be when ``row`` is written, claims on it have ended, and it
-    has named these instances; ``stats``: those of ``row``."""
+    """The host as it will be when ``row`` is written, claims on it have ended or come
+    ``back``, and it has named these instances; ``stats``: those of ``row``."""
     claimed = {"vcpus": 0, "memory_mb": 0, "disk_mb": 0, "instances": 0}
-    for uuid in state.fleet.claims.on(row.id):
-        claim = state.fleet.claims.by_instance[uuid]
+    known = state.fleet.claims.by_instance
+    for claim in (*(known[uuid] for uuid in state.fleet.claims.on(row.id)), *back):
         if claim not in ended:
             claimed["vcpus"] += claim.vcpus
             claimed["memory_mb"] += claim.memory_mb

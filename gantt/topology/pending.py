@@ -31,7 +31,8 @@ class Pending(Struct, frozen=True):
     group, where devices are in the books. ``packs``: fuller cells come first. ``fit``:
     what it takes on a host that obeys claims; None: any fit will do. ``is_running``:
     the host reports the instance, so what of ``fit`` is not free is its own.
-    ``held_by``: as in ClaimRow."""
+    ``held_by``: as in ClaimRow. ``lost``: the uuid of the provider of its host, where
+    that was deleted: it may come back, and what runs there still runs."""
 
     wanted: Wanted
     providers: dict[str, tuple[str, ...]] = {}
@@ -39,6 +40,7 @@ class Pending(Struct, frozen=True):
     fit: Fit | None = None
     is_running: bool = False
     held_by: str | None = None
+    lost: str | None = None
 
 
 class Remaining(Struct, frozen=True):

@@ -195,7 +195,10 @@ class _Desk:
             for row in dropped:
                 self._ledger.give_back(self._place_of(row), row.used)
             host = state.fleet.hosts.row_by_id.get(old.host_id)
-            stays = host is not None and _is_uncounted(old)
+            is_there = host is not None or (
+                consumer is not None and leases.lost(old) is not None
+            )
+            stays = is_there and _is_uncounted(old)
             if host is not None and not stays:
                 self._room.add(host, (old.vcpus, old.memory_mb, old.disk_mb), -1)
                 if old.topology is not None:

@@ -6,6 +6,7 @@ anything is written or encoded.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from msgspec import UNSET, Struct, to_builtins
@@ -36,13 +37,14 @@ _LATE_US: Final = 600_000_000
 
 
 class _Taken(Struct, frozen=True):
-    """What a report leaves: the host and its stats, the claims that ended, and the
-    instances that it listed."""
+    """What a report leaves: the host and its stats, the claims that ended, the
+    instances that it listed, and the claims that it brought back."""
 
     row: HostRow
     stats: dict[str, Any]
     ended: list[ClaimRow]
     listed: tuple[str, ...]
+    back: Sequence[ClaimRow] = ()
 
 
 def update(draft: Draft, command: UpdateHost) -> HostView:
@@ -51,7 +53,7 @@ def update(draft: Draft, command: UpdateHost) -> HostView:
     if isinstance(found, int):
         return fleet_queries.host_at(draft.state, found)
     return fleet_queries.host_to_be(
-        draft.state, found.row, found.stats, found.ended, found.listed
+        draft.state, found.row, found.stats, found.ended, found.listed, found.back
     )
 
 
@@ -153,8 +155,7 @@ def delete(draft: Draft, command: DeleteHost) -> None:
             f"There is no host {command.host} with a node {command.node} to delete."
         )
     values = fleet.hosts.at(row)
-    for uuid in tuple(fleet.claims.on(values.id)):
-        leases.fail(draft, fleet.claims.by_instance[uuid])
+    leases.fail(draft, values.id, values.uuid)
     if len(fleet.hosts.rows_of(command.host)) == 1:
         for instance in fleet.instances.on(command.host).values():
             draft.delete(t.INSTANCES, instance)
@@ -244,22 +245,32 @@ def _names_any(state: State, row: int, command: UpdateHost, now: int) -> bool:
 
 
 def _named(
-    draft: Draft, command: UpdateHost, row: HostRow, stats: dict[str, Any]
+    draft: Draft,
+    command: UpdateHost,
+    row: HostRow,
+    stats: dict[str, Any],
+    back: Sequence[ClaimRow] = (),
 ) -> _Taken:
     """The host, once what its report lists is known to be there, and not promised any
-    more. What it does not list stays: it may be another node's, or newer."""
+    more. What it does not list stays: it may be another node's, or newer. ``back``:
+    claims that this report brings back to it."""
     named = command.stats.instances
     listed = () if named is UNSET else tuple(dict.fromkeys(named))
     for uuid in listed:
         instances.put(draft, command.host, uuid, None)
         leases.found(draft, uuid)
     ended = _ended(draft.state, row.id, command, draft.now)
+    ended += [
+        one
+        for one in back
+        if one.instance_uuid in listed and not one.is_open and not one.is_running
+    ]
     for claim in ended:
         is_told = not command.is_of_agent and (
             claim.instance_uuid in listed or not fleet_queries.has_agents_cells(stats)
         )
         leases.counted(draft, claim, is_whole=is_told)
-    return _Taken(row, stats, ended, listed)
+    return _Taken(row, stats, ended, listed, back)
 
 
 def _ended(state: State, host_id: int, command: UpdateHost, now: int) -> list[ClaimRow]:
@@ -329,9 +340,12 @@ def _write(
         draft.change(t.HOSTS, old, new)
     if left is not None:
         identity.move_claims(draft, left, new.id)
+    back: list[ClaimRow] = []
+    if uuid is not None and (old is None or old.uuid != uuid):
+        back = leases.come_back(draft, new.id, uuid)
     for ended in listings.dropped(draft.state, command, row, stats):
         draft.delete(t.INSTANCES, ended)
-    return _named(draft, command, new, stats)
+    return _named(draft, command, new, stats, back)
 
 
 def _settled_uuid(

@@ -136,22 +136,65 @@ def end(draft: Draft, row: ClaimRow) -> None:
         give_back(draft, row)
 
 
-def fail(draft: Draft, row: ClaimRow) -> None:
-    """The host that was promised is gone. What is leased is released whole, because its
-    caller has not launched it yet and may not hold a part; an instance of the claim
-    that was launched already keeps what it has. What was confirmed keeps its
-    allocations, and is remembered as long as a release would give them back."""
-    if row.leased_until is None:
-        consumer = draft.state.consumers.find(row.instance_uuid)
-        if row.remote is not None or _made(row, consumer):
-            kept = replace(row, host_id=t.NO_HOST, updated_at=draft.now)
-            draft.put(t.CLAIMS, kept)
-        else:
+def fail(draft: Draft, host_id: int, provider: str | None) -> None:
+    """The host is gone, which had ``provider``. What is leased is released whole,
+    because its caller has not launched it yet and may not hold a part; an instance of
+    the claim that was launched already keeps what it has. What was confirmed keeps its
+    allocations, and is remembered as long as a release would give them back; so are
+    cells and devices, whose instances may still run when the host comes back."""
+    claims = draft.state.fleet.claims
+    promised_here = [claims.by_instance[uuid] for uuid in claims.on(host_id)]
+    for row in promised_here:
+        if row.leased_until is not None:
+            for kin in claims.of(row.claim):
+                if kin.leased_until is not None:
+                    give_back(draft, kin)
+        elif not _is_remembered(draft.state, row, provider):
             draft.delete(t.CLAIMS, row)
-        return
-    for kin in draft.state.fleet.claims.of(row.claim):
-        if kin.leased_until is not None:
-            give_back(draft, kin)
+    for row in promised_here:
+        left = draft.get(t.CLAIMS, row.id)
+        if isinstance(left, ClaimRow):
+            draft.put(t.CLAIMS, _homeless(left, provider, draft.now))
+
+
+def _is_remembered(state: State, row: ClaimRow, provider: str | None) -> bool:
+    if row.remote is not None or _made(row, state.consumers.find(row.instance_uuid)):
+        return True
+    return row.topology is not None and provider is not None
+
+
+def _homeless(row: ClaimRow, provider: str | None, now: int) -> ClaimRow:
+    """The claim without its host."""
+    topology = row.topology
+    if topology is not None:
+        topology = to_text(replace(from_text(topology), lost=provider))
+    # When one that is over was handed out last is not touched.
+    touched = row.updated_at if row.is_over else now
+    return replace(row, host_id=t.NO_HOST, topology=topology, updated_at=touched)
+
+
+def lost(row: ClaimRow) -> str | None:
+    """The uuid of the provider of the claim's host, where that was deleted and cells or
+    devices of it are promised; None: else."""
+    if row.host_id != t.NO_HOST or row.topology is None:
+        return None
+    return from_text(row.topology).lost
+
+
+def come_back(draft: Draft, host_id: int, provider: str) -> list[ClaimRow]:
+    """A host has this provider from now on: what was promised there when a host with it
+    was deleted is promised again. Those claims."""
+    claims, found = draft.state.fleet.claims, []
+    for uuid in claims.on(t.NO_HOST):
+        row = claims.by_instance[uuid]
+        if row.topology is None or lost(row) != provider:
+            continue
+        topology = to_text(replace(from_text(row.topology), lost=None))
+        touched = row.updated_at if row.is_over else draft.now
+        here = replace(row, host_id=host_id, topology=topology, updated_at=touched)
+        draft.put(t.CLAIMS, here)
+        found.append(here)
+    return found
 
 
 def named(
@@ -240,9 +283,18 @@ def second(at: int) -> int:
 
 
 def found(draft: Draft, instance_uuid: str) -> None:
-    """Some host names the instance: a claim on a host that is gone is over."""
-    row = draft.state.fleet.claims.by_instance.get(instance_uuid)
-    if row is not None and row.host_id == t.NO_HOST and not row.is_open:
+    """Some host names the instance: a claim on a host that is gone is over, unless the
+    instance still has allocations there, of cells or devices."""
+    known = draft.state.fleet.claims.by_instance.get(instance_uuid)
+    row = None if known is None else draft.get(t.CLAIMS, known.id)
+    if not isinstance(row, ClaimRow) or row.host_id != t.NO_HOST or row.is_open:
+        return
+    table = draft.state.providers
+    uuids = [
+        table.at(table.row_by_id[one.resource_provider_id]).uuid
+        for one in allocations_of(draft.state, row.instance_uuid)
+    ]
+    if not _is_there(draft.state, row, uuids):
         draft.delete(t.CLAIMS, row)
 
 
@@ -330,8 +382,14 @@ def _is_there(state: State, row: ClaimRow, provider_uuids: Iterable[str]) -> boo
     rows = [table.row_of(uuid) for uuid in provider_uuids]
     place = state.fleet.hosts.row_by_id.get(row.host_id)
     host = NO_ROW if place is None else int(state.fleet.hosts.provider[place])
-    if row.host_id == t.NO_HOST or not rows:
+    if not rows:
         return False
+    if row.host_id == t.NO_HOST:
+        uuid = lost(row)
+        found = None if uuid is None else table.row_of(uuid)
+        if found is None:
+            return False
+        host = found
     if host == NO_ROW:
         return True
     return any(one is not None and table.root[one] == table.root[host] for one in rows)

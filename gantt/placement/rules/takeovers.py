@@ -20,7 +20,7 @@ from gantt.model.fleet import AGENT
 from gantt.model.rows import HostRow, ProviderRow, ServiceRow
 from gantt.model.takeover import Takeover
 from gantt.placement.fleet_queries import ADOPTED, OWNED, PLACE
-from gantt.placement.rules import identity, providers, reports
+from gantt.placement.rules import identity, leases, providers, reports
 from gantt.placement.rules.draft import Draft
 from gantt.state.column import NO_ROW, NO_TIME
 from gantt.state.state import State
@@ -52,6 +52,8 @@ def adopt(draft: Draft, command: AdoptHost) -> Takeover:
     else:
         found, kept = _uuid_moves(state, command, two, uuid)
     row = _host(draft, two, uuid, kept)
+    if kept is not None:
+        leases.come_back(draft, row.id, kept)
     if not two.is_same:
         identity.move_claims(draft, int(state.fleet.hosts.id[two.old]), row.id)
         draft.delete(t.HOSTS, state.fleet.hosts.at(two.old))
