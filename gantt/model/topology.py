@@ -32,12 +32,15 @@ VDPA: Final = "vdpa"
 
 
 class Pages(Struct, frozen=True):
-    """Pages of one size in a host cell: counts, ``reserved`` by the operator."""
+    """Pages of one size in a host cell: counts, ``reserved`` by the operator.
+    ``strange``: of those that the host reports as used, what no instance known to run
+    there was promised; None: all of ``used``."""
 
     size_kib: int
     total: int
     used: int = 0
     reserved: int = 0
+    strange: int | None = None
 
     @property
     def free(self) -> int:

@@ -31,7 +31,8 @@ from gantt.topology.pinning import cores_with, free_cpus
 
 def take(host: HostTopology, fit: Fit, *, may_be_counted: bool = False) -> HostTopology:
     """``host`` without what ``fit`` takes. ``may_be_counted``: what of its CPUs and
-    named devices is not free is its own already, and the host counts its huge pages.
+    named devices is not free is its own already, and of its huge pages as many as the
+    host reports as used: a guest may not have touched the others yet.
 
     Raises NotFree if a cell, CPU or device of ``fit`` is unknown there or not free.
     Memory and pages may fall below zero on a report with less of them: what was
@@ -108,13 +109,20 @@ def _pages(
         return ()
     smallest = cell.pages[0].size_kib
     size = fitted.page_kib or smallest
-    if may_be_counted and size != smallest:
-        return cell.pages
+    is_huge = size != smallest
     taken = fitted.cell.memory * KIB_PER_MB // size
     return tuple(
-        replace(one, used=one.used + taken) if one.size_kib == size else one
+        _less_pages(one, taken, may_be_counted and is_huge)
+        if one.size_kib == size
+        else one
         for one in cell.pages
     )
+
+
+def _less_pages(pages: Pages, taken: int, may_be_counted: bool) -> Pages:
+    strange = pages.used if pages.strange is None else pages.strange
+    counted = min(taken, strange) if may_be_counted else 0
+    return replace(pages, used=pages.used + taken - counted, strange=strange - counted)
 
 
 def _is_of(pool: Pool, taken: TakenDevices) -> bool:

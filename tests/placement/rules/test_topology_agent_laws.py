@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from gantt.errors import ClaimLost
 from gantt.model import commands as c
 from gantt.model.topology import Fit, Wanted
-from tests.placement.fleet_desk import FleetDesk, claim, on, report, server
+from tests.placement.fleet_desk import FleetDesk, claim, on, report, server, uuid_of
 from tests.placement.rules.test_topology_agents import agent, heartbeat
 from tests.placement.rules.test_topology_claims import NIC as KIND
 from tests.placement.rules.test_topology_claims import (
@@ -50,9 +50,7 @@ class Story:
         self.here: dict[int, str] = {}
         self.moving: set[int] = set()
         self._reports = self._claims = self._instances = 0
-        pool = {**KIND, "count": len(NICS), "numa_node": 0, "devices": NICS}
-        facts = {"numa_topology": self._cells(()), "pci_stats": [pool]}
-        self._agent(**ROOM, **SPACE, **facts, lists_instances=True)
+        self._starts()
         there = {"numa_topology": self._cells(()), "cpu_allocation_ratio": 1.0}
         self.desk.do(report(2, **ROOM, **SPACE, **there))
 
@@ -61,6 +59,7 @@ class Story:
         steps = (
             *(self.start, self.start, self.list, self.list, self.beat, self.name),
             *(self.resize, self.move, self.confirm, self.revert, self.delete),
+            self.lose,
         )
         self.rng.choice(steps)()
 
@@ -125,6 +124,15 @@ class Story:
             self._end(server(number))
             del self.here[number]
 
+    def lose(self) -> None:
+        """An operator deletes the host, and it comes back."""
+        self.desk.do(c.DeleteHost("h1", "n1"))
+        for _ in range(self.rng.randrange(3)):
+            self.rng.choice((self.confirm, self.revert, self.delete))()
+        listed = [one for one in self.here if self.rng.random() < 0.8]
+        self._reports = 0
+        self._starts(instances=tuple(map(server, listed)))
+
     def end(self) -> None:
         """Nothing has allocations any more."""
         for number in range(1, self._instances + 1):
@@ -137,7 +145,11 @@ class Story:
         self._claims += 1
         name = f"c{self._claims}"
         wanted, ratios = self.rng.choice(ASKED), (16.0, 16.0, 16.0)
-        asked = claim(name, on(number, 1), wanted=wanted, ratios=ratios, **more)
+        (row,) = self.desk.state.fleet.hosts.rows_of("h1")
+        host_id = int(self.desk.state.fleet.hosts.id[row])
+        choices = (c.Choice(host_id, on(number, 1).choices[0].allocations),)
+        placed = c.InstanceClaim(server(number), choices)
+        asked = claim(name, placed, wanted=wanted, ratios=ratios, **more)
         try:
             (fit,) = self.desk.do(asked).fits
         except ClaimLost:
@@ -172,6 +184,12 @@ class Story:
     def _generation(self, uuid: str) -> int | None:
         found = self.desk.state.consumers.find(uuid)
         return None if found is None else found.generation
+
+    def _starts(self, **fields: Any) -> None:
+        """The agent's first report."""
+        pool = {**KIND, "count": len(NICS), "numa_node": 0, "devices": NICS}
+        facts = {"numa_topology": self._cells(()), "pci_stats": [pool], **ROOM, **SPACE}
+        self._agent(**facts, **fields, uuid=uuid_of(1), lists_instances=True)
 
     def _agent(self, **fields: Any) -> None:
         self._reports += 1

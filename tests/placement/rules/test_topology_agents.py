@@ -23,6 +23,7 @@ from gantt.model.topology import (
     Pages,
     Pool,
     TakenDevices,
+    Wanted,
 )
 from gantt.placement import fleet_news
 from gantt.placement.rules import agent_reports
@@ -325,14 +326,57 @@ def test_a_host_that_picks_for_itself_counts_no_devices() -> None:
     desk.do(c.DeleteAllocations(server(1)), claim("three", on(3, 1), wanted=WITH_NIC))
 
 
-def test_small_pages_of_what_runs_stay_taken() -> None:
-    """A host counts the huge ones."""
-    pages = (Pages(4, 1000, 0), Pages(2048, 100, 0))
+@pytest.mark.parametrize(
+    ("size", "used", "left"),
+    [
+        (4, 3, (997 - 512, 97)),
+        (2048, 3, (997, 97)),
+        (2048, 1, (999, 98)),
+        (2048, 0, (1000, 98)),
+    ],
+)
+def test_pages_of_what_runs_stay_taken(
+    size: int, used: int, left: tuple[int, int]
+) -> None:
+    """A host counts the huge ones that were touched, whosever they are."""
+    pages = (Pages(4, 1000, used), Pages(2048, 100, used))
     host = HostTopology((HostCell(0, 1, 0, 4096, pages=pages),))
-    for size, left in ((4, (1000 - 512, 100)), (2048, (1000, 100))):
-        mine = FittedCell(InstanceCell(0, 1, 0, 2, page_kib=size), 0, page_kib=size)
-        (cell,) = take(host, Fit((mine,)), may_be_counted=True).cells
-        assert tuple(one.free for one in cell.pages) == left
+    memory = 4 if size > 4 else 2
+    mine = FittedCell(InstanceCell(0, 1, 0, memory, page_kib=size), 0, page_kib=size)
+    (cell,) = take(host, Fit((mine,)), may_be_counted=True).cells
+    assert tuple(one.free for one in cell.pages) == left
+
+
+def test_pages_are_not_promised_between_the_list_and_the_touch(desk: FleetDesk) -> None:
+    """All of the cells, to two instances; a third one waits for one of them to end."""
+    wanted = Wanted((InstanceCell(0, 0b1, 0, 2048, page_kib=2048),))
+
+    def told(used: int) -> dict[str, Any]:
+        sizes = ((4, 524_288, 0), (2048, 1024, used))
+        pages = [
+            {"size_kb": kib, "total": total, "used": one, "reserved": 0}
+            for kib, total, one in sizes
+        ]
+        found = cells()
+        for one in found["cells"]:
+            one.update(mempages=pages, cpuset=one["pcpuset"])
+        return found
+
+    agent(desk, 2, numa_topology=told(0))
+    ratios = {"ratios": (16.0, 1.0, 1.0), "wanted": wanted}
+    desk.do(claim("one", on(1, 1), **ratios), claim("two", on(2, 1), **ratios))
+    desk.refusal(claim("three", on(3, 1), **ratios), ClaimLost)
+    for number, used in enumerate((0, 700, 1024), start=3):
+        agent(
+            desk,
+            number,
+            instances=(server(1), server(2)),
+            numa_topology=told(used),
+        )
+        desk.refusal(claim("three", on(3, 1), **ratios), ClaimLost)
+    desk.do(c.DeleteAllocations(server(1)))
+    agent(desk, 6, instances=(server(2),), numa_topology=told(0))
+    desk.do(claim("three", on(3, 1), **ratios))
 
 
 def test_what_is_linked_to_a_device_in_use_is_taken_wherever_it_is_listed() -> None:
