@@ -55,12 +55,12 @@ def _open() -> WsgiApp:
     from gantt.api.hosting.server import open_app, warn_of_unknown
     from gantt.conf import Source
     from gantt.liveness.watching import watching
-    from gantt.observe.logs import configure_logging
+    from gantt.observe.log_file import begin_logging
     from gantt.stream.starting import publishing, taking_in
 
     settings = Source().load()
     # Logging that the server has configured is left alone.
-    configure_logging(debug=settings.log.debug, use_json=settings.log.use_json)
+    begin_logging(settings.log, "gantt")
     warn_of_unknown(settings)
     app, gantt = open_app(settings)
     stack = ExitStack()

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
 import click
+from msgspec.structs import replace
 
 from gantt.cli.failure import refusals_reported
 from gantt.cli.program import (
@@ -36,7 +37,7 @@ def feed(
     with refusals_reported():
         from gantt.conf import feed_options, load
         from gantt.observe.endpoint import answering
-        from gantt.observe.logs import configure_logging
+        from gantt.observe.log_file import begin_logging
         from gantt.observe.supervisor import Supervisor
         from gantt.openstack.feed import Feed
         from gantt.openstack.meters import FeedSigns
@@ -44,7 +45,8 @@ def feed(
         supervisor = Supervisor.of_process()
         with _waiting() as signals:
             settings = load(config_files)
-            configure_logging(debug=settings.log.debug, use_json=log_json)
+            log = replace(settings.log, use_json=log_json or settings.log.use_json)
+            begin_logging(log, "gantt-feed", tells=True)
             with closing(open_books(where)) as books:
                 options = feed_options(config_files, settings.engine.scheduler)
                 running = Feed(options, books)

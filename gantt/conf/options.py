@@ -124,6 +124,21 @@ LOG = [
     *rows(
         LogOptions(), {"use_json": "Log one JSON object per line (same as --log-json)."}
     ),
+    cfg.StrOpt(
+        "log_file",
+        default="",
+        deprecated_name="logfile",
+        help="File to log to, in log_dir unless it is absolute; unset: that of the "
+        "program in log_dir, such as gantt.log, or standard error without log_dir. One "
+        "that was moved away is made anew.",
+    ),
+    cfg.StrOpt(
+        "log_dir",
+        default="",
+        deprecated_name="logdir",
+        help="Directory of log_file. Where it cannot be written, a warning says so and "
+        "standard error is used.",
+    ),
 ]
 
 GANTT = [

@@ -219,7 +219,7 @@ def _settings(
         rpc=rpc.rpc_options(ours),
         coordination=coordination.coordination_options(ours.coordination),
         stream=stream.stream_options(ours.stream),
-        log=LogOptions(ours.debug, ours.use_json),
+        log=_values_of(ours, LogOptions),
         allowed_origin=tuple(probe.cors.allowed_origin),
         proxy_headers=probe.oslo_middleware.enable_proxy_headers_parsing,
         enforce_scope=probe.oslo_policy.enforce_scope,

@@ -136,10 +136,14 @@ class RpcOptions(Struct, frozen=True):
 
 
 class LogOptions(Struct, frozen=True):
-    """How to log: at DEBUG level or not, as one JSON object per line or not."""
+    """How to log: at DEBUG level or not, as one JSON object per line or not.
+    ``log_file`` is in ``log_dir`` unless it is absolute; without it, it is that of the
+    program there. Both "": standard error."""
 
     debug: bool = False
     use_json: bool = False
+    log_file: str = ""
+    log_dir: str = ""
 
 
 class Mutable(Struct, frozen=True):

@@ -17,7 +17,8 @@ import threading
 import time
 from collections import deque
 from datetime import UTC, datetime
-from typing import TextIO
+from enum import Enum
+from typing import Final, Protocol
 
 from gantt.errors import shortened
 from gantt.model.printable import printable
@@ -28,6 +29,26 @@ BUNCH_S = 0.05
 MAX_WAITING = 20_000
 # Characters of a message, and of a traceback with it; longer ones lose their middle.
 LONGEST = 8_000
+
+
+class Sink(Protocol):
+    """Where lines are written to."""
+
+    def write(self, text: str, /) -> object: ...
+
+    def flush(self) -> object: ...
+
+
+class Nothing(Enum):
+    """In place of a number that is not known: - in text, null in JSON."""
+
+    NOTHING = "-"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+NOTHING: Final = Nothing.NOTHING
 
 
 class LineFormatter(logging.Formatter):
@@ -86,11 +107,17 @@ class JsonFormatter(logging.Formatter):
         }
         names: tuple[str, ...] = getattr(record, "fields", ())
         if names and isinstance(record.args, tuple):
-            values = (shortened(str(value), LONGEST) for value in record.args)
-            line.update(zip(names, values, strict=True))
+            line.update(zip(names, map(_field, record.args), strict=True))
         if record.exc_info:
             line["error"] = shortened(self.formatException(record.exc_info), LONGEST)
         return json.dumps(line, default=str)
+
+
+def _field(value: object) -> object:
+    """A field of JSON: a number stays one."""
+    if value is None or isinstance(value, int | float):
+        return value
+    return None if value is NOTHING else shortened(str(value), LONGEST)
 
 
 class Lines:
@@ -129,7 +156,7 @@ class Lines:
 class BunchHandler(logging.Handler):
     """Writes lines to ``stream`` in bunches, in the order in which they came."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: Sink) -> None:
         super().__init__()
         self._stream = stream
         self._lines: deque[str] = deque()
@@ -206,19 +233,26 @@ def set_debug(debug: bool) -> None:
 
 
 def configure_logging(
-    level: int = logging.INFO, *, debug: bool = False, use_json: bool = False
-) -> None:
-    """Log to stderr in batches, unless logging is already configured."""
+    level: int = logging.INFO,
+    *,
+    debug: bool = False,
+    use_json: bool = False,
+    stream: Sink | None = None,
+) -> bool:
+    """Log to ``stream`` (None: stderr) in batches, unless logging is already
+    configured; whether it was not."""
     root = logging.getLogger()
     set_debug(debug)
-    if not root.handlers:
-        handler = BunchHandler(sys.stderr)
+    is_new = not root.handlers
+    if is_new:
+        handler = BunchHandler(stream or sys.stderr)
         handler.setFormatter(JsonFormatter() if use_json else LineFormatter())
         root.addHandler(handler)
         root.setLevel(level)
         atexit.register(handler.flush)
     # alembic logs details of its plugins when it is imported.
     logging.getLogger("alembic.runtime.plugins").setLevel(logging.WARNING)
+    return is_new
 
 
 def flush_logs() -> None:

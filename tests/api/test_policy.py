@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import re
+import tomllib
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gantt.api.access.oslo import REMEMBER_S, OsloPolicy
-from gantt.api.access.policy import RULES, DefaultPolicy, build_policy
+from gantt.api.access.oslo import REMEMBER_S, OsloPolicy, list_rules
+from gantt.api.access.policy import KNOWN, RULES, DefaultPolicy, build_policy
 from gantt.api.access.policy_files import read_rules
 from gantt.api.call import Caller, Policy
 from gantt.conf import load
 from gantt.engine.reading.reader import WouldWait
 from gantt.errors import Refused
+from tests.tidy.source import ROOT
 
 ADMIN = Caller("u", "p", ("admin", "member", "reader"))
 SERVICE = Caller("nova", "service", ("service",))
@@ -381,3 +385,19 @@ def test_broken_policy_is_read_once(
         now[0] += 2
         policy.allows(LIST, ADMIN, {})
     assert read == [tmp_path / "policy.yaml"]
+
+
+def test_the_sample_generator_finds_every_rule() -> None:
+    """As oslopolicy-sample-generator writes them, commented."""
+    from oslo_policy import generator
+
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    (place,) = declared["entry-points"]["oslo.policy.policies"].values()
+    module, _, name = place.partition(":")
+    assert getattr(importlib.import_module(module), name) is list_rules
+    rules = list_rules()
+    assert {rule.name for rule in rules} == KNOWN
+    written = [generator._format_rule_default_yaml(rule) for rule in rules]
+    assert all(re.search(r'^#"[^"]+": "[^"]+"$', one, re.MULTILINE) for one in written)
+    (select,) = (one for one in written if '"gantt:select"' in one)
+    assert "# POST  /gantt/select\n" in select

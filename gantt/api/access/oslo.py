@@ -195,28 +195,50 @@ def build_enforcer(conf: Any) -> Any:
     enforcer = policy.Enforcer(conf)
     enforcer.suppress_default_change_warnings = True
     enforcer.suppress_deprecation_warnings = True
+    enforcer.register_defaults(list_rules())
+    return enforcer
+
+
+def list_rules() -> list[Any]:
+    """The defaults, for oslo.policy's sample generator too."""
+    from oslo_policy import policy
+
     old = policy.DeprecatedRule(
         name="rule:admin_api",
         check_str=OLD_DEFAULT,
         deprecated_reason=DEPRECATION,
         deprecated_since=DEPRECATED_SINCE,
     )
-    enforcer.register_defaults(
-        [
-            policy.RuleDefault(
-                name,
-                check,
-                scope_types=None if name == "project_reader_api" else [SCOPE],
-                deprecated_rule=None if check == OLD_DEFAULT else old,
-            )
-            for name, check in BASES.items()
-        ]
-        + [
-            policy.RuleDefault(name, check, scope_types=[SCOPE])
-            for name, check in RULES.items()
-        ]
+    bases = [
+        policy.RuleDefault(
+            name,
+            check,
+            description="Referred to by other rules.",
+            scope_types=None if name == "project_reader_api" else [SCOPE],
+            deprecated_rule=None if check == OLD_DEFAULT else old,
+        )
+        for name, check in BASES.items()
+    ]
+    return bases + [_rule(name, check) for name, check in RULES.items()]
+
+
+def _rule(name: str, check: str) -> Any:
+    from oslo_policy import policy
+
+    from gantt.api.native.openapi import OTHERS
+    from gantt.api.native.table import OPERATIONS
+
+    mine = [one for one in (*OPERATIONS, *OTHERS) if one.rule == name]
+    scope = [SCOPE]
+    if not mine:
+        return policy.RuleDefault(name, check, scope_types=scope)
+    return policy.DocumentedRuleDefault(
+        name,
+        check,
+        " ".join(one.summary for one in mine),
+        [{"method": one.method, "path": one.path} for one in mine],
+        scope_types=scope,
     )
-    return enforcer
 
 
 # ------------------------------------------------ rules that cannot be evaluated

@@ -22,7 +22,7 @@ from gantt.api.access.confirmed_tokens import ConfirmedTokens
 from gantt.api.call import ANONYMOUS, AT_ONCE, Caller, Environ
 from gantt.engine.reading.reader import WouldWait
 from gantt.errors import Refused
-from gantt.observe.logs import Lines
+from gantt.observe.logs import NOTHING, Lines
 
 LOG = logging.getLogger("gantt.api.access")
 
@@ -56,10 +56,10 @@ CALLER = "gantt.caller"
 
 _GLOBAL_ID = re.compile(r"req-[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\Z")
 _PLAIN_PATH = re.compile(r"[!-~]*\Z")
-_LINE = '[%s %s %s %s] %s "%s %s" status: %s len: %s microversion: %s'
+_LINE = '[%s %s %s %s] %s "%s %s" status: %s len: %s microversion: %s seconds: %.6f'
 _FIELDS = (
     *("global_request_id", "request_id", "user", "project", "remote"),
-    *("method", "uri", "status", "len", "microversion"),
+    *("method", "uri", "status", "len", "microversion", "seconds"),
 )
 _VARIANTS = "89ab"
 
@@ -180,10 +180,11 @@ def logged(app: WsgiApp, served: Served = _unmeasured) -> WsgiApp:
             status: str, headers: list[tuple[str, str]], exc_info: ExcInfo | None = None
         ) -> object:
             headers.append(("x-openstack-request-id", request_id))
+            seconds = clock() - started
             if LOG.isEnabledFor(logging.INFO):
-                lines.log(_fields(environ, path, status, headers, sent_id))
+                lines.log(_fields(environ, path, status, headers, sent_id, seconds))
             route = environ.get(ROUTE, "")
-            served(route, environ["REQUEST_METHOD"], status[:3], clock() - started)
+            served(route, environ["REQUEST_METHOD"], status[:3], seconds)
             return start_response(status, headers, exc_info)
 
         return app(environ, start)
@@ -206,12 +207,14 @@ def _fields(
     status: str,
     headers: list[tuple[str, str]],
     sent_id: str,
-) -> tuple[str, ...]:
+    seconds: float,
+) -> tuple[object, ...]:
     """The fields of ``_LINE``."""
-    length = version = "-"
+    version = "-"
+    length: object = NOTHING
     for name, value in headers:
         if name == "content-length":
-            length = value
+            length = int(value)
         elif name == "openstack-api-version":
             version = value.rpartition(".")[2]
     caller: Caller = environ.get(CALLER, ANONYMOUS)
@@ -225,9 +228,10 @@ def _fields(
         environ.get("REMOTE_ADDR", "-"),
         environ["REQUEST_METHOD"],
         f"{uri}?{query}" if query else uri,
-        status[:3],
+        int(status[:3]),
         length,
         "-" if version == "-" else f"1.{version}",
+        round(seconds, 6),
     )
 
 

@@ -33,7 +33,8 @@ from gantt.engine.protocol import Engine
 from gantt.errors import GanttError, Refused
 from gantt.liveness.watching import watching
 from gantt.model.addresses import without_secrets
-from gantt.observe.logs import configure_logging, flush_logs
+from gantt.observe.log_file import begin_logging
+from gantt.observe.logs import flush_logs
 from gantt.observe.supervisor import Supervisor
 from gantt.stream.starting import publishing, taking_in
 
@@ -75,7 +76,7 @@ def serve(source: Source) -> None:
     check_database(settings)
     check_port(options)
     check_policy(settings)
-    configure_logging(debug=settings.log.debug, use_json=settings.log.use_json)
+    begin_logging(settings.log, "gantt", tells=True)
     warn_of_unknown(settings)
     _allow_open_files(CONNECTIONS + _OTHER_FILES)
     run = RunDirectory.begin(options.run_directory)
@@ -130,7 +131,7 @@ def make_worker_app(configured: Configured, run: RunDirectory) -> Front:
     _end_with_parent()
     try:
         settings = configured.settings
-        configure_logging(debug=settings.log.debug, use_json=settings.log.use_json)
+        begin_logging(settings.log, "gantt")
         front, gantt = _open_front(settings, run)
         _collect_less()
         stack = ExitStack()

@@ -30,7 +30,8 @@ from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
 from gantt.errors import GanttError
 from gantt.liveness.watching import watching
-from gantt.observe.logs import configure_logging, flush_logs, set_debug
+from gantt.observe.log_file import begin_logging
+from gantt.observe.logs import flush_logs, set_debug
 from gantt.stream.starting import publishing, taking_in
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def run_worker(
     status = 1
     try:
         settings = source.load()
-        configure_logging(debug=settings.log.debug, use_json=settings.log.use_json)
+        begin_logging(settings.log, "gantt-scheduler")
         _serve(source, settings, number, served, folder)
         status = 0
     except GanttError as error:

@@ -27,7 +27,7 @@ from gantt.conf import Settings, Source, neutron_session
 from gantt.engine.opening import check_options
 from gantt.errors import Refused
 from gantt.observe.endpoint import answering
-from gantt.observe.logs import configure_logging
+from gantt.observe.log_file import begin_logging
 from gantt.observe.metrics import FOLDER, exposition
 from gantt.observe.supervisor import Supervisor
 from gantt.openstack.rpc import vital_signs
@@ -48,7 +48,7 @@ def serve(source: Source) -> None:
     supervisor = Supervisor.of_process()
     settings = source.load()
     check(settings)
-    configure_logging(debug=settings.log.debug, use_json=settings.log.use_json)
+    begin_logging(settings.log, "gantt-scheduler", tells=True)
     for warning in settings.unknown:
         LOG.warning("%s", warning)
     with _vitals(settings.serve.metrics_listen) as folder:

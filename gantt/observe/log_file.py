@@ -1,0 +1,88 @@
+"""Logging to the file that ``log_file`` and ``log_dir`` name, as OpenStack's services
+do, or to standard error.
+
+Separate from ``logs`` because a file may be moved away by logrotate, and may be one
+that this user cannot write.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from gantt.model.printable import printable
+from gantt.observe.logs import configure_logging
+
+if TYPE_CHECKING:
+    from gantt.conf import LogOptions
+
+LOG = logging.getLogger(__name__)
+
+
+class LogFile:
+    """Appends to a file; one that was moved or deleted is made anew at the next write.
+    Raises OSError where it cannot be opened."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._open()
+
+    def _open(self) -> None:
+        file = self._path.open("a", encoding="utf-8", errors="backslashreplace")
+        self._file: TextIO = file
+        found = os.fstat(file.fileno())
+        self._opened = found.st_dev, found.st_ino
+
+    def write(self, text: str, /) -> int:
+        """Raises OSError."""
+        try:
+            found = self._path.stat()
+            is_same = (found.st_dev, found.st_ino) == self._opened
+        except OSError:
+            is_same = False
+        if not is_same:
+            before = self._file
+            self._open()
+            before.close()
+        return self._file.write(text)
+
+    def flush(self) -> None:
+        """Raises OSError."""
+        self._file.flush()
+
+
+def begin_logging(options: LogOptions, program: str, *, tells: bool = False) -> None:
+    """Log as ``options`` say; ``program`` names the file in ``log_dir``. ``tells``: say
+    on standard error which file it is.
+
+    A file that cannot be written is named in a warning, on standard error like all that
+    follows."""
+    path = path_of(options, program)
+    stream, reason = None, ""
+    if path is not None:
+        try:
+            stream = LogFile(path)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+    is_new = configure_logging(
+        debug=options.debug, use_json=options.use_json, stream=stream
+    )
+    if reason:
+        LOG.warning(
+            "Cannot log to %s, which log_file and log_dir name: %s. Logging to "
+            "standard error; let this user write there, or unset both.",
+            path,
+            reason,
+        )
+    elif stream is not None and is_new and tells:
+        sys.stderr.write(f"Logging to {printable(str(path))}.\n")
+
+
+def path_of(options: LogOptions, program: str) -> Path | None:
+    """The file to log to; None: standard error."""
+    if options.log_file:
+        return Path(options.log_dir) / options.log_file
+    return Path(options.log_dir) / f"{program}.log" if options.log_dir else None
