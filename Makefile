@@ -52,5 +52,5 @@ deb:       ## build the Debian package, and use it in a bare Debian root, as roo
 	@scripts/deb $(ARGS)
 
 clean:     ## remove .venv, .venv-cloud and everything that can be built again; var/ stays
-	rm -rf .venv .venv-cloud .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist docs/_build
+	rm -rf .venv .venv-cloud .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist docs/_build docs/_generated
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

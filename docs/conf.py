@@ -1,14 +1,31 @@
 """How Sphinx builds the documentation."""
 
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
 from gantt import __version__
 
 project = "Gantt"
 author = "the Gantt maintainers"
 release = __version__
-extensions = ["myst_parser", "reno.sphinxext"]
-exclude_patterns = ["_build"]
+extensions = [
+    "myst_parser",
+    "reno.sphinxext",
+    "scripts.reference",
+    "sphinx.ext.autodoc",
+]
+exclude_patterns = ["_build", "_generated"]
 html_theme = "furo"
 html_title = f"Gantt {release}"
+myst_enable_extensions = ["colon_fence"]
+# "--url" is an option, not a dash.
+smartquotes = False
 myst_heading_anchors = 3
-# README and its sisters are also read as they are: their links point to files.
-suppress_warnings = ["myst.xref_missing", "myst.header"]
+autodoc_preserve_defaults = True
+autodoc_typehints_format = "short"
+python_maximum_signature_line_length = 80
+# Generated parts begin below a heading of another level; an answer and a command may
+# have the same name, and then either is linked.
+suppress_warnings = ["myst.header", "ref.python"]

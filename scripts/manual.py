@@ -37,11 +37,11 @@ def escaped(text: str) -> str:
 def pages() -> Iterator[tuple[str, str]]:
     """Name and text of each page."""
     for program, command in PROGRAMS.items():
-        context = _context(command, program)
+        context = context_of(command, program)
         yield program, page(context)
         if program == "gantt":
             for name, below in commands(context):
-                yield f"gantt-{name}", page(_context(below, name, context))
+                yield f"gantt-{name}", page(context_of(below, name, context))
 
 
 def page(context: click.Context) -> str:
@@ -67,7 +67,7 @@ def page(context: click.Context) -> str:
             lines += [".TP", f".BR gantt\\-{escaped(word)} (1)"]
             lines += [escaped(child.get_short_help_str(_WIDE))]
         else:
-            lines += _command(_context(child, word, context))
+            lines += _command(context_of(child, word, context))
     lines += [*_environment(context), *_ending(name)]
     return "\n".join(lines) + "\n"
 
@@ -89,9 +89,10 @@ def commands(context: click.Context) -> list[tuple[str, click.Command]]:
     return [(word, one) for word, one in found if one is not None and not one.hidden]
 
 
-def _context(
+def context_of(
     command: click.Command, name: str, parent: click.Context | None = None
 ) -> click.Context:
+    """The context in which a command prints its help, in lines of any length."""
     return click.Context(
         command,
         info_name=name,
@@ -141,7 +142,7 @@ def _command(context: click.Context) -> list[str]:
     lines += _paragraphs(context.command.help or "")
     lines += _options(context, ".PP")
     for word, child in commands(context):
-        lines += _command(_context(child, word, context))
+        lines += _command(context_of(child, word, context))
     return lines
 
 
@@ -164,7 +165,7 @@ def _all(context: click.Context) -> Iterator[click.Context]:
     yield context
     if context.command is not gantt:
         for word, child in commands(context):
-            yield from _all(_context(child, word, context))
+            yield from _all(context_of(child, word, context))
 
 
 def _variables(option: click.Option) -> list[str]:

@@ -45,26 +45,31 @@ class GanttProtocol(SchedulerProtocol, Protocol):
     resource class."""
 
     def list_providers(self, query: ProviderQuery = ...) -> tuple[Provider, ...]:
-        """Providers that match ``query``. Raises UnknownName."""
+        """Providers that match ``query``, in no particular order; () if there are none.
+        Raises UnknownName."""
 
     def get_provider(self, uuid: str) -> Provider:
-        """Raises NotFound."""
+        """The provider. Raises NotFound."""
 
     def create_provider(
         self, name: str, *, uuid: str | None = None, parent_uuid: str | None = None
     ) -> Provider:
-        """Raises DuplicateName, Invalid (unknown parent)."""
+        """A new provider without inventories; ``uuid`` None: a random one. Raises
+        DuplicateName, Invalid (unknown parent)."""
 
     def update_provider(
         self, uuid: str, *, name: str, parent_uuid: str | UnsetType | None = UNSET
     ) -> Provider:
-        """Rename or re-parent. Raises NotFound, DuplicateName, Invalid (a loop)."""
+        """Rename or re-parent; ``parent_uuid`` None: a root, UNSET: as it is. Raises
+        NotFound, DuplicateName, Invalid (a loop)."""
 
     def delete_provider(self, uuid: str) -> None:
-        """Raises NotFound, ProviderHasChildren, ProviderInUse."""
+        """Delete the provider, with its inventories. Raises NotFound,
+        ProviderHasChildren, ProviderInUse."""
 
     def get_inventories(self, provider_uuid: str) -> ProviderInventories:
-        """Raises NotFound."""
+        """All inventories by resource class, and the generation that a later write can
+        name. Raises NotFound."""
 
     def set_inventories(
         self,
@@ -82,16 +87,16 @@ class GanttProtocol(SchedulerProtocol, Protocol):
         """Add or change one class. Raises NotFound, UnknownName, Invalid."""
 
     def delete_inventory(self, provider_uuid: str, resource_class: str) -> None:
-        """Raises NotFound, InventoryInUse."""
+        """Delete that of one class. Raises NotFound, InventoryInUse."""
 
     def delete_inventories(self, provider_uuid: str) -> None:
-        """Raises NotFound, InventoryInUse."""
+        """Delete all of them. Raises NotFound, InventoryInUse."""
 
     def get_usages(self, provider_uuid: str) -> ProviderUsages:
-        """Raises NotFound."""
+        """What is in use, by resource class; 0 where nothing is. Raises NotFound."""
 
     def get_aggregates(self, provider_uuid: str) -> ProviderAggregates:
-        """Raises NotFound."""
+        """The uuids of its aggregates. Raises NotFound."""
 
     def set_aggregates(
         self,
@@ -100,10 +105,11 @@ class GanttProtocol(SchedulerProtocol, Protocol):
         *,
         generation: int | None = None,
     ) -> ProviderAggregates:
-        """Raises NotFound, ConcurrentUpdate."""
+        """Replace all its aggregates; one that is new comes into being. ``generation``
+        None: no check. Raises NotFound, ConcurrentUpdate."""
 
     def get_traits(self, provider_uuid: str) -> ProviderTraits:
-        """Raises NotFound."""
+        """The names of its traits. Raises NotFound."""
 
     def set_traits(
         self,
@@ -112,38 +118,43 @@ class GanttProtocol(SchedulerProtocol, Protocol):
         *,
         generation: int | None = None,
     ) -> ProviderTraits:
-        """Raises NotFound, UnknownName, ConcurrentUpdate."""
+        """Replace all its traits. ``generation`` None: no check. Raises NotFound,
+        UnknownName, ConcurrentUpdate."""
 
     def list_traits(self, query: TraitQuery = ...) -> tuple[Name, ...]:
         """Traits that match ``query``."""
 
     def create_trait(self, name: str) -> Created:
-        """Raises Invalid (not a custom name)."""
+        """Whether it is new. Raises Invalid (not a custom name)."""
 
     def delete_trait(self, name: str) -> None:
-        """Raises NotFound, Invalid (a standard one), Conflict (in use)."""
+        """Delete a custom trait. Raises NotFound, Invalid (a standard one), Conflict
+        (in use)."""
 
     def list_resource_classes(self) -> tuple[Name, ...]:
         """All resource classes, standard ones first."""
 
     def create_resource_class(self, name: str) -> Created:
-        """Raises Invalid (not a custom name)."""
+        """Whether it is new. Raises Invalid (not a custom name)."""
 
     def delete_resource_class(self, name: str) -> None:
-        """Raises NotFound, Invalid (a standard one), Conflict (in use)."""
+        """Delete a custom class. Raises NotFound, Invalid (a standard one), Conflict
+        (in use)."""
 
     def get_allocations(self, consumer_uuid: str) -> ConsumerView | None:
-        """None when the consumer has no allocations."""
+        """The allocations of a consumer, by provider, with its project, user and
+        generation; None when it has none."""
 
     def set_allocations(self, consumers: Iterable[ConsumerAllocations]) -> None:
         """Replace the allocations of all named consumers, or of none.
         Raises UnknownName, UnknownProvider, ConcurrentUpdate, DoesNotFit."""
 
     def delete_allocations(self, consumer_uuid: str) -> None:
-        """Raises NotFound."""
+        """Delete all allocations of the consumer, which goes with them. Raises
+        NotFound (it has none)."""
 
     def get_provider_allocations(self, provider_uuid: str) -> ProviderAllocations:
-        """Raises NotFound."""
+        """What consumers use of the provider, by consumer. Raises NotFound."""
 
     def total_usages(self, query: UsageQuery) -> dict[str, TypeUsages]:
         """Sums by consumer type; by the single key "all" unless ``by_type``."""
@@ -188,7 +199,8 @@ class GanttProtocol(SchedulerProtocol, Protocol):
         microseconds since the epoch. Raises Invalid."""
 
     def find_candidates(self, request: CandidateRequest) -> Candidates:
-        """Raises UnknownName, BudgetSpent."""
+        """Where the request would fit, and a summary of the providers concerned; no
+        candidate is an answer, not an error. Raises UnknownName, BudgetSpent."""
 
     def explain_candidates(self, request: CandidateRequest) -> Diagnosis:
         """Why ``find_candidates`` finds nothing, the nearest providers, and the

@@ -63,7 +63,8 @@ class SchedulerProtocol(Protocol):
         """Release a claim. Raises NotFound."""
 
     def capacity(self, spec: RequestSpec) -> Capacity:
-        """How many more instances like ``spec`` fit, where, and what blocks more."""
+        """How many more instances like ``spec`` fit, where, and what blocks more.
+        Raises Invalid."""
 
     def decisions(
         self,
@@ -72,7 +73,7 @@ class SchedulerProtocol(Protocol):
         instance_uuid: str | None = None,
         limit: int = 100,
     ) -> tuple[Decision, ...]:
-        """Records of decisions, the latest first."""
+        """Records of decisions, the latest first, ``limit`` at most."""
 
     def audit(
         self,
@@ -133,14 +134,14 @@ class SchedulerProtocol(Protocol):
     def list_hosts(
         self, *, host: str | None = None, node: str | None = None
     ) -> tuple[HostView, ...]:
-        """All hosts, by name."""
+        """Hosts, by name: all, or those of this name; () if there are none."""
 
     def host_topology(self, host: str, node: str) -> HostTopologyView:
         """The host's NUMA cells and devices, and what of them is free. Raises
         NotFound."""
 
     def set_host_aggregates(self, aggregates: Iterable[HostAggregate]) -> None:
-        """Replace each of these aggregates, or add it."""
+        """Replace each of these aggregates, or add it. Raises Invalid."""
 
     def delete_host_aggregate(
         self, *, uuid: str | None = None, number: int | None = None
@@ -163,7 +164,7 @@ class SchedulerProtocol(Protocol):
         """The server groups that were told of."""
 
     def update_instances(self, host: str, instances: Iterable[Instance]) -> None:
-        """Add or update instances of the host."""
+        """Add or update instances of the host. Raises Invalid."""
 
     def delete_instance(self, host: str, instance_uuid: str) -> None:
         """Delete the instance; an unknown one is not an error."""
@@ -172,7 +173,7 @@ class SchedulerProtocol(Protocol):
         """Set all instances of the host; whether these were known already."""
 
     def update_service(self, service: Service) -> None:
-        """Update a service."""
+        """Update a service, or add it. Raises Invalid."""
 
     def delete_service(self, host: str, binary: str = "nova-compute") -> None:
         """Delete a service; an unknown one is no error."""
@@ -182,7 +183,7 @@ class SchedulerProtocol(Protocol):
         that other calls have their turn; the parts that were refused."""
 
     def set_server_group(self, group: ServerGroup) -> None:
-        """Replace a server group, or add it."""
+        """Replace a server group, or add it. Raises Invalid."""
 
     def delete_server_group(self, uuid: str) -> None:
         """Delete a server group; an unknown one is no error."""

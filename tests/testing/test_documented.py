@@ -1,42 +1,41 @@
-"""What docs/how-to/plugins.md shows is right: its classes pass the kit."""
+"""What the guides of plug-ins show is right: it is typed, and passes the kit."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
 from mypy import api
 
-from gantt.testing import check_driver, check_filter
+from gantt.testing import check_filter
+from tests.shown import blocks, document, programs
 from tests.tidy.source import ROOT
 
-SHOWN = re.findall(
-    r"^```python\n(.*?)^```$",
-    (ROOT / "docs" / "how-to" / "plugins.md").read_text(),
-    re.DOTALL | re.MULTILINE,
-)
+GUIDES = ("filter", "weigher", "driver")
 
 
-def test_what_is_shown_passes_the_kit() -> None:
+def test_what_is_kept_passes_the_kit() -> None:
     names: dict[str, Any] = {"__name__": "shown"}
-    for block in SHOWN:
-        exec(block, names)
-    tests = [name for name in names if name.startswith("test_")]
-    assert len(tests) == 2
-    for name in tests:
-        names[name]()
+    for block in programs(document("docs/how-to/plugins.md")):
+        exec(block.text, names)
     assert check_filter(names["RamFilter"], seeds=range(8), limit_s=30.0).refused
-    assert check_driver(names["PackingDriver"], seeds=range(8), limit_s=30.0).hosts
 
 
 def test_what_is_shown_is_typed(tmp_path: Path) -> None:
-    # Imports first, as one file would have them.
-    lines = "\n".join(SHOWN).splitlines()
-    imports = [line for line in lines if line.startswith(("import", "from"))]
-    rest = [line for line in lines if line not in imports]
-    shown = tmp_path / "shown.py"
-    shown.write_text("\n".join((*imports, *rest)))
+    shown = [
+        block
+        for guide in GUIDES
+        for block in blocks(document(f"docs/how-to/write-a-{guide}.md"))
+        if block.file.endswith(".py")
+    ]
+    assert len(shown) == 2 * len(GUIDES)
+    shown += programs(document("docs/how-to/plugins.md"))
+    for number, block in enumerate(shown):
+        package = block.file.replace(
+            "gantt-packing/gantt_packing/__init__", "gantt_packing"
+        )
+        name = Path(package or f"shown_{number}.py").name
+        (tmp_path / name).write_text(block.text, encoding="utf-8")
     cache = str(ROOT / ".mypy_cache")
-    said, _, status = api.run(["--strict", "--cache-dir", cache, str(shown)])
+    said, _, status = api.run(["--strict", "--cache-dir", cache, str(tmp_path)])
     assert status == 0, said

@@ -2,7 +2,7 @@
 
 Builds wheel and sdist where there is no git, installs the wheel with all extras, as
 pinned, into an empty environment in a folder of its own, serves there, runs the
-README's example, and holds a plug-in, right and wrong, against it with mypy --strict.
+tutorial's example, and holds a plug-in, right and wrong, against it with mypy --strict.
 Not part of `make test`: it needs the network.
 """
 
@@ -21,7 +21,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from tests.test_readme import shown_hosts
+from tests.shown import document, programs
 
 ROOT = Path(__file__).parents[2]
 PLUGIN = Path(__file__).with_name("plugin.py")
@@ -187,15 +187,15 @@ def check(folder: Path) -> None:
     check_sdist(folder, python)
     check_service(folder)
     print("the sdist installs as well; the service answers", flush=True)
-    code, expected = shown_hosts()
-    said = run(python, "-c", code, folder=folder)
-    assert said == expected, f"the README's example prints {said}"
+    shown = next(programs(document("docs/tutorial/from-python.md")))
+    said = run(python, "-c", shown.text, folder=folder)
+    assert said == shown.printed, f"the tutorial's example prints {said}"
     check_types(python, folder)
     run(python, "-c", "import plugin; plugin.check()", folder=folder)
     decided = run(python, "plugin.py", folder=folder)
     assert decided == "small\n", f"the plug-in chose {decided}"
     print(
-        "the README's example prints what it says; a typed plug-in passes "
+        "the tutorial's example prints what it says; a typed plug-in passes "
         "mypy --strict and the conformance kit, and decides; "
         f"{len(MISTAKES)} mistakes in it are found"
     )

@@ -1,4 +1,4 @@
-"""The kind of resource that CONTRIBUTING.md adds works as shown there.
+"""The kind of resource that docs/how-to/write-a-collector.md adds works as shown there.
 
 The package that is shown is written, tested, built and installed into a folder, where
 its entry points are found. Then its commands run on recorded machines, against a
@@ -22,11 +22,11 @@ import pytest
 
 from tests import live
 from tests.agent.trees import Tree
-from tests.test_contributing import OPTIONS, section
-from tests.test_readme import FENCE, pattern
+from tests.shown import FENCE, document, pattern
+from tests.test_contributing import OPTIONS
 from tests.tidy.source import ROOT
 
-SHOWN = section("Add a kind of resource")
+SHOWN = document("docs/how-to/write-a-collector.md")
 FILE = re.compile(r"`([\w.]+)` in `([\w/-]+/)`.*?:\n\n```\w+\n(.*?)^```$", re.S | re.M)
 FILES = {folder + name: text for name, folder, text in FILE.findall(SHOWN)}
 BLOCKS = FENCE.findall(SHOWN)
