@@ -136,6 +136,7 @@ _LONG = frozenset(
         ("GET", "/gantt/usage-history"),
         ("GET", "/gantt/verify"),
         ("POST", "/gantt/capacity"),
+        ("POST", "/gantt/capacity/fair"),
         ("POST", "/gantt/select"),
         ("POST", "/reshaper"),
     }

@@ -8,10 +8,12 @@ from typing import Any, Final
 import click
 import msgspec
 
+from gantt.cli.capacity_split import show_split, weights_of
 from gantt.cli.decision import why_text
 from gantt.cli.flavor import flavor
 from gantt.cli.output import plain, say, table
 from gantt.cli.session import Session, books_command
+from gantt.model.capacity import BY, By
 from gantt.model.selection import Capacity, Why
 from gantt.model.spec import RequestSpec
 
@@ -27,12 +29,39 @@ _ENDS: Final = {
 
 @click.command("capacity")
 @click.argument("flavors", nargs=-1, required=True, metavar="FLAVOR...")
+@click.option(
+    "--fair",
+    is_flag=True,
+    help="Count all flavors together: no host is counted twice.",
+)
+@click.option(
+    "--mix",
+    metavar="NAME=N,...",
+    help="With --fair: so many of one flavor for so many of another.",
+)
+@click.option(
+    "--by",
+    type=click.Choice(BY),
+    default="fleet",
+    show_default=True,
+    help="With --fair: divide all hosts, or those of each zone or host aggregate.",
+)
 @books_command
-def capacity(session: Session, *, flavors: tuple[str, ...]) -> None:
+def capacity(
+    session: Session, *, flavors: tuple[str, ...], fair: bool, mix: str | None, by: By
+) -> None:
     """Count how many more instances of each flavor fit, independently of the others.
 
+    \b
     gantt capacity vcpus=2,memory_mb=4096,disk_gb=20 vcpus=8,memory_mb=32768
+    gantt capacity --fair name=a,vcpus=2,memory_mb=4096 name=b,vcpus=8 --mix a=3,b=1
     """
+    if fair:
+        asked = [flavor(words) for words in flavors]
+        show_split(session, asked, weights_of(mix, asked), by)
+        return
+    if mix is not None or by != "fleet":
+        raise click.UsageError("--mix and --by say how to split: add --fair.")
     found = [
         (words, session.books.capacity(RequestSpec(flavor(words)))) for words in flavors
     ]

@@ -7,7 +7,7 @@ distinguished from an unknown object.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Raw, structs
 
@@ -15,6 +15,7 @@ from gantt import errors
 from gantt.client import decode, encode
 from gantt.client.audits import RemoteAudits
 from gantt.model.advice import Advice, AdviceRequest
+from gantt.model.capacity import By, FairSplit
 from gantt.model.diagnosis import Relaxation
 from gantt.model.fleet import FleetRefusal, FleetStatement
 from gantt.model.fleet_lists import GroupQuery, HostAggregateQuery, ServiceQuery
@@ -82,6 +83,23 @@ class RemoteScheduling(RemoteAudits):
     def capacity(self, spec: RequestSpec) -> Capacity:
         body = {"request_spec": values.spec(spec)}
         return decode.native(self._native("POST", "capacity", body=body), Capacity)
+
+    def fair_split(
+        self,
+        specs: Sequence[RequestSpec],
+        weights: Sequence[float] | None = None,
+        *,
+        by: By = "fleet",
+    ) -> FairSplit:
+        body: dict[str, Any] = {
+            "request_specs": [values.spec(one) for one in specs],
+            "by": by,
+        }
+        if weights is not None:
+            body["weights"] = list(weights)
+        return decode.native(
+            self._native("POST", "capacity", "fair", body=body), FairSplit
+        )
 
     def decisions(
         self,

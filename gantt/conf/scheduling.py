@@ -161,6 +161,10 @@ SCHEDULER: Sequence[cfg.Opt] = [
             "used up, the answer says that the search ended.",
             "capacity_per_host 1": "Maximum instances to count per host when capacity "
             "is computed.",
+            "capacity_flavors 1..1000": "Maximum flavors that one call counts "
+            "together; calls with more are refused.",
+            "capacity_rules 1..100000": "Maximum rules of which one call tells the "
+            "price; the answer says how many were left out.",
             "topology_fits 1": "Maximum hosts into whose NUMA cells and devices one "
             "request is fitted exactly; it takes some tenths of a millisecond each. "
             "Capacity fits an instance after the other on every host: where this ends "

@@ -37,6 +37,7 @@ from gantt.engine.reporting import Reporting
 from gantt.engine.scheduling.advising import Advising
 from gantt.engine.scheduling.checks import Checks
 from gantt.engine.scheduling.claims import Claims
+from gantt.engine.scheduling.planning import Planning
 from gantt.engine.scheduling.plugin_threads import PluginThreads
 from gantt.engine.scheduling.records import Records
 from gantt.engine.scheduling.remote_books import RemoteBooks
@@ -175,6 +176,7 @@ class _Parts:
             *(self._store.shadows, clock, threads),
             None if remote is None else remote.books,
         )
+        self._planning = Planning(self._scheduling, checks, options.search_budget)
         self._advising = Advising(
             *(self._scheduling, checks, options, rng, threads, self._shadow)
         )
@@ -308,6 +310,7 @@ class Gantt(_Parts):
     advise = _of("_advising", Advising.advise)
     order_hosts = _of("_advising", Advising.order_hosts)
     capacity = _of("_scheduling", Scheduling.capacity)
+    fair_split = _of("_planning", Planning.fair_split)
     confirm_claim = _of("_claims", Claims.confirm)
     release_claim = _of("_claims", Claims.release)
     claim_projects = _of("_claims", Claims.projects)

@@ -11,6 +11,7 @@ from typing import Protocol, TypeAlias
 
 from gantt.model.advice import Advice, AdviceRequest
 from gantt.model.audit import GRACE_S, Audit, Finding, Kind
+from gantt.model.capacity import By, FairSplit
 from gantt.model.diagnosis import Relaxation
 from gantt.model.fleet import FleetRefusal, FleetStatement
 from gantt.model.fleet_lists import GroupQuery, HostAggregateQuery, ServiceQuery
@@ -65,6 +66,18 @@ class SchedulerProtocol(Protocol):
     def capacity(self, spec: RequestSpec) -> Capacity:
         """How many more instances like ``spec`` fit, where, and what blocks more.
         Raises Invalid."""
+
+    def fair_split(
+        self,
+        specs: Sequence[RequestSpec],
+        weights: Sequence[float] | None = None,
+        *,
+        by: By = "fleet",
+    ) -> FairSplit:
+        """How many more of several flavors fit together, each host counted once: in
+        proportion to ``weights`` (default: alike) as far as they fit, and the rest to
+        those that still do. ``by``: all hosts, or those of each zone or host aggregate
+        by themselves. Raises Invalid."""
 
     def decisions(
         self,

@@ -80,6 +80,10 @@ _GAUGES = {
         "change_search_limit": "Steps that the search for a helpful change to a "
         "refused request may take (change_budget).",
         "capacity_limit": "Maximum instances counted per host (capacity_per_host).",
+        "capacity_flavors_limit": "Maximum flavors counted together in one call "
+        "(capacity_flavors).",
+        "capacity_rules_limit": "Maximum rules of which one call tells the price "
+        "(capacity_rules).",
         "topology_fits_limit": "Maximum hosts into which one request is fitted exactly "
         "(topology_fits).",
         "topology_steps_limit": "Maximum host cells tried for an instance's cells on "

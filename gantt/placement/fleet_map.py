@@ -59,7 +59,7 @@ def fleet_map(
     is_live = table.is_live[changed]
     rows = changed[is_live]
     chosen = rows.tolist()
-    zones, zone = _zones(state, rows, terms.default_zone)
+    zones, zone = zones_of(state, rows, terms.default_zone)
     pause()
     aggregates, aggregate_names = _aggregates(state, chosen)
     pause()
@@ -115,7 +115,7 @@ def _updated_at(table: Hosts, rows: Rows) -> tuple[int | None, ...]:
     return tuple([None if at == NO_TIME else at for at in latest])
 
 
-def _zones(
+def zones_of(
     state: State, rows: Rows, default: str
 ) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """The zones, and the number of each host's: that of the first of its aggregates

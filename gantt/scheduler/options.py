@@ -77,8 +77,10 @@ class SchedulerOptions(Struct, frozen=True):
     many changes of hosts are stored
     for it. ``explain_budget``: steps of the search for a reason; ``change_budget``: of
     that for the smallest change of a refused request; ``capacity_per_host``: where
-    counting ends. ``topology_fits``: hosts into which one request is fitted exactly;
-    ``topology_steps``: of the search for host cells on each.
+    counting ends; ``capacity_flavors``: that one call counts together;
+    ``capacity_rules``: of which it tells the price. ``topology_fits``: hosts into
+    which one request is fitted exactly; ``topology_steps``: of the search for host
+    cells on each.
     ``claim_attempts``: how often new hosts are picked when all choices are lost.
     ``plugin_time_limit_s``: for one call of a filter, weigher or driver of another
     package; ``plugin_threads``: in which they run, those of calls that do not return
@@ -157,6 +159,8 @@ class SchedulerOptions(Struct, frozen=True):
     explain_budget: int = 20_000
     change_budget: int = 20_000
     capacity_per_host: int = 100_000
+    capacity_flavors: int = 32
+    capacity_rules: int = 200
     topology_fits: int = 10_000
     topology_steps: int = 10_000
     plugin_time_limit_s: float = 10.0

@@ -241,3 +241,21 @@ def test_what_hosts_are_to_report(fleet: Program) -> None:
     found = fleet.ask("host", "needs")
     assert found["readers"]["IoOpsWeigher"] == ["stats.io_workload"]
     assert set(found) == {"columns", "everything", "readers", "digest"}
+
+
+def test_flavors_counted_together(fleet: Program) -> None:
+    flavors = (f"name=a,{SIZE}", f"name=b,{SIZE}")
+    found = fleet.ask("capacity", "--fair", *flavors, "--mix", "a=3")
+    shares = {one["flavor"]: one for one in found["splits"][0]["shares"]}
+    alone = shares["a"]["alone"]
+    assert shares["a"]["more"] + shares["b"]["more"] == alone
+    assert shares["a"]["more"] > shares["b"]["more"]
+    text = fleet.do("capacity", "--fair", *flavors, "--by", "zone")
+    assert "zone nova:" in text and "blocked by, on hosts" in text
+    rows = list(csv.reader(io.StringIO(fleet.do("capacity", "--fair", SIZE, "-ocsv"))))
+    assert rows[0] == ["by", "flavor", "more", "alone", "weight", "blocked_by"]
+    assert rows[1][2:4] == [str(alone)] * 2
+    assert "add --fair" in fleet.fail("capacity", SIZE, "--by", "zone", status=2)
+    for mix in ("c=1", "a=x"):
+        refusal = fleet.fail("capacity", "--fair", *flavors, "--mix", mix, status=2)
+        assert f"--mix '{mix}'" in refusal

@@ -185,6 +185,15 @@ def test_capacity(books: GanttProtocol) -> None:
     assert books.capacity(HUGE).total == 0
 
 
+def test_fair_split(books: GanttProtocol) -> None:
+    found = books.fair_split([SPEC, SPEC, HUGE], [3, 1, 1], by="zone")
+    (split,) = found.splits
+    assert (found.by, split.name) == ("zone", "nova")
+    assert [(one.more, one.alone) for one in split.shares] == [(6, 8), (2, 8), (0, 0)]
+    with pytest.raises(errors.Invalid, match="weights"):
+        books.fair_split([SPEC], [])
+
+
 def test_host_life_cycle(books: GanttProtocol) -> None:
     view = books.update_host("one", "one", HostStats(running_vms=3, host_ip=None))
     assert view.stats["running_vms"] == 3

@@ -17,6 +17,7 @@ from gantt.api.wire.query import Params
 from gantt.errors import Invalid
 from gantt.model.advice import AdviceHost, Mode, Operation, Stage
 from gantt.model.bounds import Lease, Name, RequestId
+from gantt.model.capacity import By
 from gantt.model.diagnosis import Relaxation
 from gantt.model.reports import Report
 
@@ -85,6 +86,15 @@ class CapacityBody(Struct, frozen=True, forbid_unknown_fields=True):
 
     request_spec: RequestForm
     filter_properties: Document | None = None
+
+
+class FairBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """POST /gantt/capacity/fair: a request for each flavor, and a weight for each (by
+    default all have the same)."""
+
+    request_specs: list[RequestForm]
+    weights: list[float] | None = None
+    by: By = "fleet"
 
 
 class AdviseBody(Struct, frozen=True, forbid_unknown_fields=True):

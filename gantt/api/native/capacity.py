@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from gantt.api.call import Call
 from gantt.api.native import redaction
-from gantt.api.native.bodies import Body, CapacityBody
+from gantt.api.native.bodies import Body, CapacityBody, FairBody
 from gantt.api.native.claims import bound_to, owned
+from gantt.model.capacity import FairSplit
 from gantt.model.forms.spec import read_spec
 from gantt.model.selection import Capacity
 
 _BODY = Body(CapacityBody)
+_FAIR = Body(FairBody)
 
 
 def count(call: Call) -> Capacity:
@@ -18,3 +20,12 @@ def count(call: Call) -> Capacity:
     spec = read_spec(body.request_spec, body.filter_properties)
     found = call.gantt.capacity(owned(bound_to(call), spec))
     return redaction.capacity(call, found)
+
+
+def fair(call: Call) -> FairSplit:
+    """POST /gantt/capacity/fair"""
+    body = _FAIR.read(call)
+    project = bound_to(call)
+    specs = [owned(project, read_spec(one)) for one in body.request_specs]
+    found = call.gantt.fair_split(specs, body.weights, by=body.by)
+    return redaction.fair_split(call, found)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from msgspec.structs import replace
 
 from gantt.api.call import Call
+from gantt.model.capacity import FairSplit
 from gantt.model.selection import Capacity, Decision, Why
 
 WHOLE = "gantt:decisions:whole"
@@ -48,6 +49,22 @@ def capacity(call: Call, found: Capacity) -> Capacity:
         limits=found.limits,
         is_lower_bound=found.is_lower_bound,
     )
+
+
+def fair_split(call: Call, found: FairSplit) -> FairSplit:
+    """``found`` as the caller may see it: how many fit by zone, but not on which hosts
+    or in which aggregates."""
+    if sees_all(call):
+        return found
+    splits = [
+        replace(
+            split,
+            name=split.name if found.by == "zone" else "",
+            shares=tuple(replace(one, hosts={}, aggregates={}) for one in split.shares),
+        )
+        for split in found.splits
+    ]
+    return replace(found, splits=tuple(splits))
 
 
 def visible(call: Call, records: Iterable[Decision]) -> Iterator[Decision]:

@@ -35,6 +35,7 @@ from gantt.api.native.bodies import (
     AggregatesBody,
     CapacityBody,
     DecisionsQuery,
+    FairBody,
     HostsQuery,
     InstancesBody,
     ReportForm,
@@ -130,6 +131,16 @@ OPERATIONS: tuple[Operation, ...] = (
         "limits them; names of hosts require gantt:decisions:whole.",
         rule="gantt:capacity",
         body=CapacityBody,
+    ),
+    Operation(
+        "POST",
+        "/gantt/capacity/fair",
+        capacity.fair,
+        "How many more of several flavors fit together, each host counted once, and "
+        "what limits each; names of hosts and aggregates require "
+        "gantt:decisions:whole.",
+        rule="gantt:capacity",
+        body=FairBody,
     ),
     Operation(
         "GET",

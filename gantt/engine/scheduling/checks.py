@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ParamSpec
 
 from gantt.errors import Invalid
@@ -62,6 +62,11 @@ class Checks:
         """Check that one statement may name so many. Raises TooMuch."""
         self._within(limits.check_statement, what, count, self.options)
 
+    def flavors(self, specs: Sequence[RequestSpec]) -> tuple[RequestSpec, ...]:
+        """Requests that are counted together, with validated types. Raises Invalid."""
+        self._within(limits.check_flavors, len(specs), self.options)
+        return tuple(self.spec(one) for one in specs)
+
     def hosts(self, count: int) -> None:
         """Check that one statement about aggregates may name so many hosts. Raises
         TooMuch."""
@@ -89,6 +94,8 @@ class Checks:
             "explain_limit": options.explain_budget,
             "change_search_limit": options.change_budget,
             "capacity_limit": options.capacity_per_host,
+            "capacity_flavors_limit": options.capacity_flavors,
+            "capacity_rules_limit": options.capacity_rules,
             "topology_fits_limit": options.topology_fits,
             "topology_steps_limit": options.topology_steps,
             "shapes_limit": options.max_shapes,

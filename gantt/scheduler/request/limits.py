@@ -35,6 +35,16 @@ def check_request(request: ScheduleRequest, options: SchedulerOptions) -> None:
     check_spec(request.spec, options)
 
 
+def check_flavors(count: int, options: SchedulerOptions) -> None:
+    """Raises TooMuch, Invalid (none)."""
+    if not 0 < count <= options.capacity_flavors:
+        raise (TooMuch if count else Invalid)(
+            f"{count} flavors were asked for; one call counts 1 to "
+            f"{options.capacity_flavors} together. Ask in parts, or raise "
+            "capacity_flavors of [scheduler]."
+        )
+
+
 def check_spec(spec: RequestSpec, options: SchedulerOptions) -> None:
     """Raises TooMuch."""
     groups = len(spec.requested_resources)

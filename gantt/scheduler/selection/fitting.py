@@ -6,6 +6,7 @@ a time, and only at hosts that would be picked. The committer asks the same agai
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Protocol
 
 from gantt.model.answers import Candidate
@@ -35,9 +36,19 @@ class FitsSpent(Spent):
     """As many hosts were fitted as one request may ask for."""
 
 
+class Beside:
+    """What requests took of cells and devices, in turns. ``numbers``: as of claims
+    later than any there is."""
+
+    def __init__(self, hosts: Hosts) -> None:
+        self.overlay = Overlay(hosts)
+        self.numbers = count(_NEXT)
+
+
 class Fitting:
     """Of one request: what its instances took of hosts is in an overlay. ``meter``:
-    counts the hosts that were fitted, and which limits were met."""
+    counts the hosts that were fitted, and which limits were met. ``beside``: other
+    requests that take of the same hosts."""
 
     def __init__(
         self,
@@ -45,6 +56,7 @@ class Fitting:
         wanted: Wanted,
         options: SchedulerOptions,
         meter: Meter | None = None,
+        beside: Beside | None = None,
     ) -> None:
         self._hosts = hosts
         self._wanted = wanted
@@ -54,8 +66,8 @@ class Fitting:
             options.initial_ram_allocation_ratio,
             options.initial_disk_allocation_ratio,
         )
-        self._overlay = Overlay(hosts)
-        self._taken = 0
+        beside = Beside(hosts) if beside is None else beside
+        self._overlay, self._numbers = beside.overlay, beside.numbers
         # What did not fit a host will not, while others take more of it.
         self._refused: set[tuple[int, tuple[object, ...]]] = set()
         self._fits_left = options.topology_fits
@@ -92,15 +104,13 @@ class Fitting:
 
     def take(self, row: int, candidate: Candidate) -> None:
         """An instance of this request is on the host at ``row``."""
-        self._taken += 1
         pending = self.pending(row, candidate)
-        self._overlay.put(row, _NEXT + self._taken, pending)
+        self._overlay.put(row, next(self._numbers), pending)
 
     def hold(self, row: int, pendings: tuple[Pending, ...]) -> None:
         """What was advised to others counts as taken."""
         for pending in pendings:
-            self._taken += 1
-            self._overlay.put(row, _NEXT + self._taken, pending)
+            self._overlay.put(row, next(self._numbers), pending)
 
     def pending(self, row: int, candidate: Candidate) -> Pending:
         """What a claim of ``candidate`` would promise of the host at ``row``."""
@@ -111,11 +121,15 @@ class Fitting:
 
 
 def fitting_of(
-    state: State, feasible: FeasibleHosts, meter: Meter | None = None
+    state: State,
+    feasible: FeasibleHosts,
+    meter: Meter | None = None,
+    beside: Beside | None = None,
 ) -> Fitting | None:
     """None: the request asks for neither cells nor devices, or no filter it went
     through looks at them. Raises Invalid."""
     wanted = feasible.wanted
     if wanted is None:
         return None
-    return Fitting(state.fleet.hosts, wanted, feasible.policy.options, meter)
+    options = feasible.policy.options
+    return Fitting(state.fleet.hosts, wanted, options, meter, beside)

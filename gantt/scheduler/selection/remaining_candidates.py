@@ -23,7 +23,8 @@ _COMPARED: Final = 16
 class RemainingCandidates:
     """Candidates of hosts, less what was taken through ``take``. ``fitting``: of a
     request for cells or devices. ``is_tight``: of the first few of a host's candidates
-    that which leaves the least of its providers, so that others stay whole."""
+    that which leaves the least of its providers, so that others stay whole. ``taken``:
+    (uuid of a provider, class) -> amount, where other requests take of the same."""
 
     def __init__(
         self,
@@ -32,12 +33,13 @@ class RemainingCandidates:
         fitting: Fitting | None = None,
         *,
         is_tight: bool = False,
+        taken: dict[tuple[str, str], int] | None = None,
     ) -> None:
         self._is_tight = is_tight
         self._candidates = candidates
         self._budget = budget
         self.fitting = fitting
-        self._taken: dict[tuple[str, str], int] = {}
+        self._taken = {} if taken is None else taken
 
     @classmethod
     def of(

@@ -35,6 +35,7 @@ QUERIES = {
 POSTS: dict[str, Any] = {
     "/gantt/select": {"request_spec": SPEC},
     "/gantt/capacity": {"request_spec": SPEC},
+    "/gantt/capacity/fair": {"request_specs": [SPEC]},
 }
 # Long for other reasons than a search: the database, or the committer.
 ELSEWHERE = {"/gantt/decisions", "/gantt/usage-history", "/gantt/verify", "/reshaper"}

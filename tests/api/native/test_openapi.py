@@ -132,6 +132,9 @@ def test_answers_and_bodies_match_the_document(
     assert ask("POST", "/gantt/capacity", "/gantt/capacity", {
         "request_spec": SPEC
     }).json["total"]  # fmt: skip
+    fair = "/gantt/capacity/fair"
+    mix = {"request_specs": [SPEC, SPEC], "weights": [2, 1], "by": "zone"}
+    assert ask("POST", fair, fair, mix).json["splits"]
     assert ask("GET", "/gantt/decisions", "/gantt/decisions").json["decisions"]
     history = "/gantt/usage-history"
     assert ask("GET", f"{history}?period=5m", history).status == 200

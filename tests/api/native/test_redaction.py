@@ -178,3 +178,12 @@ def test_members_see_how_many_fit_but_not_where(client: WsgiClient) -> None:
     told = client("POST", "/gantt/capacity", body=body, headers=MEMBER).json
     assert whole["hosts"].keys() == {"one", "two"}
     assert told == {**whole, "hosts": {}, "nearest": [], "change": None}
+
+
+def test_members_see_a_split_but_not_its_hosts(client: WsgiClient) -> None:
+    body = {"request_specs": [PLAIN]}
+    told = client("POST", "/gantt/capacity/fair", body=body, headers=MEMBER).json
+    whole = client("POST", "/gantt/capacity/fair", body=body).json
+    (mine,), (all_of_it,) = told["splits"][0]["shares"], whole["splits"][0]["shares"]
+    assert all_of_it["hosts"].keys() == {"one", "two"}
+    assert mine == {**all_of_it, "hosts": {}, "aggregates": {}}

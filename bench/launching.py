@@ -1,0 +1,105 @@
+"""Launches a planned split in memory: the whole decision and the committer's rule.
+
+Shows that what a split predicts can be had: every instance is decided by the filters,
+the search and the exact fit as any other, on the one host that the plan names, and
+claimed, so that the next sees it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gantt.errors import BudgetSpent, ClaimLost, NoValidHost
+from gantt.model.spec import RequestSpec, ScheduleRequest
+from gantt.placement.candidates.combine import Budget
+from gantt.replay.books import Books
+from gantt.replay.machines import uuid_of
+from gantt.scheduler import cycle
+from gantt.scheduler.capacity.fair import Planned
+from gantt.scheduler.drivers.contract import Driver
+from gantt.scheduler.feasibility.candidates import BOOK_SOURCE, CandidateSource
+from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
+from gantt.scheduler.selection.claim import claim_of
+from gantt.state.state import State
+
+_PLANNED = "the host of the plan"
+
+
+class OnOneHost(Driver):
+    """Decides as ``driver`` does, among one host alone."""
+
+    name = "planned"
+
+    def __init__(self, driver: Driver, row: int) -> None:
+        super().__init__(driver.policy)
+        self._driver, self._row = driver, row
+
+    def feasible_hosts(
+        self,
+        state: State,
+        spec: RequestSpec,
+        source: CandidateSource,
+        *,
+        now: int,
+        budget: Budget,
+        is_trial: bool = False,
+    ) -> FeasibleHosts:
+        found = self._driver.feasible_hosts(
+            state, spec, source, now=now, budget=budget, is_trial=is_trial
+        )
+        return found.only(np.flatnonzero(found.hosts.rows == self._row), _PLANNED)
+
+
+def launch(
+    books: Books,
+    specs: Sequence[RequestSpec],
+    plan: Sequence[Planned],
+    driver: Driver,
+    source: CandidateSource = BOOK_SOURCE,
+) -> list[int]:
+    """How many of each of ``specs`` are running in the end."""
+    launched = [0] * len(specs)
+    for number, step in enumerate(plan):
+        only = OnOneHost(driver, step.row)
+        names = [f"{number}/{each}" for each in range(step.count)]
+        launched[step.flavor] += place(books, specs[step.flavor], names, only, source)
+    return launched
+
+
+def place(
+    books: Books,
+    spec: RequestSpec,
+    names: Sequence[str],
+    driver: Driver,
+    source: CandidateSource = BOOK_SOURCE,
+) -> int:
+    """Instances of these names, in one request, and then one by one if not all fit: how
+    many were claimed."""
+    uuids = tuple(uuid_of("launched", name) for name in names)
+    if _claim(books, spec, uuids, driver, source):
+        return len(uuids)
+    if len(uuids) == 1:
+        return 0
+    return sum(_claim(books, spec, (uuid,), driver, source) for uuid in uuids)
+
+
+def _claim(
+    books: Books,
+    spec: RequestSpec,
+    uuids: tuple[str, ...],
+    driver: Driver,
+    source: CandidateSource,
+) -> bool:
+    request = ScheduleRequest(spec, instance_uuids=uuids, return_alternates=False)
+    try:
+        found = cycle.pick_hosts(
+            books.state, request, source, driver, books.now, Budget(None)
+        )
+        if len(found.picks) < len(uuids):
+            return False
+        books.submit(claim_of(request, found.feasible, found.picks, uuids[0]))
+    except (BudgetSpent, ClaimLost, NoValidHost):
+        return False
+    return True

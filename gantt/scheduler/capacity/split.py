@@ -1,0 +1,170 @@
+"""The answer about a fair split: of the fleet, of each zone, or of each aggregate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from msgspec import Struct, structs
+
+from gantt.model.capacity import By, FairSplit, Share, Split
+from gantt.model.spec import RequestSpec
+from gantt.placement import groups
+from gantt.placement.candidates.combine import Budget
+from gantt.placement.fleet_map import zones_of
+from gantt.scheduler.capacity.fair import Division, divide
+from gantt.scheduler.capacity.flavor_room import FlavorRoom
+from gantt.scheduler.capacity.taken import Together
+from gantt.scheduler.drivers.contract import Driver
+from gantt.scheduler.feasibility.candidates import CandidateSource
+from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
+from gantt.scheduler.pauses import Pause, never, within
+from gantt.state.column import Bools, Int64s
+from gantt.state.state import State
+
+
+class Mix(Struct, frozen=True):
+    """``specs``: one request for each flavor; ``weights``: one above 0 for each.
+    ``default_zone``: of hosts that no aggregate gives one."""
+
+    specs: tuple[RequestSpec, ...]
+    weights: tuple[float, ...]
+    by: By = "fleet"
+    default_zone: str = "nova"
+
+
+def fair_split(
+    state: State,
+    mix: Mix,
+    sources: Sequence[CandidateSource],
+    driver: Driver,
+    *,
+    now: int,
+    budget: int | None = None,
+    pause: Pause = never,
+) -> FairSplit:
+    """How many of each flavor fit together. ``sources``: of the amounts, for each.
+    ``pause``: wherever others may write meanwhile. Raises Invalid, NoValidHost,
+    UnknownName, Moved."""
+    revision = state.revision
+    feasible = feasible_of(state, mix.specs, sources, driver, now=now, budget=budget)
+    searched = [one for one in feasible if not one.candidates.is_per_host]
+    pause = within(state, (searched or feasible)[0], pause)
+    places = _Places(state, mix.default_zone)
+    together, splits = Together(state), []
+    for name, hosts in places.parts(mix.by):
+        if mix.by == "aggregate":  # these overlap
+            together = Together(state)
+        division = divide(
+            *(state, feasible, mix.weights, driver, together),
+            budget=budget,
+            hosts=hosts,
+            pause=pause,
+        )
+        splits.append(_split(state, name, division, mix, places))
+    return FairSplit(mix.by, tuple(splits), revision)
+
+
+def feasible_of(
+    state: State,
+    specs: Sequence[RequestSpec],
+    sources: Sequence[CandidateSource],
+    driver: Driver,
+    *,
+    now: int,
+    budget: int | None = None,
+) -> list[FeasibleHosts]:
+    """Of one instance of each. Raises Invalid, NoValidHost, UnknownName."""
+    found = []
+    for spec, source in zip(specs, sources, strict=True):
+        one = structs.replace(groups.with_rule(state.fleet, spec), num_instances=1)
+        found.append(
+            driver.feasible_hosts(
+                state, one, source, now=now, budget=Budget(budget), is_trial=True
+            )
+        )
+    return found
+
+
+class _Places:
+    """Zones and host aggregates of hosts."""
+
+    def __init__(self, state: State, default_zone: str) -> None:
+        self._state = state
+        rows = state.fleet.hosts.live_rows().astype(np.intp)
+        height = state.fleet.hosts.height
+        names, codes = zones_of(state, rows, default_zone)
+        self.zone_names = names
+        self.zones = np.full(height, -1, np.int64)
+        self.zones[rows] = codes
+        known, matrix = state.fleet.aggregates, state.fleet.hosts.aggregates
+        self.aggregates: dict[str, Bools] = {}
+        for uuid, index in known.index.items():
+            name = known.by_uuid[uuid].name
+            member = matrix.any_of((index,), height)[:height]
+            before = self.aggregates.get(name)
+            self.aggregates[name] = member if before is None else before | member
+
+    def parts(self, by: By) -> Iterator[tuple[str, Bools | None]]:
+        """(name, bool[hosts] by row) of each; of the fleet all."""
+        if by == "zone":
+            for code, name in enumerate(self.zone_names):
+                mask = self.zones == code
+                if mask.any():
+                    yield name, mask
+        elif by == "aggregate":
+            yield from sorted(self.aggregates.items())
+        else:
+            yield "", None
+
+    def by_zone(self, rows: Int64s, counts: Int64s) -> dict[str, int]:
+        """Zone -> how many."""
+        sums = np.bincount(self.zones[rows], counts, len(self.zone_names))
+        pairs = zip(self.zone_names, sums.astype(np.int64).tolist(), strict=True)
+        return {name: count for name, count in pairs if count}
+
+    def by_aggregate(self, rows: Int64s, counts: Int64s) -> dict[str, int]:
+        """Aggregate -> how many."""
+        found = {
+            name: int(counts[mask[rows]].sum())
+            for name, mask in sorted(self.aggregates.items())
+        }
+        return {name: count for name, count in found.items() if count}
+
+
+def _split(
+    state: State, name: str, division: Division, mix: Mix, places: _Places
+) -> Split:
+    shares = tuple(
+        _share(state, room, alone, spec.flavor.name or "", weight, places)
+        for room, alone, spec, weight in zip(
+            division.rooms, division.alone, mix.specs, mix.weights, strict=True
+        )
+    )
+    return Split(name, shares, division.level, division.level_bound)
+
+
+def _share(
+    state: State,
+    room: FlavorRoom,
+    alone: Int64s,
+    flavor: str,
+    weight: float,
+    places: _Places,
+) -> Share:
+    rows, counts = room.rows, room.counts
+    hosts: dict[str, int] = {}
+    for at in np.flatnonzero(counts).tolist():
+        host = state.fleet.hosts.hosts[int(rows[at])]
+        hosts[host] = hosts.get(host, 0) + int(counts[at])
+    return Share(
+        flavor,
+        weight,
+        int(counts.sum()),
+        int(alone.sum()),
+        places.by_zone(rows, counts),
+        places.by_aggregate(rows, counts),
+        hosts,
+        room.limits(),
+        room.is_lower_bound,
+    )
