@@ -65,13 +65,16 @@ class FlavorRoom:
         self.rule = GroupRule(feasible, added)
         self._fitting = fitting_of(state, feasible, meter, together.beside)
         self._trees = feasible.candidates.is_searched(hosts)
-        self._is_searched = self._trees | (self._fitting is not None)
+        is_tight = feasible.policy.options.packing != "spread"
+        # The tightest of several answers is not always the first.
+        has_choice = is_tight and len(feasible.surveys) > 1
+        self._is_searched = self._trees | (self._fitting is not None) | has_choice
         self._is_tried = self._is_searched | self.rule.is_hard
         self._places = RemainingCandidates(
             feasible.candidates,
             budget,
             self._fitting,
-            is_tight=feasible.policy.options.packing != "spread",
+            is_tight=is_tight,
             taken=together.by_name,
         )
         self._free = free_at(state, feasible.surveys, self._providers)
