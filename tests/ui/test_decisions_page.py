@@ -300,7 +300,7 @@ def test_what_is_seen_is_saved(window: Window, books: GanttProtocol) -> None:
     heads = [one.splitlines()[0] for one in saved]
     assert heads[0].startswith("Time (UTC),Outcome,Hosts,")
     assert heads[1].startswith("Instance,Host,Node,")
-    assert heads[2] == "Filter,Before,Removed,Left,Removed alone"
+    assert heads[2] == "Filter,Before,Left,Removed,Alone"
     assert heads[3].startswith("Rank,Host,Weight,")
     assert len(saved[2].splitlines()) == 1 + len(record(books, PLACED).steps)
 

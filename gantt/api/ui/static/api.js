@@ -17,7 +17,6 @@ export function headers(more = {}) {
 	return { "X-Auth-Token": token(), Accept: "application/json", "OpenStack-API-Version": "placement latest", ...more };
 }
 
-/** Path segments, escaped: names are untrusted. */
 export function path(...steps) {
 	return steps.map(encodeURIComponent).join("/");
 }
@@ -51,7 +50,6 @@ export async function refusal(answer) {
 	try {
 		body = await answer.json();
 	} catch {
-		// Not JSON: the status says it.
 	}
 	const said = body?.errors?.[0]?.detail ?? body?.message ?? answer.statusText;
 	if (answer.status === 401) end("The token is not valid, or no longer.");

@@ -9,12 +9,7 @@ import { end, session, token } from "./session.js";
 import { isDark, theme, toggle } from "./theme.js";
 
 const root = document.getElementById("app");
-const STATES = {
-	off: "not connected",
-	live: "live",
-	polling: "polling: no stream to be had",
-	lost: "the service does not answer",
-};
+const STATES = { off: "not connected", live: "live", polling: "polling: no stream to be had", lost: "the service does not answer" };
 
 let page = null; // what is open: { about, opened }
 let main = null;
@@ -36,9 +31,7 @@ function shell() {
 	main = el("main", { id: "main", tabindex: "-1" });
 	root.replaceChildren(
 		el("a.skip", { href: "#main", on: { click: (event) => { event.preventDefault(); main.focus(); } } }, "To the content"),
-		el(
-			"header",
-			{ class: "top" },
+		el("header.top",
 			el("strong.brand", "Gantt"),
 			el("nav", { "aria-label": "Pages" }, links),
 			el("span.grow"),

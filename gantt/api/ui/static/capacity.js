@@ -2,16 +2,15 @@
 // flavor fit now, and what blocks one more; in the words of `gantt capacity`.
 
 import { get, post } from "./api.js";
-import { column, hostLink, number, told } from "./cells.js";
 import { chart, minute } from "./chart.js";
 import { Columns, Refresher } from "./columns.js";
 import { reasons } from "./decision.js";
-import { bar, el, fill, select } from "./elements.js";
+import { bar, el, fill, select, toolbar } from "./elements.js";
 import { flavor } from "./flavor.js";
 import { Poll } from "./poll.js";
 import { change } from "./router.js";
-import { listed } from "./table.js";
-import { amount, percent, plain } from "./text.js";
+import { column, hostLink, listed, number, told } from "./table.js";
+import { amount, percent } from "./text.js";
 
 const POLL_MS = 10000;
 const MOST_RECORDS = 400;
@@ -23,14 +22,18 @@ const FLAVORS = "vcpus=1,memory_mb=2048,disk_gb=20 vcpus=4,memory_mb=8192,disk_g
 
 const sorted = (names) => [...new Set(names)].sort((one, other) => one.localeCompare(other, undefined, { numeric: true }));
 const share = (used, capacity) => (capacity > 0 ? Math.round((1000 * used) / capacity) / 10 : null);
-const blocks = (one) => one.wrong ?? Object.entries(one.limits).map(([name, hosts]) => `${name} ${amount(hosts)}`).join(", ");
+
+export const limitsOf = ({ limits }) => Object.entries(limits).map(([name, hosts]) => `${name} ${amount(hosts)}`).join(", ");
+const blocks = (one) => one.wrong ?? limitsOf(one);
+
+export const where = ({ hosts }) => (hosts ? listed("Where", "capacity-by-host.csv", [column("host", "0", ([host]) => hostLink(host)), number("more", "1")], Object.entries(hosts), MOST_ROWS) : null);
 
 class CapacityView {
 	constructor(root) {
 		this.columns = new Columns();
 		this.refresher = new Refresher(this.columns, { changed: () => this._zones(), failed: (error) => this._fail(this.zones, error) });
 		this.poll = new Poll((signal) => this._ask(signal), (found) => this._draw(...found), (error) => this._fail(this.history, error), POLL_MS);
-		this.bar = el("div.controls", { role: "toolbar", "aria-label": "What is shown" });
+		this.bar = toolbar();
 		this.input = el("input.grow", { spellcheck: "false", on: { change: () => change({ flavors: this.input.value.trim() }) } });
 		[this.history, this.zones, this.fits] = [1, 2, 3].map(() => el("div.part"));
 		root.append(el("h1.spoken", "Capacity"), el("section.health", this.bar, this.history,
@@ -52,7 +55,7 @@ class CapacityView {
 	}
 
 	_fail(place, error) {
-		fill(place, el("p.note", plain(error.message)));
+		fill(place, el("p.note", error.message));
 	}
 
 	_ask(signal) {
@@ -74,7 +77,7 @@ class CapacityView {
 	_offer() {
 		const { name, zone, period } = this.by;
 		const { classes, zones } = this.columns;
-		const offered = [[name, ...classes.keys()], ["", zone, ...zones], PERIODS].map((names) => sorted(names).map((one) => [one, plain(one) || "all"]));
+		const offered = [[name, ...classes.keys()], ["", zone, ...zones], PERIODS].map((names) => sorted(names).map((one) => [one, one || "all"]));
 		if (JSON.stringify(offered) === this._offered) return;
 		this._offered = JSON.stringify(offered);
 		fill(this.bar, ["class", "zone", "period"].map((key, at) => select(key, offered[at], [name, zone, period][at], (one) => change({ [key]: one }))));
@@ -92,7 +95,7 @@ class CapacityView {
 	}
 
 	_draw({ usage_history: records }, ...found) {
-		const label = `${plain(this.by.name)} over time`;
+		const label = `${this.by.name} over time`;
 		const table = listed(label, "usage-history.csv", [
 			column("start", (one) => minute(one.start)), column("resource_class", "resource_class"),
 			...["capacity", "used_min", "used_avg", "used_max"].map((key) => number(key, (one) => Math.round(one[key] * 100) / 100)),
@@ -107,8 +110,7 @@ class CapacityView {
 			number("hosts", (one) => one.hosts && Object.keys(one.hosts).length),
 			column("What blocks one more, on how many hosts", blocks, (one) => told(blocks(one))),
 		], found), found.filter((one) => one.hosts).map((one) =>
-			el("details", { data: { words: one.words }, open: open.includes(one.words) }, el("summary", plain(one.words)),
-				listed("Where", "capacity-by-host.csv", [column("host", "0", ([host]) => hostLink(host)), number("more", "1")], Object.entries(one.hosts), MOST_ROWS), reasons(one))));
+			el("details", { data: { words: one.words }, open: open.includes(one.words) }, el("summary", one.words), where(one), reasons(one))));
 	}
 }
 

@@ -3,45 +3,23 @@
 import { get } from "./api.js";
 
 export const STATES = ["enabled", "disabled", "down", "stale"];
-const NOTHING = Object.freeze([]);
 // At least so long between two questions, however much happens.
 const PAUSE_MS = 250;
 
-/** Equal sets are one array, so that a fleet of ten thousand holds a handful. */
-class Interned {
-	constructor() {
-		this._known = new Map();
-	}
+const FIELDS = ["rows", "hosts", "nodes", "states", "zones", "aggregates", "traits", "updatedAt", "instances"];
 
-	of(names) {
-		if (!names.length) return NOTHING;
-		const key = names.join("\u0000");
-		if (!this._known.has(key)) this._known.set(key, Object.freeze(names));
-		return this._known.get(key);
-	}
-}
-
-export class Columns extends EventTarget {
+export class Columns {
 	constructor() {
-		super();
 		this.place = null;
 		this.at = 0;
 		this.aggregateNames = new Map();
-		this._sets = new Interned();
+		this._sets = new Map(); // equal sets are one array: ten thousand hosts hold a handful
 		this._empty();
 	}
 
 	_empty() {
 		this.count = 0;
-		this.rows = [];
-		this.hosts = [];
-		this.nodes = [];
-		this.states = [];
-		this.zones = [];
-		this.aggregates = [];
-		this.traits = [];
-		this.updatedAt = [];
-		this.instances = [];
+		for (const name of FIELDS) this[name] = [];
 		this.classes = new Map(); // name -> { capacity: [], used: [] }
 		this.metrics = new Map(); // name -> []
 		this.byRow = new Map();
@@ -53,9 +31,21 @@ export class Columns extends EventTarget {
 		return node === this.hosts[index] ? node : `${this.hosts[index]}/${node}`;
 	}
 
-	find(host, node) {
+	/** What the address of a page says of a host. */
+	address(index) {
+		const [host, node] = [this.hosts[index], this.nodes[index]];
+		return { host, node: node === host ? "" : node };
+	}
+
+	find(host, node = "") {
+		node ||= host;
 		this._byName ??= new Map(this.hosts.map((one, index) => [`${one}\u0000${this.nodes[index]}`, index]));
 		return this._byName.get(`${host}\u0000${node}`);
+	}
+
+	/** Seconds since its last report; null: it has sent none. */
+	age(index) {
+		return this.updatedAt[index] === null ? null : (this.at - this.updatedAt[index]) / 1e6;
 	}
 
 	/** The part of a class that is used; null: the host has none of it. */
@@ -74,27 +64,37 @@ export class Columns extends EventTarget {
 		if (answer.is_whole) this._empty();
 		const isOther = answer.rows.some((row) => !this.byRow.has(row)) || answer.gone.some((row) => this.byRow.has(row));
 		for (const row of answer.gone) this._remove(row);
-		const aggregates = this._named(answer.aggregates);
-		const traits = this._named(answer.traits);
+		const sets = ["aggregates", "traits"].map((key) => this._named(answer[key]));
 		const places = answer.rows.map((row) => this._index(row));
-		places.forEach((index, at) => {
-			this.hosts[index] = answer.hosts[at];
-			this.nodes[index] = answer.nodes[at] ?? answer.hosts[at];
-			this.states[index] = answer.states[at];
-			this.zones[index] = answer.zones[answer.zone[at]];
-			this.aggregates[index] = aggregates[answer.aggregates.of[at]];
-			this.traits[index] = traits[answer.traits.of[at]];
-			this.updatedAt[index] = answer.updated_at[at];
-			this.instances[index] = answer.instances[at];
-		});
-		this._classes(answer, places);
-		this._metrics(answer, places);
+		const put = (column, value) => places.forEach((index, at) => { column[index] = value(at); });
+		put(this.hosts, (at) => answer.hosts[at]);
+		put(this.nodes, (at) => answer.nodes[at] ?? answer.hosts[at]);
+		put(this.states, (at) => answer.states[at]);
+		put(this.zones, (at) => answer.zones[answer.zone[at]]);
+		put(this.aggregates, (at) => sets[0][answer.aggregates.of[at]]);
+		put(this.traits, (at) => sets[1][answer.traits.of[at]]);
+		put(this.updatedAt, (at) => answer.updated_at[at]);
+		put(this.instances, (at) => answer.instances[at]);
+		const filled = (value) => new Array(this.count).fill(value);
+		const all = (known, given, make) => {
+			for (const name of Object.keys(given)) if (!known.has(name)) known.set(name, make());
+			return known;
+		};
+		for (const [name, column] of all(this.classes, answer.classes, () => ({ capacity: filled(0), used: filled(0) }))) {
+			for (const key of ["capacity", "used"]) put(column[key], (at) => answer.classes[name]?.[key][at] ?? 0);
+		}
+		for (const [name, column] of all(this.metrics, answer.metrics, () => filled(null))) put(column, (at) => answer.metrics[name]?.[at] ?? null);
 		if (isOther) this._byName = null;
 		return isOther || answer.is_whole ? null : places;
 	}
 
-	_named(sets) {
-		return sets.sets.map((one) => this._sets.of(one.map((number) => sets.names[number])));
+	_named({ names, sets }) {
+		return sets.map((one) => {
+			const found = one.map((number) => names[number]);
+			const key = found.join("\u0000");
+			if (!this._sets.has(key)) this._sets.set(key, Object.freeze(found));
+			return this._sets.get(key);
+		});
 	}
 
 	_index(row) {
@@ -115,44 +115,14 @@ export class Columns extends EventTarget {
 		const index = this.byRow.get(row);
 		if (index === undefined) return;
 		const last = this.count - 1;
-		for (const column of this._all()) {
+		const classes = [...this.classes.values()].flatMap(Object.values);
+		for (const column of [...FIELDS.map((name) => this[name]), ...classes, ...this.metrics.values()]) {
 			column[index] = column[last];
 			column.pop();
 		}
 		this.byRow.delete(row);
 		if (index !== last) this.byRow.set(this.rows[index], index);
 		this.count = last;
-	}
-
-	_all() {
-		const found = [this.rows, this.hosts, this.nodes, this.states, this.zones, this.aggregates, this.traits, this.updatedAt, this.instances];
-		for (const { capacity, used } of this.classes.values()) found.push(capacity, used);
-		found.push(...this.metrics.values());
-		return found;
-	}
-
-	_classes(answer, places) {
-		for (const name of new Set([...this.classes.keys(), ...Object.keys(answer.classes)])) {
-			if (!this.classes.has(name)) {
-				this.classes.set(name, { capacity: new Array(this.count).fill(0), used: new Array(this.count).fill(0) });
-			}
-			const mine = this.classes.get(name);
-			const theirs = answer.classes[name];
-			places.forEach((index, at) => {
-				mine.capacity[index] = theirs ? theirs.capacity[at] : 0;
-				mine.used[index] = theirs ? theirs.used[at] : 0;
-			});
-		}
-	}
-
-	_metrics(answer, places) {
-		for (const name of new Set([...this.metrics.keys(), ...Object.keys(answer.metrics)])) {
-			if (!this.metrics.has(name)) this.metrics.set(name, new Array(this.count).fill(null));
-			const mine = this.metrics.get(name);
-			places.forEach((index, at) => {
-				mine[index] = answer.metrics[name]?.[at] ?? null;
-			});
-		}
 	}
 
 	/** Sums over the fleet, or over a zone: class -> { hosts, capacity, used }. */
@@ -171,7 +141,6 @@ export class Columns extends EventTarget {
 		return found;
 	}
 
-	/** How many hosts are in each state. */
 	stateCounts() {
 		const counts = STATES.map(() => 0);
 		for (const state of this.states) counts[state] += 1;

@@ -1,15 +1,14 @@
 // The page Decisions: the latest ones as a list, and one of them beside it.
 
 import { get } from "./api.js";
-import { headed } from "./cells.js";
 import { headline, showDecision } from "./decision.js";
-import { el, fill, say, select } from "./elements.js";
+import { button, el, fill, say, select, toolbar } from "./elements.js";
 import { hostsOf, outcome, stepsOf, took } from "./ranking.js";
 import { Poll } from "./poll.js";
 import { change } from "./router.js";
 import { Search } from "./search.js";
-import { Table, csv, save } from "./table.js";
-import { amount, moment, plain } from "./text.js";
+import { Table, column, csv, headed, number, save } from "./table.js";
+import { amount, moment } from "./text.js";
 
 const LIMITS = ["50", "200", "1000"];
 // What the service can look up: a request or an instance.
@@ -20,17 +19,18 @@ const textOf = (one) => [one.request_id, one.project_id, ...one.instance_uuids, 
 
 /** The table's columns; `of` finds the decision of a row. */
 function columnsOf(of) {
-	const column = (key, label, value, more = {}) => ({ key, label, value: (row) => value(of(row)), ...more });
+	const about = (kind) => (key, label, value, show) => kind(label, (row) => value(of(row)), show && ((row) => show(of(row))), key);
+	const [text, count] = [about(column), about(number)];
 	return [
-		column("at", "Time (UTC)", (one) => moment(one.at), { show: (row) => moment(of(row).at).slice(5, 19) }),
-		column("outcome", "Outcome", outcome, { show: (row) => [el("span", { class: `badge ${outcome(of(row))}` }, outcome(of(row))), of(row).is_dry_run ? el("small", {}, " dry run") : null] }),
-		column("hosts", "Hosts", (one) => hostsOf(one).join(" "), { show: (row) => plain(hostsOf(of(row)).join(", ") || "–") }),
-		column("instances", "Instances", (one) => Math.max(one.instance_uuids.length, one.chosen.length), { isNumber: true }),
-		column("candidates", "Candidates", (one) => one.hosts, { isNumber: true }),
-		column("left", "Passed", (one) => stepsOf(one).at(-1)?.after ?? null, { isNumber: true }),
-		column("took", "ms", (one) => Math.round(took(one) * 1e4) / 10, { isNumber: true }),
-		column("request", "Request", (one) => one.request_id),
-		column("project", "Project", (one) => one.project_id),
+		text("at", "Time (UTC)", (one) => moment(one.at), (one) => moment(one.at).slice(5, 19)),
+		text("outcome", "Outcome", outcome, (one) => [el("span", { class: `badge ${outcome(one)}` }, outcome(one)), one.is_dry_run ? el("small", " dry run") : null]),
+		text("hosts", "Hosts", (one) => hostsOf(one).join(" "), (one) => hostsOf(one).join(", ") || "–"),
+		count("instances", "Instances", (one) => Math.max(one.instance_uuids.length, one.chosen.length)),
+		count("candidates", "Candidates", (one) => one.hosts),
+		count("left", "Passed", (one) => stepsOf(one).at(-1)?.after ?? null),
+		count("took", "ms", (one) => Math.round(took(one) * 1e4) / 10),
+		text("request", "Request", (one) => one.request_id),
+		text("project", "Project", (one) => one.project_id),
 	];
 }
 
@@ -58,28 +58,26 @@ class DecisionsView {
 			columns: this.columns, caption: "Decisions", sort: "-at",
 			open: (row) => this.open(row), sorted: (sort) => change({ sort }, true), isCurrent: (row) => row === this._chosen,
 		});
-		this.note = el("p", { class: "note", role: "status" }, "Loading …");
+		this.note = el("p.note", { role: "status" }, "Loading …");
 		this.search = new Search("Search decisions", "Search decisions by request, instance, project, host or reason", {
 			enter: () => { if (this.table.shown.length) this.open(this.table.shown[0]); },
 			escape: () => { if (this.params.at) this._leave(); },
 			key: (event) => this._key(event),
 		});
-		this.pause = el("button", { type: "button", "aria-pressed": "false", title: "Stop the list (p)", on: { click: () => this._pause() } }, "Pause");
-		this.count = el("span", { class: "legend", role: "status" });
-		this.controls = el("div", { role: "toolbar", "aria-label": "What is shown" },
-			select("Show", [["", "all"], ...KINDS.map((one) => [one, one])], "", (show) => change({ show })),
+		this.pause = button("Pause", () => this._pause(), { "aria-pressed": "false", title: "Stop the list (p)" });
+		this.count = el("span.legend", { role: "status" });
+		this.controls = toolbar(
+			select("Show", [["", "all"], ...KINDS], "", (show) => change({ show })),
 			select("Latest", LIMITS.map((one) => [one, amount(Number(one))]), LIMITS[0], (limit) => change({ limit: limit === LIMITS[0] ? "" : limit })),
 			this.pause,
-			el("button", { type: "button", on: { click: () => save("decisions.csv", csv(this.columns, this.table.shown)) } }, "CSV"));
-		this.aside = el("aside", { class: "host decision", hidden: true, "aria-label": "Decision", tabindex: "-1" });
+			button("CSV", () => save("decisions.csv", csv(this.columns, this.table.shown))));
+		this.aside = el("aside.host.decision", { hidden: true, "aria-label": "Decision", tabindex: "-1" });
 		root.append(
-			el("h1", { class: "spoken" }, "Decisions"),
-			el("section", { class: "fleet" }, el("div", { class: "controls" }, this.search.input, this.controls, this.count), this.note, el("div", { class: "stage" }, this.table.root)),
+			el("h1.spoken", "Decisions"),
+			el("section.fleet", el("div.controls", this.search.input, this.controls, this.count), this.note, el("div.stage", this.table.root)),
 			this.aside,
 		);
 	}
-
-	// ----------------------------------------------------------------- parameters
 
 	update(params) {
 		const isOther = params.limit !== this.params.limit || !this._isLoaded;
@@ -95,8 +93,6 @@ class DecisionsView {
 	get _limit() {
 		return LIMITS.includes(this.params.limit) ? this.params.limit : LIMITS[0];
 	}
-
-	// -------------------------------------------------------------------- asking
 
 	_of(key) {
 		return this.found.get(key) ?? this.apart.get(key);
@@ -123,7 +119,7 @@ class DecisionsView {
 
 	_fail(error) {
 		this.note.hidden = false;
-		const said = plain(error.message.replace(/\s+/g, " "));
+		const said = error.message.replace(/\s+/g, " ");
 		fill(this.note, error.status === 403 ? `This token may not list decisions: ${said}` : said);
 	}
 
@@ -140,8 +136,6 @@ class DecisionsView {
 			this._fail(error);
 		}
 	}
-
-	// ----------------------------------------------------------------- what is seen
 
 	_draw() {
 		const rows = this._rows();
@@ -173,7 +167,6 @@ class DecisionsView {
 		this.table.root.focus();
 	}
 
-	/** The decision that the address names. */
 	_select() {
 		const { at, request = "" } = this.params;
 		const key = at ? `${at} ${request}` : null;
@@ -189,8 +182,8 @@ class DecisionsView {
 		} else if (key) {
 			const isLost = !request || this._sought.get(request);
 			fill(this.aside,
-				headed(plain(request || "Decision"), () => this._leave()),
-				el("p", { class: "note" }, isLost ? "It is not kept, or no longer: only the latest decisions are ([scheduler] shared_records, or records)." : "Loading …"));
+				headed(request || "Decision", () => this._leave()),
+				el("p.note", isLost ? "It is not kept, or no longer: only the latest decisions are ([scheduler] shared_records, or records)." : "Loading …"));
 			if (request) this._seek(request);
 		}
 	}
@@ -209,7 +202,6 @@ class DecisionsView {
 		}
 	}
 
-	/** The decision below or above in the list. */
 	_step(by) {
 		const { shown } = this.table;
 		if (!shown.length) return;
@@ -220,8 +212,4 @@ class DecisionsView {
 	}
 }
 
-export const decisionsPage = {
-	name: "decisions",
-	title: "Decisions",
-	open: (root) => new DecisionsView(root),
-};
+export const decisionsPage = { name: "decisions", title: "Decisions", open: (root) => new DecisionsView(root) };

@@ -1,5 +1,9 @@
-// Elements made of data: text is always text, never markup.
+// Elements made of data: text is always text, never markup, and whatever it would hide
+// is escaped. Names are untrusted.
 
+import { plain } from "./text.js";
+
+const SPOKEN = ["title", "aria-label"];
 const SVG = "http://www.w3.org/2000/svg";
 
 function filled(node, about, children) {
@@ -12,10 +16,11 @@ function filled(node, about, children) {
 		} else if (name === "style") {
 			for (const [property, text] of Object.entries(value)) node.style.setProperty(property, text);
 		} else {
-			node.setAttribute(name, value === true ? "" : value);
+			node.setAttribute(name, value === true ? "" : SPOKEN.includes(name) ? plain(value) : value);
 		}
 	}
-	node.append(...children.flat(Infinity).filter((one) => one !== null && one !== undefined && one !== false));
+	const given = children.flat(Infinity).filter((one) => one !== null && one !== undefined && one !== false);
+	node.append(...given.map((one) => (one instanceof Node ? one : plain(one))));
 	return node;
 }
 
@@ -32,23 +37,23 @@ export function button(label, act, about = {}) {
 	return el("button", { type: "button", on: { click: act }, ...about }, label);
 }
 
-/** The same for pictures. */
 export function svg(tag, about = {}, ...children) {
 	return filled(document.createElementNS(SVG, tag), about, children);
 }
 
-/** Replace what is in `node`. */
+export const toolbar = (...inside) => el("div.controls", { role: "toolbar", "aria-label": "What is shown" }, inside);
+
 export function fill(node, ...children) {
 	node.replaceChildren();
 	return filled(node, {}, children);
 }
 
-/** A choice among [value, label] pairs. */
-export function select(label, options, chosen, choose) {
+/** A choice among values, or [value, label] pairs. */
+export function select(label, options, chosen, choose, name = null) {
 	const box = el(
 		"select",
-		{ "aria-label": label, on: { change: () => choose(box.value) } },
-		options.map(([value, text]) => el("option", { value, selected: value === chosen }, text)),
+		{ name, "aria-label": label, on: { change: () => choose(box.value) } },
+		options.map((one) => [one].flat()).map(([value, text = value]) => el("option", { value, selected: value === chosen }, text)),
 	);
 	return el("label.choice", el("span", label), box);
 }
@@ -56,15 +61,10 @@ export function select(label, options, chosen, choose) {
 /** A bar of `part` (0..1); beyond 1 it is marked as over. */
 export function bar(part, label) {
 	const width = `${Math.round(Math.min(1, Math.max(0, part)) * 1000) / 10}%`;
-	return el(
-		"span",
-		{ class: part > 1 ? "bar over" : "bar", role: "img", "aria-label": label },
-		el("span", { style: { width } }),
-	);
+	return el("span", { class: part > 1 ? "bar over" : "bar", role: "img", "aria-label": label }, el("span", { style: { width } }));
 }
 
-/** What is told to screen readers now. */
 export function say(text) {
 	const place = document.getElementById("said");
-	if (place) place.textContent = text;
+	if (place) place.textContent = plain(text);
 }

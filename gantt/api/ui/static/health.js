@@ -2,13 +2,12 @@
 // down or stale, and what the audit finds. From what the service tells anyway.
 
 import { get, probe } from "./api.js";
-import { column, hostLink, told } from "./cells.js";
 import { Columns, Refresher, STATES } from "./columns.js";
 import { button, el, fill, svg } from "./elements.js";
 import { growth, quantile, read, total } from "./metrics.js";
 import { Poll } from "./poll.js";
-import { listed } from "./table.js";
-import { amount, moment, plain, short } from "./text.js";
+import { column, hostLink, listed, told } from "./table.js";
+import { amount, moment, short } from "./text.js";
 
 const LONG_S = 10; // less is a question under way
 const KEPT = 60; // looks that a line shows
@@ -18,7 +17,6 @@ const SILENT = ["down", "stale"];
 
 const seconds = (bound) => (bound === null ? "–" : bound === Infinity ? "> 30 s" : bound < 1 ? `≤ ${amount(bound * 1000)} ms` : `≤ ${amount(bound)} s`);
 
-/** The last values as a line. */
 function line(values) {
 	const most = Math.max(...values, 1e-9);
 	const points = values.map((one, at) => `${(at * 100) / (KEPT - 1)},${20 - (18 * one) / most}`).join(" ");
@@ -46,12 +44,10 @@ class HealthView {
 		this.note = el("p.note", { role: "status" }, "Loading …");
 		this.silent = el("div.part");
 		this.audit = el("div.part");
-		root.append(
-			el("h1.spoken", "Health"),
-			el("section.health", this.note, this.sums, this.silent, this.audit));
+		root.append(el("h1.spoken", "Health"), el("section.health", this.note, this.sums, this.silent, this.audit));
 		this.poll = new Poll((signal) => this._look(signal), ([ready, exposed]) => this._draw(ready, read(exposed)), (error) => {
 			this.note.hidden = false;
-			fill(this.note, plain(error.message));
+			fill(this.note, error.message);
 		});
 		this.poll.look();
 		this._examine();
@@ -70,10 +66,8 @@ class HealthView {
 	}
 
 	_fail(place, title, error) {
-		fill(place, el("h3", title), el("p.note", plain(error.message.replace(/\s+/g, " "))));
+		fill(place, el("h3", title), el("p.note", error.message.replace(/\s+/g, " ")));
 	}
-
-	// ------------------------------------------------------------------ the service
 
 	_draw(ready, metrics) {
 		this.note.hidden = true;
@@ -106,7 +100,7 @@ class HealthView {
 		const counted = (outcome) => (metrics.get("gantt_schedule_total") ?? []).find((one) => one.labels.includes(`"${outcome}"`))?.value ?? 0;
 		const perSecond = (number) => (number === null ? "–" : `${amount(number)}/s`);
 		return [
-			tile("service", isReady ? "ready" : "not ready", plain(ready.replace(/^(OK|NOT READY):? ?/, "") || "knows all commits"), { isWrong: !isReady }),
+			tile("service", isReady ? "ready" : "not ready", ready.replace(/^(OK|NOT READY):? ?/, "") || "knows all commits", { isWrong: !isReady }),
 			tile("processes", amount(leaders.length), leaders.some((one) => one.value) ? "one of them leads" : "another leads, or none does"),
 			tile("revision", short(of("revision") ?? 0), `${told("revision")}, lag ${told("revision_lag")}`, { isWrong: of("revision_lag") > 1000 }),
 			tile("database", silence > LONG_S ? "silent" : "answers", silence > LONG_S ? `for ${amount(silence)} s` : `${told("aborts_total")} aborts, ${told("unknown_outcomes_total")} unknown outcomes`, { isWrong: silence > LONG_S }),
@@ -119,8 +113,6 @@ class HealthView {
 			tile("plug-ins suspended", told("plugins_suspended"), `${told("plugin_failures_total")} failures`, { isWrong: of("plugins_suspended") > 0 }),
 		];
 	}
-
-	// -------------------------------------------------------------------- the hosts
 
 	_hosts() {
 		const { columns } = this;
@@ -139,14 +131,12 @@ class HealthView {
 		fill(this.silent, found);
 	}
 
-	// -------------------------------------------------------------------- the audit
-
 	async _examine() {
 		const again = button("Audit again", () => this._examine(), { class: "small" });
 		fill(this.audit, el("h3", "Audit"), el("p.note", "Looking for what disagrees …"));
 		try {
 			const found = await get("gantt/audit", { limit: MOST_FINDINGS });
-			const counts = Object.entries(found.counts).map(([kind, count]) => `${amount(count)} ${plain(kind)}`);
+			const counts = Object.entries(found.counts).map(([kind, count]) => `${amount(count)} ${kind}`);
 			const table = listed("Audit findings", "audit.csv", [
 				column("Kind", "kind"),
 				column("Host", "host", (one) => hostLink(one.host, one.node)),
@@ -162,8 +152,4 @@ class HealthView {
 	}
 }
 
-export const healthPage = {
-	name: "health",
-	title: "Health",
-	open: (root) => new HealthView(root),
-};
+export const healthPage = { name: "health", title: "Health", open: (root) => new HealthView(root) };

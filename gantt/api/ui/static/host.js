@@ -1,11 +1,10 @@
 // One host: what it reports, its tree of providers, its instances, claims and cells.
 
 import { get } from "./api.js";
-import { code, column, headed, number } from "./cells.js";
 import { STATES } from "./columns.js";
-import { bar, el, fill } from "./elements.js";
-import { listed } from "./table.js";
-import { age, amount, moment, percent, plain, sized, span } from "./text.js";
+import { el, fill } from "./elements.js";
+import { code, column, headed, listed, number, use } from "./table.js";
+import { age, amount, moment, span } from "./text.js";
 import { topology } from "./topology.js";
 
 const PAUSE_MS = 500;
@@ -13,12 +12,9 @@ const LEASE_MS = 1000;
 
 function classes(inventories) {
 	return Object.entries(inventories).map(([name, one]) => {
-		const part = one.capacity ? one.used / one.capacity : one.used ? Infinity : 0;
-		const details = `total ${amount(one.total)}, reserved ${amount(one.reserved)}, ratio ${amount(one.allocation_ratio)}`;
-		return el("div.use", { title: details },
-			el("span", plain(name)),
-			bar(part, `${plain(name)}: ${percent(part)} used`),
-			el("span", `${sized(one.used, name)} / ${sized(one.capacity, name)}`));
+		const found = use(name, one.used, one.capacity);
+		found.title = `total ${amount(one.total)}, reserved ${amount(one.reserved)}, ratio ${amount(one.allocation_ratio)}`;
+		return found;
 	});
 }
 
@@ -28,11 +24,11 @@ function tree(providers, parent = null) {
 	return el("ul.tree", mine.map((one) =>
 		el("li",
 			el("div.provider",
-				el("b", plain(one.name)),
+				el("b", one.name),
 				el("code", one.uuid),
 				el("small", `generation ${amount(one.generation)}`)),
 			classes(one.inventories),
-			one.traits.length ? el("details", el("summary", `traits: ${amount(one.traits.length)}`), el("p.traits", one.traits.map((trait) => el("code", plain(trait))))) : null,
+			one.traits.length ? el("details", el("summary", `traits: ${amount(one.traits.length)}`), el("p.traits", one.traits.map((trait) => el("code", trait)))) : null,
 			tree(providers, one.uuid))));
 }
 
@@ -98,13 +94,13 @@ export class HostPanel {
 			if (turn === this._asked && this._place) this._draw(found);
 		} catch (error) {
 			if (turn === this._asked && this._place) {
-				fill(this.root, this._title(host, node, ""), el("p.wrong", { role: "alert" }, plain(error.message)));
+				fill(this.root, this._title(host, node, ""), el("p.wrong", { role: "alert" }, error.message));
 			}
 		}
 	}
 
 	_title(host, node, state) {
-		return headed([plain(host), node === host ? null : el("small", ` ${plain(node)}`)], this._leave,
+		return headed([host, node === host ? null : el("small", ` ${node}`)], this._leave,
 			state ? el("span", { class: `badge ${state}` }, state) : null);
 	}
 
@@ -123,7 +119,7 @@ export class HostPanel {
 			topology(books.topology),
 			this._claims(books),
 			this._instances(view, books),
-			el("section", el("details", el("summary", "Report"), el("pre", plain(JSON.stringify(view.stats, null, 1)).replaceAll("\\u000a", "\n")))),
+			el("section", el("details", el("summary", "Report"), el("pre", JSON.stringify(view.stats, null, 1).split("\n").map((line) => el("div", line))))),
 		);
 		this.root.querySelectorAll("details").forEach((one, at) => { one.open = open[at] ?? false; });
 		this.root.scrollTop = scrolled;
@@ -137,9 +133,9 @@ export class HostPanel {
 		const facts = [
 			["Report", `${age(view.updated_at, books.at)} old`, moment(view.updated_at)],
 			["Service", service.last_seen_up ? `seen ${age(service.last_seen_up, books.at)} ago` : "never seen", moment(service.last_seen_up)],
-			["Zone", index === undefined ? "–" : plain(columns.zones[index])],
-			["Aggregates", view.aggregates.map((uuid) => plain(columns.aggregateNames.get(uuid) || uuid)).join(", ") || "none"],
-			["Hypervisor", [view.stats.hypervisor_type, view.stats.hypervisor_version].filter(Boolean).map(plain).join(" ") || "–"],
+			["Zone", index === undefined ? "–" : columns.zones[index]],
+			["Aggregates", view.aggregates.map((uuid) => columns.aggregateNames.get(uuid) || uuid).join(", ") || "none"],
+			["Hypervisor", [view.stats.hypervisor_type, view.stats.hypervisor_version].filter(Boolean).join(" ") || "–"],
 		];
 		return el("dl", facts.map(([name, text, title]) => [el("dt", name), el("dd", { title }, text)]));
 	}

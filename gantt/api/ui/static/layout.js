@@ -82,7 +82,6 @@ export function arrange(groups, width, height, count) {
 	return { pitch, x, y, blocks: found.blocks, order, height: found.height, width };
 }
 
-/** The host at a point, or -1. */
 export function hostAt(arranged, x, y) {
 	const { pitch } = arranged;
 	for (const block of arranged.blocks) {

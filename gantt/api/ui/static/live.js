@@ -1,5 +1,5 @@
 // What changes: the event stream of the service, or, where that is not to be had,
-// a tick every few seconds. Events are decoded only while a page wants them.
+// a tick every few seconds. What changed is not read: pages ask for what they show.
 
 import { BASE, headers, refusal } from "./api.js";
 import { token } from "./session.js";
@@ -10,7 +10,6 @@ const AGAIN_MS = 500;
 // A stream says something every five seconds.
 const SILENCE_MS = 20000;
 
-/** So long, or until `signal`. */
 function pause(milliseconds, signal) {
 	return new Promise((resolve) => {
 		const timer = setTimeout(resolve, milliseconds);
@@ -25,7 +24,6 @@ class Live extends EventTarget {
 	constructor() {
 		super();
 		this.state = "off"; // live, polling, lost
-		this.wanted = 0;
 		this.received = 0;
 		this._stop = null;
 		this._place = null;
@@ -42,17 +40,6 @@ class Live extends EventTarget {
 		this._stop = null;
 		this._place = null;
 		this._be("off");
-	}
-
-	/** Events are decoded from now on; returns what ends that. */
-	want(listen) {
-		const take = (event) => listen(event.detail);
-		this.wanted += 1;
-		this.addEventListener("events", take);
-		return () => {
-			this.wanted -= 1;
-			this.removeEventListener("events", take);
-		};
 	}
 
 	_be(state) {
@@ -87,12 +74,7 @@ class Live extends EventTarget {
 		try {
 			const more = { Accept: "text/event-stream" };
 			if (this._place) more["Last-Event-ID"] = this._place;
-			const answer = await fetch(`${BASE}/gantt/watch`, {
-				headers: headers(more),
-				signal: both,
-				credentials: "omit",
-				cache: "no-store",
-			});
+			const answer = await fetch(`${BASE}/gantt/watch`, { headers: headers(more), signal: both, credentials: "omit", cache: "no-store" });
 			if (!answer.ok) throw await refusal(answer);
 			this._be("live");
 			this._tick(); // whatever happened before
@@ -113,23 +95,15 @@ class Live extends EventTarget {
 	}
 
 	_take(blocks) {
-		const events = [];
-		let count = 0;
+		const before = this.received;
 		for (const block of blocks) {
-			let data = "";
 			for (const line of block.split("\n")) {
 				if (line.startsWith("id: ")) this._place = line.slice(4);
 				else if (line.startsWith("event: gone")) this._place = null;
-				else if (line.startsWith("data: ")) data = line.slice(6);
+				else if (line.startsWith("data: ")) this.received += 1;
 			}
-			if (!data) continue;
-			count += 1;
-			if (this.wanted) events.push(JSON.parse(data));
 		}
-		if (!count) return;
-		this.received += count;
-		if (events.length) this.dispatchEvent(new CustomEvent("events", { detail: events }));
-		this._tick();
+		if (this.received > before) this._tick();
 	}
 
 	/** For a while; `isThere`: the service answers, and has no stream for us. */

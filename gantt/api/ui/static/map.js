@@ -27,10 +27,12 @@ export class HostMap {
 		this.states = [];
 		this.faded = null; // Uint8Array: 1 where a search does not match
 		this.focused = -1;
+		this.chosen = []; // hosts that a ring shows
 		this._dirty = new Set();
 		this._glow = new Map();
 		this._isWhole = true;
 		this._pending = 0;
+		this._width = this._height = 0;
 		this._view = { scale: 1, x: 0, y: 0 };
 		this._arranged = arrange([], 1, 1, 0);
 		this._listen();
@@ -57,7 +59,6 @@ export class HostMap {
 		this._request();
 	}
 
-	/** These hosts changed. */
 	changed(indices) {
 		const until = performance.now() + GLOW_MS;
 		for (const index of indices) this._glow.set(index, until);
@@ -81,11 +82,11 @@ export class HostMap {
 
 	/** At which all is seen: below 1 where even the smallest slots do not fit. */
 	get _least() {
-		return Math.min(1, this.canvas.clientHeight / (this._arranged.height || 1));
+		return Math.min(1, this._height / (this._arranged.height || 1));
 	}
 
 	/** Zoom by `factor`, keeping what is at (x, y) where it is. */
-	zoom(factor, x = this.canvas.clientWidth / 2, y = this.canvas.clientHeight / 2) {
+	zoom(factor, x = this._width / 2, y = this._height / 2) {
 		const view = this._view;
 		const most = Math.max(1, MOST_ZOOM / this._arranged.pitch);
 		const scale = Math.min(most, Math.max(this._least, view.scale * factor));
@@ -95,33 +96,27 @@ export class HostMap {
 		this.restyle();
 	}
 
-	/** Bring a host into the middle, large enough to be read. */
 	zoomTo(index) {
 		const { pitch, x, y } = this._arranged;
 		const scale = Math.max(this._view.scale, Math.min(NAMED_PX * 1.4, MOST_ZOOM) / pitch);
-		const { clientWidth: width, clientHeight: height } = this.canvas;
-		this._view = {
-			scale,
-			x: width / 2 - (x[index] + pitch / 2) * scale,
-			y: height / 2 - (y[index] + pitch / 2) * scale,
-		};
+		const { _width: width, _height: height } = this;
+		this._view = { scale, x: width / 2 - (x[index] + pitch / 2) * scale, y: height / 2 - (y[index] + pitch / 2) * scale };
 		this._clamp();
 		this.restyle();
 	}
-
-	// ------------------------------------------------------------------- geometry
 
 	_resize() {
 		const { clientWidth, clientHeight } = this.canvas;
 		const ratio = devicePixelRatio || 1;
 		if (!clientWidth || !clientHeight) return;
+		[this._width, this._height] = [clientWidth, clientHeight];
 		this.canvas.width = Math.round(clientWidth * ratio);
 		this.canvas.height = Math.round(clientHeight * ratio);
 		this._arrange();
 	}
 
 	_arrange() {
-		const { clientWidth: width, clientHeight: height } = this.canvas;
+		const { _width: width, _height: height } = this;
 		if (!width || !height) return;
 		const isFitted = this._view.scale === this._least;
 		this._arranged = arrange(this.groups, width, height, this._count ?? 0);
@@ -132,7 +127,7 @@ export class HostMap {
 
 	_clamp() {
 		const view = this._view;
-		const { clientWidth: width, clientHeight: height } = this.canvas;
+		const { _width: width, _height: height } = this;
 		const across = width * view.scale;
 		const down = Math.max(height, this._arranged.height) * view.scale;
 		view.x = Math.min(0, Math.max(width - across, view.x));
@@ -144,7 +139,7 @@ export class HostMap {
 		const view = this._view;
 		const side = pitch * view.scale;
 		const [left, top] = [x[index] * view.scale + view.x, y[index] * view.scale + view.y];
-		const { clientWidth: width, clientHeight: height } = this.canvas;
+		const { _width: width, _height: height } = this;
 		if (left >= 0 && top >= 0 && left + side <= width && top + side <= height) return;
 		view.x += width / 2 - left;
 		view.y += height / 2 - top;
@@ -157,8 +152,6 @@ export class HostMap {
 		return hostAt(this._arranged, (x - left) / scale, (y - top) / scale);
 	}
 
-	// -------------------------------------------------------------------- drawing
-
 	_request() {
 		this._pending ||= requestAnimationFrame((now) => this._frame(now));
 	}
@@ -168,6 +161,7 @@ export class HostMap {
 		this._begin();
 		if (this._isWhole) this._all(now);
 		else this._some(now);
+		for (const index of this.chosen) this._ring(index);
 		this._isWhole = false;
 		this._dirty.clear();
 		for (const [index, until] of this._glow) {
@@ -189,13 +183,13 @@ export class HostMap {
 		}
 		this._ink ??= {};
 		if (this._isWhole) {
-			for (const name of ["page", "text", "quiet", "accent", "down"]) this._ink[name] = colour(`--${name}`);
+			for (const name of ["page", "text", "quiet", "accent", "down", "over"]) this._ink[name] = colour(`--${name}`);
 		}
 	}
 
 	_all(now) {
 		const draw = this._draw;
-		const { clientWidth: width, clientHeight: height } = this.canvas;
+		const { _width: width, _height: height } = this;
 		draw.fillStyle = this._ink.page;
 		draw.fillRect(0, 0, width, height);
 		for (const block of this._arranged.blocks) {
@@ -212,12 +206,7 @@ export class HostMap {
 
 	_isSeen(x, y, width, height) {
 		const { scale, x: left, y: top } = this._view;
-		return (
-			x * scale + left < this.canvas.clientWidth &&
-			y * scale + top < this.canvas.clientHeight &&
-			(x + width) * scale + left > 0 &&
-			(y + height) * scale + top > 0
-		);
+		return (x * scale + left < this._width && y * scale + top < this._height && (x + width) * scale + left > 0 && (y + height) * scale + top > 0);
 	}
 
 	_head(block) {
@@ -309,7 +298,19 @@ export class HostMap {
 		}
 	}
 
-	// ------------------------------------------------------------- mouse, keyboard
+	_ring(index) {
+		const draw = this._draw;
+		const { pitch, x, y } = this._arranged;
+		const { scale, x: dx, y: dy } = this._view;
+		const half = (pitch * scale) / 2;
+		for (const [name, width] of [["page", 6], ["over", 3]]) {
+			draw.strokeStyle = this._ink[name];
+			draw.lineWidth = width;
+			draw.beginPath();
+			draw.arc(x[index] * scale + dx + half, y[index] * scale + dy + half, Math.max(9, half * 1.3), 0, 2 * Math.PI);
+			draw.stroke();
+		}
+	}
 
 	_listen() {
 		const canvas = this.canvas;
@@ -377,7 +378,6 @@ export class HostMap {
 	}
 }
 
-/** As much of `text` as fits. */
 function cut(draw, text, width) {
 	if (width < 8) return "";
 	if (draw.measureText(text).width <= width) return text;

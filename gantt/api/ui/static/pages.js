@@ -7,5 +7,6 @@ import { decisionsPage } from "./decisions.js";
 import { fleetPage } from "./fleet.js";
 import { healthPage } from "./health.js";
 import { shadowPage } from "./shadow.js";
+import { tryPage } from "./try.js";
 
-export const PAGES = [fleetPage, decisionsPage, capacityPage, shadowPage, healthPage];
+export const PAGES = [fleetPage, decisionsPage, tryPage, capacityPage, shadowPage, healthPage];

@@ -39,7 +39,6 @@ export function hostsOf(decision) {
 	return [...new Set(decision.chosen.map((mine) => mine[0].service_host))];
 }
 
-/** Seconds that all stages took. */
 export function took(decision) {
 	return Object.values(decision.timings).reduce((sum, one) => sum + one, 0);
 }

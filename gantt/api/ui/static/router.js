@@ -3,16 +3,13 @@
 
 export const route = new EventTarget();
 
-/** The page and its parameters. */
 export function current() {
 	const [place, query = ""] = location.hash.replace(/^#\/?/, "").split("?", 2);
 	return { page: place, params: Object.fromEntries(new URLSearchParams(query)) };
 }
 
 export function link(page, params = {}) {
-	const given = Object.entries(params).filter(
-		([, value]) => value !== "" && value !== null && value !== undefined,
-	);
+	const given = Object.entries(params).filter(([, value]) => value !== "" && value !== null && value !== undefined);
 	const query = new URLSearchParams(given).toString();
 	return `#/${page}${query ? `?${query}` : ""}`;
 }

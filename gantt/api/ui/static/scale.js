@@ -6,10 +6,7 @@ const DARK = [
 	[18, 45, 88], [48, 66, 110], [73, 83, 109], [97, 101, 111], [122, 121, 120],
 	[150, 144, 119], [178, 167, 112], [207, 190, 99], [231, 210, 82], [254, 232, 56],
 ];
-const LIGHT = [
-	[214, 228, 241], [180, 208, 231], [140, 183, 217], [99, 153, 200], [66, 122, 178],
-	[41, 92, 151], [25, 66, 121], [15, 45, 92], [8, 29, 66],
-];
+const LIGHT = [[214, 228, 241], [180, 208, 231], [140, 183, 217], [99, 153, 200], [66, 122, 178], [41, 92, 151], [25, 66, 121], [15, 45, 92], [8, 29, 66]];
 export const STEPS = 48;
 export const OVER = STEPS; // more than there is
 export const NONE = STEPS + 1; // nothing of it there
@@ -32,7 +29,6 @@ export function palette(isDark) {
 	return found;
 }
 
-/** What is readable on a step. */
 export function inkOn(at, isDark) {
 	if (at === NONE) return isDark ? "#98a5b3" : "#57636f";
 	if (at === OVER) return "#000000";

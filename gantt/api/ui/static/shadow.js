@@ -2,12 +2,11 @@
 // `gantt shadow` tells it.
 
 import { get } from "./api.js";
-import { code, column, hostLink, number, told } from "./cells.js";
-import { button, el, fill, select } from "./elements.js";
+import { button, el, fill, select, toolbar } from "./elements.js";
 import { Poll } from "./poll.js";
 import { change, link } from "./router.js";
-import { listed } from "./table.js";
-import { amount, moment, percent, plain } from "./text.js";
+import { code, column, hostLink, listed, number, told } from "./table.js";
+import { amount, moment, percent } from "./text.js";
 
 const MOST_RECORDS = 200;
 const SINCE = { all: 0, hour: 3600, day: 86400, week: 604800 };
@@ -15,7 +14,6 @@ const VERDICTS = ["all", "same", "ranked", "refused_by_gantt", "unknown_host", "
 const LISTS = ["ranked", "refused_hosts"];
 
 const ms = (seconds) => (seconds === null ? null : Math.round(seconds * 1e5) / 100);
-/** Numbers within numbers as [name, value]. */
 const flat = (found, name = "") => (found instanceof Object ? Object.entries(found).flatMap(([key, one]) => flat(one, `${name} ${key}`)) : [[name.trim(), found]]);
 
 /** Columns that the report's examples and the records have in common. */
@@ -23,15 +21,14 @@ const both = (of) => [
 	column("instance", (one) => of(one).instance_uuid, (one) => code(of(one).instance_uuid)),
 	column("nova", (one) => of(one).host, (one) => hostLink(of(one).host)),
 	column("gantt", (one) => of(one).gantt_host, (one) => hostLink(of(one).gantt_host)),
-	column("request_id", (one) => of(one).request_id, (one) => el("a", { href: link("shadow", { request: of(one).request_id }) }, plain(of(one).request_id))),
+	column("request_id", (one) => of(one).request_id, (one) => el("a", { href: link("shadow", { request: of(one).request_id }) }, of(one).request_id)),
 ];
 
-/** All that is recorded of one instance. */
 function whole(one) {
 	const fields = Object.entries(one).filter(([name, value]) => value && !LISTS.includes(name)).flatMap(([name, value]) => flat(value, name));
 	const node = [column("host", "host", (row) => hostLink(row.host, row.node)), column("node", "node")];
 	return [
-		el("dl", fields.map(([name, value]) => [el("dt", plain(name)), el("dd", name.endsWith("_at") ? moment(value) : plain(value))])),
+		el("dl", fields.map(([name, value]) => [el("dt", name), el("dd", name.endsWith("_at") ? moment(value) : value)])),
 		one.source === "advice" ? el("p", el("a", { href: link("decisions", { q: one.request_id }) }, "The decision")) : null,
 		listed("ranked", "ranked.csv", [...node, number("weight", "weight")], one.ranked),
 		listed("refused_hosts", "refused.csv", [...node, column("refused_by", "refused_by")], one.refused_hosts),
@@ -40,10 +37,10 @@ function whole(one) {
 
 class ShadowView {
 	constructor(root) {
-		this.bar = el("div.controls", { role: "toolbar", "aria-label": "What is shown" });
+		this.bar = toolbar();
 		this.part = el("div.part", "Loading …");
 		root.append(el("h1.spoken", "Shadow"), el("section.health", this.bar, this.part));
-		this.poll = new Poll((signal) => this._ask(signal), (found) => this._draw(found), (error) => fill(this.part, el("p.note", plain(error.message))), 5000);
+		this.poll = new Poll((signal) => this._ask(signal), (found) => this._draw(found), (error) => fill(this.part, el("p.note", error.message)), 5000);
 	}
 
 	close() {
@@ -52,7 +49,7 @@ class ShadowView {
 
 	update({ since = "all", verdict = "all", request }) {
 		this.by = { since, verdict, request };
-		const choice = (key, names) => select(key, names.map((one) => [one, one]), this.by[key], (one) => change({ [key]: one, request: "" }));
+		const choice = (key, names) => select(key, names, this.by[key], (one) => change({ [key]: one, request: "" }));
 		fill(this.bar, choice("since", Object.keys(SINCE)), choice("verdict", VERDICTS),
 			request ? button("All requests", () => change({ request: "" })) : null);
 		this.poll.look(true);
@@ -81,7 +78,7 @@ class ShadowView {
 			listed("Verdicts", "verdicts.csv", [column("verdict", "0"), number("count", "1")], Object.entries(verdicts)),
 			listed("Agreement", "agreement.csv", [column("figure", "0"), number("value", "1", show)], flat(figures)),
 			listed("Differences by reason", "differences.csv", [column("verdict", "verdict"), column("reason", "reason", (one) => told(one.reason)), number("count", "count"), ...both((one) => one.example)], disagreements),
-			notes.map((one) => el("p.none", `Note: ${plain(one)}`)),
+			notes.map((one) => el("p.none", `Note: ${one}`)),
 		];
 	}
 }

@@ -1,7 +1,9 @@
-// Tables: sorted by a click on a head, drawn as far as they are seen, saved as CSV.
+// Tables: what stands in their cells; sorted by a click on a head, drawn as far as they are
+// seen, saved as CSV.
 
-import { button, el, fill } from "./elements.js";
-import { amount, plain } from "./text.js";
+import { bar, button, el, fill } from "./elements.js";
+import { link } from "./router.js";
+import { amount, percent, sized } from "./text.js";
 
 const ROW_PX = 28;
 const SPARE = 8;
@@ -22,7 +24,6 @@ export function csv(columns, rows) {
 	return `${lines.map((line) => line.join(",")).join("\r\n")}\r\n`;
 }
 
-/** Have the browser save `text` under `name`. */
 export function save(name, text, kind = "text/csv") {
 	const url = URL.createObjectURL(new Blob([text], { type: `${kind};charset=utf-8` }));
 	const anchor = el("a", { href: url, download: name });
@@ -34,7 +35,7 @@ export function csvButton(name, columns, rows) {
 	return button("CSV", () => save(name, csv(columns, rows())), { class: "small" });
 }
 
-const seen = (column, row) => (column.show ? column.show(row) : plain(column.value(row) ?? "–"));
+const seen = (column, row) => (column.show ? column.show(row) : column.value(row) ?? "–");
 
 const compare = (one, other) => {
 	if (one === other) return 0;
@@ -75,13 +76,11 @@ export class Table {
 		cancelAnimationFrame(this._pending);
 	}
 
-	/** Other rows, or the same with other values. */
 	set(rows) {
 		this._rows = rows;
 		this._order();
 	}
 
-	/** Another row is open now. */
 	mark() {
 		this._request();
 	}
@@ -130,7 +129,7 @@ export class Table {
 				return el(
 					"th",
 					{ scope: "col", class: one.isNumber && "number", "aria-sort": isHere ? (isDown ? "descending" : "ascending") : null },
-					button(plain(one.label) + (isHere ? (isDown ? " ↓" : " ↑") : ""), act),
+					button(one.label + (isHere ? (isDown ? " ↓" : " ↑") : ""), act),
 				);
 			}),
 		);
@@ -170,20 +169,12 @@ export class Table {
 	}
 }
 
-/** A short table, all of it at once. */
 export function small(columns, rows, caption) {
 	return el(
-		"table",
-		{},
+			"table",
 		el("caption.spoken", caption),
-		el("thead", el("tr", columns.map((one) => el("th", { scope: "col", class: one.isNumber && "number" }, plain(one.label))))),
-		el(
-			"tbody",
-			{},
-			rows.map((row) =>
-				el("tr", columns.map((one) => el("td", { class: one.isNumber && "number" }, seen(one, row)))),
-			),
-		),
+		el("thead", el("tr", columns.map((one) => el("th", { scope: "col", class: one.isNumber && "number" }, one.label)))),
+		el("tbody", rows.map((row) => el("tr", columns.map((one) => el("td", { class: one.isNumber && "number" }, seen(one, row)))), )),
 	);
 }
 
@@ -195,4 +186,33 @@ export function listed(title, name, columns, rows, most = Infinity) {
 			? el("div.wide", { tabindex: "0", role: "region", "aria-label": title }, small(columns, rows.slice(0, most), title))
 			: el("p.none", "none"),
 		rows.length > most ? el("p.none", `The first ${amount(most)} are shown.`) : null);
+}
+
+/** A column; `value`: the field of a row, or what finds it; `show`: what is seen of it;
+ * `key`: what a long table is sorted by. */
+export function column(label, value, show, key) {
+	return { label, value: typeof value === "string" ? (row) => row[value] : value, show, key };
+}
+
+export const number = (...given) => ({ ...column(...given), isNumber: true });
+
+export const code = (text) => (text ? el("code", { title: text }, text) : "–");
+
+export const told = (text) => el("span.told", text ?? "–");
+
+export function hostLink(host, node = host) {
+	if (!host) return "–";
+	return el("a", { href: link("fleet", { host, node: node === host ? "" : node }), title: host }, host);
+}
+
+/** How much of a class is used, as a bar and in words. */
+export function use(name, used, capacity, className = name) {
+	const part = capacity ? used / capacity : used ? Infinity : 0;
+	return el("div.use", el("span", name), bar(part, `${name}: ${percent(part)} used`), el("span", `${sized(used, className)} / ${sized(capacity, className)}`));
+}
+
+/** The title of what is open; `leave` closes it, if anything does. */
+export function headed(title, leave, ...badges) {
+	return el("header", el("h2", title), badges, el("span.grow"),
+		leave && button("×", leave, { "aria-label": "Close", title: "Close (Esc)" }));
 }

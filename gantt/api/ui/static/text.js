@@ -5,10 +5,7 @@ const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u206
 
 /** `text` with an escape for each character that cannot be seen. */
 export function plain(text) {
-	return String(text).replace(
-		UNSEEN,
-		(one) => `\\u${one.codePointAt(0).toString(16).padStart(4, "0")}`,
-	);
+	return String(text).replace(UNSEEN, (one) => `\\u${one.codePointAt(0).toString(16).padStart(4, "0")}`);
 }
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
@@ -33,7 +30,6 @@ export function sized(number, className) {
 	return `${amount(Math.round(number * 10) / 10)} ${units[at]}`;
 }
 
-/** A large number in few letters. */
 export function short(number) {
 	for (const [least, letter] of [[1e9, "G"], [1e6, "M"], [1e4, "k"]]) {
 		if (Math.abs(number) >= least) {
@@ -53,7 +49,6 @@ export function age(at, now) {
 	return at === null || at === undefined ? "never" : span((now - at) / 1e6);
 }
 
-/** Seconds in one unit. */
 export function span(seconds) {
 	const sign = seconds < 0 ? "-" : "";
 	const length = Math.abs(seconds);
@@ -64,7 +59,6 @@ export function span(seconds) {
 	return `${sign}${Math.floor(length / 86400)} d`;
 }
 
-/** Microseconds since 1970 as a time, UTC. */
 export function moment(at) {
 	if (at === null || at === undefined) return "–";
 	return new Date(at / 1000).toISOString().replace("T", " ").replace(/\.\d+Z/, "Z");

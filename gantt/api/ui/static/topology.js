@@ -1,7 +1,8 @@
 // NUMA cells and devices of a host, as pictures with words.
 
-import { bar, el } from "./elements.js";
-import { amount, plain, sized } from "./text.js";
+import { el } from "./elements.js";
+import { use } from "./table.js";
+import { amount } from "./text.js";
 
 function kindOf(cell, cpu) {
 	if (cell.claimed.has(cpu)) return "claimed";
@@ -28,18 +29,17 @@ function cellView(cell) {
 	return el("div.cell",
 		el("h4", `Cell ${cell.id}`, el("small", cell.socket === null ? "" : ` socket ${cell.socket}`)),
 		cpus(cell),
-		el("div.use", el("span", "memory"), bar(cell.memory_mb ? taken / cell.memory_mb : 0, "memory used"), el("span", `${sized(taken, "MEMORY_MB")} / ${sized(cell.memory_mb, "MEMORY_MB")}`)),
-		cell.pages.filter((one) => one.total).map((one) =>
-			el("div.use", el("span", `pages ${amount(one.size_kib)} KiB`), bar((one.total - one.free) / one.total, "pages used"), el("span", `${amount(one.total - one.free)} / ${amount(one.total)}`))),
-		cell.physical_networks.length ? el("p.traits", cell.physical_networks.map((one) => el("code", plain(one)))) : null);
+		use("memory", taken, cell.memory_mb, "MEMORY_MB"),
+		cell.pages.filter((one) => one.total).map((one) => use(`pages ${amount(one.size_kib)} KiB`, one.total - one.free, one.total)),
+		cell.physical_networks.length ? el("p.traits", cell.physical_networks.map((one) => el("code", one))) : null);
 }
 
 function pool(one) {
 	const tags = Object.entries(one.tags).map(([name, value]) => `${name}=${Array.isArray(value) ? value.join(",") : value}`);
 	return el("li",
 		el("b", `${amount(one.free)} free`), one.claimed ? `, ${amount(one.claimed)} claimed` : "", one.numa_node === null ? "" : `, cell ${one.numa_node}`, " ",
-		tags.map((tag) => el("code", plain(tag))),
-		one.addresses.length ? el("small", ` ${one.addresses.map(plain).join(" ")}`) : null);
+		tags.map((tag) => el("code", tag)),
+		one.addresses.length ? el("small", ` ${one.addresses.join(" ")}`) : null);
 }
 
 /** `view`: of /gantt/hosts/HOST/NODE/topology; null where there is nothing to show. */

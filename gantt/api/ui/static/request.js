@@ -1,0 +1,50 @@
+// A request as the address of the page Try has it, and as the service takes it.
+
+import { flavor } from "./flavor.js";
+
+const AMOUNTS = ["vcpus", "memory_mb", "disk_gb"];
+export const POLICIES = ["anti-affinity", "affinity", "soft-anti-affinity", "soft-affinity"];
+
+/** Names in one parameter, each on a line of its own. */
+export const names = (text = "") => text.split("\n").filter(Boolean);
+
+const isNothing = (value) => value === null || (typeof value === "object" && !Object.keys(value).length);
+
+/** The link's parameters for what a record holds, less what it leaves open. */
+export function kept({ request_spec: spec, filters_off: off }, more = []) {
+	const given = [...off.map((name) => ({ kind: "filter", suffix: null, names: [name] })), ...more];
+	const whole = JSON.stringify(spec, function (_, value) { return isNothing(value) && !Array.isArray(this) ? undefined : value; });
+	return { spec: whole, given_up: given.map((one) => JSON.stringify(one)).join("\n") };
+}
+
+/** What is asked: { request_spec, given_up }. `aggregates`: uuid -> name. Raises an Error
+ * that says what is wrong. */
+export function asked(params, aggregates) {
+	const base = JSON.parse(params.spec || "{}");
+	const words = [...AMOUNTS.filter((key) => params[key]).map((key) => `${key}=${params[key]}`), params.more].filter(Boolean).join(",");
+	const { extra_specs: extra, name, ...size } = flavor(words);
+	for (const rule of ["required", "forbidden"]) for (const trait of names(params[rule])) extra[`trait:${trait}`] = rule;
+	const spec = { ...base, flavor: { name, ...base.flavor, ...size, extra_specs: { ...base.flavor?.extra_specs, ...extra } } };
+	const uuids = (key) => names(params[key]).flatMap((wanted) => {
+		const found = [...aggregates].filter(([uuid, known]) => wanted === known || wanted === uuid).map(([uuid]) => uuid);
+		return found.length ? found : [wanted];
+	});
+	const [within, outside] = [uuids("within"), uuids("outside")];
+	const place = base.requested_destination ?? {};
+	if (within.length || outside.length) {
+		spec.requested_destination = {
+			...place, aggregates: [...(place.aggregates ?? []), ...(within.length ? [within] : [])],
+			forbidden_aggregates: [...(place.forbidden_aggregates ?? []), ...outside],
+		};
+	}
+	if (params.zone) spec.availability_zone = params.zone;
+	if (params.group) spec.instance_group = POLICIES.includes(params.group) ? { policy: params.group } : { uuid: params.group };
+	if (params.count) spec.num_instances = Number(params.count);
+	return { request_spec: spec, given_up: names(params.given_up).map((one) => JSON.parse(one)) };
+}
+
+/** A change, which is JSON, in a few words. */
+export function conceded(text) {
+	const { kind, names: about = [], amount, lowered = null } = JSON.parse(text);
+	return `${kind.replaceAll("_", " ")} ${about.join(", ")}${lowered === null ? "" : `: ${lowered} instead of ${amount}`}`;
+}

@@ -1,0 +1,170 @@
+// The map with what is said beside it: a tip for the mouse, a sentence for screen readers,
+// a legend; how hosts are grouped and coloured. The pages Fleet and Try share it.
+
+import { Columns, Refresher, STATES } from "./columns.js";
+import { el, fill, say } from "./elements.js";
+import { live } from "./live.js";
+import { HostMap } from "./map.js";
+import { NONE, OVER, STEPS, palette, step } from "./scale.js";
+import { use } from "./table.js";
+import { age, amount, percent, sized } from "./text.js";
+import { isDark, theme } from "./theme.js";
+
+const NO_ZONE = "no zone";
+
+/** What hosts are coloured by: { label, value(index), least, most, text(value) }. */
+export function measure(columns, by) {
+	const [kind, name] = [by.slice(0, by.indexOf(":")), by.slice(by.indexOf(":") + 1)];
+	if (kind === "use") {
+		return { label: `${name} used`, value: (index) => columns.use(index, name), least: 0, most: 1, text: percent };
+	}
+	if (by === "age:report") {
+		const value = (index) => columns.age(index) && columns.age(index) / 60;
+		return { label: "Minutes since the last report", value, ...range(columns, value, 1), text: amount };
+	}
+	const column = by === "count:instances" ? columns.instances : columns.metrics.get(name) ?? [];
+	const value = (index) => column[index];
+	return { label: by === "count:instances" ? "Instances" : name, value, ...range(columns, value), text: amount };
+}
+
+export function range(columns, value, floor = 0) {
+	let most = floor;
+	let least = Infinity;
+	for (let index = 0; index < columns.count; index += 1) {
+		const one = value(index);
+		if (one === null || one === undefined) continue;
+		if (one > most) most = one;
+		if (one < least) least = one;
+	}
+	return { least: Math.min(0, Number.isFinite(least) ? least : 0), most: most || 1 };
+}
+
+/** Hosts by what they have in common: [{ name, members }]. */
+export function grouped(columns, by) {
+	const members = new Map();
+	const put = (name, index) => {
+		if (!members.has(name)) members.set(name, []);
+		members.get(name).push(index);
+	};
+	const trait = by.startsWith("trait:") ? by.slice(6) : null;
+	for (let index = 0; index < columns.count; index += 1) {
+		if (trait) put(columns.traits[index].includes(trait) ? trait : `not ${trait}`, index);
+		else if (by === "aggregate") {
+			// Those that are zones have a grouping of their own.
+			const names = columns.aggregates[index].map((uuid) => columns.aggregateNames.get(uuid) || uuid);
+			put(names.filter((name) => name !== columns.zones[index]).join(" + ") || "no aggregate", index);
+		} else if (by === "state") put(STATES[columns.states[index]], index);
+		else put(by === "none" ? "all hosts" : columns.zones[index] || NO_ZONE, index);
+	}
+	const collator = new Intl.Collator(undefined, { numeric: true });
+	const names = columns.hosts.map((_, index) => columns.name(index));
+	const groups = [...members].map(([name, indices]) => ({ name, members: indices }));
+	for (const group of groups) group.members.sort((one, other) => collator.compare(names[one], names[other]));
+	return groups.sort((one, other) => collator.compare(one.name, other.name));
+}
+
+export class Stage {
+	/** `open(host)`: one is chosen, { host, node }; `changed(places)`: as Columns.take says
+	 * it; `failed(error)`: of a question; `repaint()`: colours are others. */
+	constructor({ open, changed, failed, repaint }) {
+		const columns = (this.columns = new Columns());
+		this._refresher = new Refresher(columns, { changed, failed });
+		this.look = () => this._refresher.look();
+		this._repaint = repaint;
+		live.addEventListener("tick", this.look);
+		theme.addEventListener("change", repaint);
+		this.canvas = el("canvas", {
+			tabindex: "0", role: "application", "aria-roledescription": "map of hosts",
+			"aria-label": "Map of hosts. Arrow keys move, Enter opens a host, plus and minus zoom, 0 shows all.",
+		});
+		this.tip = el("div.tip", { hidden: true });
+		this.legend = el("div.legend");
+		this.root = el("div.stage", this.canvas, this.tip);
+		this.map = new HostMap(this.canvas, {
+			name: (index) => columns.name(index),
+			pick: (index) => say(this.sentence(index)),
+			open: (index) => open(columns.address(index)),
+			hover: (index, x, y) => this._hover(index, x, y),
+		});
+	}
+
+	close() {
+		live.removeEventListener("tick", this.look);
+		theme.removeEventListener("change", this._repaint);
+		this._refresher.close();
+		this.map.close();
+	}
+
+	group(by) {
+		this.map.setGroups(grouped(this.columns, by), this.columns.count);
+	}
+
+	/** Colour all hosts by `measure`; `sizeOf(index)`: the side of a cell, 0..1. */
+	style(measure, sizeOf = () => 1) {
+		const { count } = this.columns;
+		[this.measure, this._sizeOf] = [measure, sizeOf];
+		if (this.map.steps.length !== count) {
+			this.map.steps = new Uint8Array(count);
+			this.map.sizes = new Float32Array(count);
+		}
+		this.styleOf(Array(count).keys());
+		this.map.states = this.columns.states;
+		this.map.restyle();
+	}
+
+	styleOf(indices) {
+		const { least, most, value } = this.measure;
+		for (const index of indices) {
+			this.map.steps[index] = step(value(index), least, most);
+			this.map.sizes[index] = this._sizeOf(index);
+		}
+	}
+
+	/** What colours mean; `none`: of hosts without a value. */
+	explain(none, ...more) {
+		const { least, most, text, label } = this.measure;
+		const colours = palette(isDark());
+		const steps = Array.from({ length: 24 }, (_, at) => el("i", { style: { background: colours[Math.floor((at * (STEPS - 1)) / 23)] } }));
+		const key = (at, told) => el("span", el("i.key", { style: { background: colours[at] } }), told);
+		fill(
+			this.legend,
+			el("span", label),
+			el("span.scale", { "aria-hidden": "true" }, el("small", text(least)), steps, el("small", text(most))),
+			most === 1 && text === percent ? key(OVER, "more than there is") : null,
+			key(NONE, none),
+			el("span", el("i.key.hollow"), "disabled"),
+			el("span", el("i.key.crossed"), "down"),
+			more,
+		);
+	}
+
+	_measured(index) {
+		const value = this.measure.value(index);
+		return `${this.measure.label}: ${value === null || value === undefined ? "–" : this.measure.text(value)}`;
+	}
+
+	sentence(index) {
+		const { columns } = this;
+		const uses = [...columns.classes].filter(([, { capacity }]) => capacity[index])
+			.map(([name, { capacity, used }]) => `${name} ${sized(used[index], name)} of ${sized(capacity[index], name)}`);
+		return `${columns.name(index)}, ${columns.zones[index]}, ${STATES[columns.states[index]]}, ${this._measured(index)}, ${uses.join(", ")}`;
+	}
+
+	_hover(index, x, y) {
+		this.tip.hidden = index < 0;
+		this.canvas.classList.toggle("pointing", index >= 0);
+		if (index < 0) return;
+		const { columns } = this;
+		fill(
+			this.tip,
+			el("b", columns.name(index)),
+			el("small", `${columns.zones[index]} · ${STATES[columns.states[index]]} · ${amount(columns.instances[index])} instances · report ${age(columns.updatedAt[index], columns.at)} old`),
+			el("small", this._measured(index)),
+			[...columns.classes].filter(([, { capacity }]) => capacity[index]).slice(0, 8).map(([name, { capacity, used }]) =>
+				use(name, used[index], capacity[index])),
+		);
+		const { clientWidth, clientHeight } = this.root;
+		this.tip.style.left = `${Math.max(0, Math.min(x + 14, clientWidth - this.tip.offsetWidth - 4))}px`;
+		this.tip.style.top = `${y + 18 + this.tip.offsetHeight > clientHeight ? Math.max(0, y - this.tip.offsetHeight - 10) : y + 18}px`;
+	}
+}
