@@ -21,7 +21,13 @@ const frames = async (count) => {
 const quiet = async (map) => {
   for (let at = 0; at < 600 && map._pending; at += 1) await frame();
 };
-const map = new HostMap(canvas, {
+const counts = { frames: 0, whole: 0, cells: 0 };
+class Counted extends HostMap {
+  _frame(now) { counts.frames += 1; super._frame(now); }
+  _all(now) { counts.whole += 1; super._all(now); }
+  _body(...drawn) { counts.cells += 1; super._body(...drawn); }
+}
+const map = new Counted(canvas, {
   name: (index) => `host${index}`, pick() {}, open() {}, hover() {} });
 const all = [...Array(400).keys()];
 map.steps = new Uint8Array(400).fill(3);
@@ -32,7 +38,6 @@ map.setGroups([
 ], 400);
 await frames(5);
 await quiet(map);
-const counts = map.counts;
 const before = { ...counts };
 const since = () => ({
   frames: counts.frames - before.frames,
@@ -167,7 +172,7 @@ def test_changes_are_merged_into_the_columns(page: Window) -> None:
         [2, 0, None],
         None,
         [3, 0.375],
-        {"capacity": 24, "used": 12},
+        {"hosts": 3, "capacity": 24, "used": 12},
         ["u"],
     ]
 
