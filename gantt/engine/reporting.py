@@ -87,6 +87,8 @@ class Reporting:
             is_old = report.beats and delivery.at < heard_since
             return replace(report, beats=False) if is_old else report
 
+        if now - _waited_since(deliveries, now) > self._heartbeats.late_s * _US:
+            self._heartbeats.are_late()
         said = [one.report for one in deliveries]
         return self._take_in(said, checked, now, own_only=True)
 
@@ -197,6 +199,14 @@ class Reporting:
                 f"{options.max_report_lead_s:g} s ahead (max_report_lead_s of "
                 "[scheduler]). Correct the clock of the host."
             )
+
+
+def _waited_since(deliveries: Sequence[Delivery], now: int) -> int:
+    """When the newest one was filed of the source that is furthest behind."""
+    newest: dict[str, int] = {}
+    for one in deliveries:
+        newest[one.source] = max(one.at, newest.get(one.source, one.at))
+    return min(newest.values(), default=now)
 
 
 def _check_way(report: Report, only_host: str | None) -> None:

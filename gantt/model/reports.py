@@ -99,13 +99,14 @@ class Delivery(Struct, frozen=True):
 
     ``key``: what it was filed under, which must be ``Report.key``. ``host``: the only
     one that it may be of; None: any. ``at``: when it was filed, microseconds since
-    1970; it may have waited since.
+    1970; it may have waited since. ``source``: where; deliveries of one come in order.
     """
 
     report: bytes
     key: str
     at: int
     host: str | None = None
+    source: str = ""
 
 
 Outcome: TypeAlias = Literal[

@@ -192,6 +192,8 @@ _COUNTERS = {
     "heartbeats_written": "Heartbeats that were written: one stands for a quarter of "
     "service_down_time.",
     "heartbeats_writes": "Transactions in which they were written.",
+    "heartbeats_late": "Batches of reports that had waited in Kafka for half of "
+    "service_down_time or longer: no host goes down meanwhile.",
     "stream_records": "Reports that were taken from Kafka, deletions included.",
     "stream_dead_letters": "Reports from Kafka that were refused, and are in the topic "
     "of dead letters.",

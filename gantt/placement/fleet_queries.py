@@ -98,7 +98,8 @@ def host_to_be(
     ``back``, and it has named these instances; ``stats``: those of ``row``."""
     claimed = {"vcpus": 0, "memory_mb": 0, "disk_mb": 0, "instances": 0}
     known = state.fleet.claims.by_instance
-    for claim in (*(known[uuid] for uuid in state.fleet.claims.on(row.id)), *back):
+    here = map(known.__getitem__, state.fleet.claims.on(row.id))
+    for claim in (*here, *back):
         if claim not in ended:
             claimed["vcpus"] += claim.vcpus
             claimed["memory_mb"] += claim.memory_mb

@@ -222,7 +222,8 @@ def _delivery(options: StreamOptions, message: Message) -> Delivery:
     _, at_ms = message.timestamp()
     value = raw if isinstance(raw, bytes) else str(raw).encode()
     host = options.host_of(str(message.topic()))
-    return Delivery(value, _key(message), at_ms * 1000, host)
+    source = f"{message.topic()}/{message.partition()}"
+    return Delivery(value, _key(message), at_ms * 1000, host, source)
 
 
 def _key(message: Message) -> str:

@@ -20,6 +20,8 @@ from gantt.stream.options import StreamOptions
 LOG = logging.getLogger(__name__)
 
 LOOK_S: Final = 10.0
+AGAIN_S: Final = 1.0
+"""After a look that missed a topic: brokers hear of new ones one after the other."""
 _ANSWER_S: Final = 2.0
 
 
@@ -38,13 +40,23 @@ class TopicWatch:
         )
         self._known = ""
         self._due_at = 0.0
+        self._is_missing = False
 
     def is_another(self) -> bool:
         """Whether the topic of reports has been made again since the last look. Raises
-        KafkaException where a topic is gone."""
+        KafkaException where a topic is gone, once a second look has said so: a broker
+        may not have heard of a new one yet."""
         if self._now() < self._due_at:
             return False
-        found = self._id()
+        try:
+            found = self._id()
+        except KafkaException:
+            is_told_again, self._is_missing = self._is_missing, True
+            if is_told_again:
+                raise
+            self._due_at = self._now() + AGAIN_S
+            return False
+        self._is_missing = False
         self._due_at = self._now() + LOOK_S
         before, self._known = self._known, found or self._known
         return bool(before and found and before != found)

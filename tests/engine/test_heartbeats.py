@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 
 from gantt.engine.background.heartbeats import Heartbeats, Looks
@@ -13,7 +14,7 @@ from gantt.engine.options import EngineOptions
 from gantt.errors import NoValidHost, StoreFailed
 from gantt.model.fleet import AGENT, LIVENESS, Verdict
 from gantt.model.hosts import HostStats, Service
-from gantt.model.reports import Report, ReportOutcome
+from gantt.model.reports import Delivery, Report, ReportOutcome
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.scheduler.options import SchedulerOptions
 from gantt.store.memory import MemoryStore
@@ -269,6 +270,57 @@ def test_a_broker_that_is_away_takes_no_host_down(fleet: Fleet) -> None:
     assert fleet.states() == {"a": True, "b": True}  # it may still come back
     fleet.go_on(DOWN_S, "a")
     assert fleet.states() == {"a": True, "b": False}
+
+
+def late(fleet: Fleet, *hosts: str, by_s: float) -> None:
+    """Reports without news that waited in a topic for so long."""
+    at = fleet.wall.now() - int(by_s * SECOND)
+    said = [
+        Report(
+            host=host,
+            node=host,
+            incarnation=f"agent-of-{host}",
+            sequence=fleet.sequence,
+            taken_at=at,
+            beats=True,
+        )
+        for host in hosts
+    ]
+    fleet.books.take_deliveries(
+        [Delivery(msgspec.json.encode(one), one.key, at, source="0") for one in said]
+    )
+
+
+@pytest.mark.parametrize("by_s", [40.0, 100.0])
+def test_reports_that_wait_take_no_host_down(fleet: Fleet, by_s: float) -> None:
+    """A process is behind a topic; any of them may lead."""
+    fleet.report("a", "b")
+    fleet.go_on(3 * DOWN_S, "a", "b")
+    for _ in range(30):
+        fleet.wall.sleep(10)
+        late(fleet, "a", by_s=by_s)
+        fleet.beats.write()
+        fleet.beats._look()
+    assert fleet.states() == {"a": True, "b": True}
+    assert fleet.books.counts()["heartbeats_late"] == 30
+    fleet.go_on(1.5 * DOWN_S, "a")
+    assert fleet.states() == {"a": True, "b": True}  # it may still come back
+    fleet.go_on(DOWN_S, "a")
+    assert fleet.states() == {"a": True, "b": False}
+
+
+def test_one_source_that_is_behind_is_told_among_others(fleet: Fleet) -> None:
+    now = fleet.wall.now()
+    old = now - int(DOWN_S * SECOND)
+    lines = [("0", old), ("0", now), ("1", now)]
+    fleet.books.take_deliveries(
+        [Delivery(b"", "", at, source=one) for one, at in lines]
+    )
+    assert fleet.books.counts()["heartbeats_late"] == 0
+    fleet.books.take_deliveries(
+        [Delivery(b"", "", now), Delivery(b"", "", old, None, "1")]
+    )
+    assert fleet.books.counts()["heartbeats_late"] == 1
 
 
 def test_a_host_that_is_down_is_not_up_for_another_leader() -> None:

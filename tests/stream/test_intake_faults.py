@@ -282,8 +282,36 @@ def test_a_topic_of_the_same_name_is_told_from_the_one_before(kafka: Kafka) -> N
     admin = AdminClient({"bootstrap.servers": kafka.servers})
     for done in admin.delete_topics([options.reports_topic]).values():
         done.result(WAIT_S)
-    wait_for(lambda: _is_there_again(options), lambda: options.reports_topic)
-    assert [watch.is_another(), watch.is_another()] == [True, False]
+    wait_for(lambda: _is_another(watch, options), lambda: options.reports_topic)
+    assert not watch.is_another()
+
+
+def _is_another(watch: topic_watch.TopicWatch, options: StreamOptions) -> bool:
+    """Made again as often as a broker still tells of the old one."""
+    try:
+        return _is_there_again(options) and watch.is_another()
+    except KafkaException:  # its broker has not heard of the new one yet
+        return False
+
+
+def test_a_topic_is_gone_once_two_looks_have_missed_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gone = KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART))
+    answers: list[str | KafkaException] = ["a", gone, "b", gone, gone]
+
+    def look(_: topic_watch.TopicWatch) -> str:
+        answer = answers.pop(0)
+        if isinstance(answer, KafkaException):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(topic_watch.TopicWatch, "_id", look)
+    times = count(0.0, 100.0)
+    watch = topic_watch.TopicWatch(StreamOptions(), lambda: next(times))
+    assert [watch.is_another() for _ in range(4)] == [False, False, True, False]
+    with pytest.raises(KafkaException):
+        watch.is_another()
 
 
 @on_kafka

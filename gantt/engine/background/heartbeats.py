@@ -22,6 +22,7 @@ from gantt.engine.threads import Thread, Threads
 from gantt.errors import GanttError
 from gantt.model import commands as c
 from gantt.model.fleet import AGENT, Verdict
+from gantt.model.rows import NO_HOST
 from gantt.placement.fleet_queries import frozen_since, memberships
 from gantt.state.state import State
 from gantt.store.interface import HeartbeatRows
@@ -30,6 +31,9 @@ LOG = logging.getLogger(__name__)
 
 Place = tuple[str, str]
 """A host and its node."""
+_LATE: Final = NO_HOST
+"""The row of no host: when a process was late to hear of hosts, so that their silence
+says nothing."""
 BEATS: Final = 3
 """Reports that agents are asked for within ``service_down_time``."""
 _WRITES: Final = 4
@@ -73,8 +77,10 @@ class Heartbeats:
         self._stop = threads.event()
         self._thread: Thread | None = None
         self._heard: dict[Place, int] = {}
+        self._late_at: int | None = None
+        self._known_late_at: int | None = None
         self._written: dict[int, float] = {}
-        self._counts = dict.fromkeys(("heard", "written", "writes"), 0)
+        self._counts = dict.fromkeys(("heard", "written", "writes", "late"), 0)
         self._looks = Looks()
         self._due_at = 0.0
 
@@ -87,6 +93,12 @@ class Heartbeats:
     def beat_s(self) -> float | None:
         """Seconds in which an agent is to report again; None: as it likes."""
         return self.down_s / BEATS if self._is_on else None
+
+    @property
+    def late_s(self) -> float:
+        """Seconds that reports may wait before they are heard: with an interval between
+        two of them, less than until a host is down."""
+        return self.down_s / 2
 
     @property
     def pause_s(self) -> float:
@@ -103,8 +115,20 @@ class Heartbeats:
             before = len(self._heard)
             self._heard.update(dict.fromkeys(places, now))
             self._counts["heard"] += len(self._heard) - before
-            if self._heard and self._thread is None:
-                self._thread = self._threads.start(self._run, "gantt-heartbeats")
+            self._start(is_wanted=bool(self._heard))
+
+    def are_late(self) -> None:
+        """What this process hears has waited: no host goes down until that is over."""
+        if not self._is_on:
+            return
+        with self._lock:
+            self._late_at = self._clock.now()
+            self._counts["late"] += 1
+            self._start(is_wanted=True)
+
+    def _start(self, *, is_wanted: bool) -> None:
+        if is_wanted and self._thread is None:
+            self._thread = self._threads.start(self._run, "gantt-heartbeats")
 
     def leader_tasks(self) -> tuple[LeaderTask, ...]:
         if self._rows is None:
@@ -143,7 +167,8 @@ class Heartbeats:
         StoreFailed, and keeps it then."""
         with self._lock:
             heard, self._heard = self._heard, {}
-        if not heard or self._rows is None:
+            late_at, self._late_at = self._late_at, None
+        if (not heard and late_at is None) or self._rows is None:
             return
         now, stands_s = self._clock.monotonic(), self.down_s / _WRITES
         written = {key: at for key, at in self._written.items() if now - at < stands_s}
@@ -154,10 +179,11 @@ class Heartbeats:
                 for host_id, at in zip(ids, heard.values(), strict=True)
                 if host_id is not None and host_id not in written
             }
-            self._rows.put(due)
+            self._rows.put(due if late_at is None else {**due, _LATE: late_at})
         except BaseException:
             with self._lock:
                 self._heard = {**heard, **self._heard}
+                self._late_at = self._late_at or late_at
             raise
         self._written = {**written, **dict.fromkeys(due, now)}
         self._counts["written"] += len(due)
@@ -176,12 +202,14 @@ class Heartbeats:
         now = self._clock.monotonic()
         self._due_at = now + self.pause_s
         heard = rows.find()
+        late_at = heard.pop(_LATE, None)
+        is_late, self._known_late_at = late_at != self._known_late_at, late_at
         hosts, known, was_frozen = self._reader.read(_known, tuple(heard))
         if not self._is_on:
             return self._forget(rows, heard, hosts)
         rows.drop(heard.keys() - hosts.keys())
         self._looks.take({key: heard[key] for key in hosts}, now, self.down_s)
-        if self._is_deaf():
+        if self._is_deaf() or is_late:
             self._looks.settle(now)
         verdict = self._looks.judge(hosts, known, now, self.down_s)
         said = statement(verdict, was_frozen=was_frozen, now=self._clock.now())

@@ -260,11 +260,9 @@ def _named(
         instances.put(draft, command.host, uuid, None)
         leases.found(draft, uuid)
     ended = _ended(draft.state, row.id, command, draft.now)
-    ended += [
-        one
-        for one in back
-        if one.instance_uuid in listed and not one.is_open and not one.is_running
-    ]
+    for claim in back:
+        if claim.instance_uuid in listed and not claim.is_open | claim.is_running:
+            ended.append(claim)
     for claim in ended:
         is_told = not command.is_of_agent and (
             claim.instance_uuid in listed or not fleet_queries.has_agents_cells(stats)
