@@ -163,7 +163,7 @@ def test_option_sets_the_field_of_its_name(option: Any) -> None:
     value = not default if isinstance(default, bool) else 2 * default
     found = load(environ={}, overrides={("gantt", option.name): value})
     engine = found.engine
-    more = (engine.advice, engine.shadow)
+    more = (engine.advice, engine.shadow, engine.recording)
     values = (found.api, found.serve, found.auth, engine, engine.store, *more)
     (owner,) = [each for each in values if hasattr(each, option.name)]
     assert getattr(owner, option.name) == value

@@ -53,7 +53,7 @@ def replay() -> None:
 
 
 @replay.command("run")
-@click.argument("trace", type=_PATH)
+@click.argument("traces", metavar="TRACE|RECORD...", type=_PATH, nargs=-1)
 @click.option(
     "--fleet",
     "fleet",
@@ -85,7 +85,7 @@ def replay() -> None:
 @click.option("--out", type=_PATH, help="Write each decision (.gz and .xz are packed).")
 @_OUTPUT
 def run(
-    trace: Path,
+    traces: tuple[Path, ...],
     *,
     fleet: tuple[str, ...],
     config_files: tuple[str, ...],
@@ -102,8 +102,28 @@ def run(
 
     TRACE is a folder with the Azure, openb or Tianchi trace, or a CSV file with
     --mapping. The same trace, fleet, policy and seed give the same decisions.
+
+    RECORDs are files or directories that services wrote ([gantt] record): each of their
+    decisions is made again on the books that it saw. Without --config-file all must
+    come out the same, else the exit status is 1.
     """
+    if not traces:
+        raise click.UsageError("Name a trace, or records.")
     with refusals_reported():
+        from gantt.replay.records import is_record
+
+        if any(map(is_record, traces)):
+            from gantt.cli.replay_records import replay_records
+
+            _refuse_for_records(fleet, part, mapping, limit)
+            policy = _policy(config_files) if config_files else None
+            is_same = replay_records(traces, policy, out, output)
+            if not is_same and policy is None:
+                raise SystemExit(1)
+            return
+        if len(traces) > 1:
+            raise click.UsageError("Only records are replayed together.")
+        (trace,) = traces
         from gantt.cli.replay_text import paragraphs
         from gantt.replay.run import Settings
         from gantt.replay.traces import open_trace
@@ -139,6 +159,14 @@ def compare(one: Path, other: Path, *, output: str) -> None:
             say("\n\n".join(comparison(left.header, right.header, plain(found))))
         else:
             print_document(as_document(left.header, right.header, found), output)
+
+
+def _refuse_for_records(*options: object) -> None:
+    if any(options):
+        raise click.UsageError(
+            "--fleet, --part, --mapping and --limit are for traces: a record has its "
+            "own fleet."
+        )
 
 
 def _policy(config_files: tuple[str, ...]) -> SchedulerOptions:

@@ -13,7 +13,16 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 from oslo_config import cfg
 
-from gantt.conf import advice, coordination, feed, rpc, scheduling, shadow, stream
+from gantt.conf import (
+    advice,
+    coordination,
+    feed,
+    recording,
+    rpc,
+    scheduling,
+    shadow,
+    stream,
+)
 from gantt.conf.table import rows
 from gantt.conf.values import (
     AUTH_STRATEGIES,
@@ -212,6 +221,7 @@ GANTT = [
     ),
     *advice.OPTIONS,
     *shadow.OPTIONS,
+    *recording.OPTIONS,
     *scheduling.REPORTS,
     *rows(
         EngineOptions(),

@@ -15,7 +15,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 from oslo_config import cfg
 
-from gantt.conf import advice, coordination, identity, rpc, scheduling, shadow, stream
+from gantt.conf import (
+    advice,
+    coordination,
+    identity,
+    recording,
+    rpc,
+    scheduling,
+    shadow,
+    stream,
+)
 from gantt.conf.options import IGNORED, PROBES, RETIRED, Options, list_opts
 from gantt.conf.unknown import unknown_options
 from gantt.conf.values import (
@@ -177,6 +186,7 @@ def _engine_options(ours: cfg.ConfigOpts, named: str | None) -> EngineOptions:
         scheduler=scheduling.scheduler_options(ours),
         advice=advice.advice_options(own),
         shadow=shadow.shadow_options(own),
+        recording=recording.record_options(own),
         store=_values_of(
             own,
             StoreOptions,

@@ -33,6 +33,7 @@ from gantt.engine.reading.log_tailer import LogTailer, load_state
 from gantt.engine.reading.reader import CandidateSearch, Consistency, Reader
 from gantt.engine.reading.replica import Replica
 from gantt.engine.reading.rest import Rest
+from gantt.engine.recording.recording import Recording
 from gantt.engine.reporting import Reporting
 from gantt.engine.scheduling.advising import Advising
 from gantt.engine.scheduling.checks import Checks
@@ -97,6 +98,22 @@ class _Parts:
     _options: EngineOptions
     _checks: Checks
     _remote: RemoteClaims | None
+    _recording: Recording | None = None
+
+    def _record(
+        self, process: str, clock: Clock, threads: Threads, rng: random.Random
+    ) -> None:
+        """Record decisions, and all that they see, from now on."""
+        options = self._options
+        if options.recording.record:
+            self._recording = self._scheduling.recording = Recording(
+                *(self._store, self._replica, options.recording),
+                options.search_budget,
+                process=process,
+                clock=clock,
+                threads=threads,
+                rng=rng,
+            )
 
     def _open(self, clock: Clock, threads: Threads) -> Driver:
         """What reads and writes the State; the driver, which is made before threads."""
@@ -210,6 +227,7 @@ class Gantt(_Parts):
         driver = self._open(clock, threads)
         self._compose(driver, clock, threads, rng)
         _add_names(self._committer, standard_names)
+        self._record(self.name, clock, threads, rng)
         self._background = Background(
             store,
             self._replica,
@@ -390,6 +408,8 @@ class Gantt(_Parts):
         reports = (self._reporting, self._heartbeats, self._auditing, self._takeovers)
         for part in (*reading, *deciding, *reports, self._background):
             found |= part.counts()
+        if self._recording is not None:
+            found |= self._recording.counts()
         return found | self._health.counts()
 
     def close(self) -> None:
@@ -405,6 +425,8 @@ class Gantt(_Parts):
         self._committer.close()
         self._advising.close()
         self._scheduling.close()
+        if self._recording is not None:
+            self._recording.close()
         verify.leave_fingerprint(self._store, self.revision)
         self._store.close()
         if self._remote is not None:

@@ -9,6 +9,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from gantt.engine.recording.options import RecordOptions
 from gantt.engine.shadow.options import ShadowOptions
 from gantt.scheduler.options import AdviceOptions, SchedulerOptions
 from gantt.store.interface import StoreOptions
@@ -67,4 +68,5 @@ class EngineOptions(Struct, frozen=True):
     scheduler: SchedulerOptions = SchedulerOptions()
     advice: AdviceOptions = AdviceOptions()
     shadow: ShadowOptions = ShadowOptions()
+    recording: RecordOptions = RecordOptions()
     store: StoreOptions = StoreOptions()

@@ -116,6 +116,9 @@ _GAUGES = {
         "written (shadow_backlog).",
         "shadow_records_limit": "Shadow records that are kept for all processes "
         "(shadow_records).",
+        "recorded_waiting_limit": "Maximum decisions and changed rows waiting in a "
+        "process to be recorded (record_backlog).",
+        "recorded_files_limit": "Files of records that are kept (record_files).",
         "confirmed_tokens_limit": "Maximum tokens per process that are not validated "
         "again (confirmed_tokens).",
         "body_bytes_limit": "Maximum bytes of one request body (max_body_bytes).",
@@ -146,6 +149,7 @@ _GAUGES = {
         "confirmed_tokens": "Tokens that were confirmed and are kept.",
         "watchers": "Requests that watch.",
         "shadow_pending": "Observed requests that wait for Nova's claim.",
+        "recorded_waiting": "Decisions and changed rows that wait to be recorded.",
         "shadow_waiting": "Shadow records not yet visible to other processes.",
         "advice_threads_busy": "Threads that make advice, late ones included.",
         "advice_waiting": "Requests for advice that wait for a thread.",
@@ -244,6 +248,11 @@ _COUNTERS = {
     "shadow_undetermined": "Instances of which the outcome is not known.",
     "shadow_dropped": "Shadow records dropped before they were written.",
     "shadow_trimmed": "Old shadow records dropped.",
+    "recorded": "Decisions that were recorded (record).",
+    "recorded_bytes": "Packed bytes of them.",
+    "recorded_files": "Files of records that were begun.",
+    "recorded_failures": "Times that a record could not be written.",
+    "recorded_dropped": "Decisions that were left out of records (record_backlog).",
     "shape_hits": "Decisions for a request shape in the cache.",
     "shape_misses": "Decisions for a request shape not in the cache.",
     "events_told": "Revisions sent to watchers.",

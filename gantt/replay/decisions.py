@@ -10,18 +10,19 @@ from __future__ import annotations
 import gzip
 import hashlib
 import lzma
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, Generic, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from gantt.errors import Invalid
-from gantt.replay.events import Arrival
 from gantt.replay.machines import Machine
 from gantt.replay.run import Decided, Settings
-from gantt.scheduler.options import DEFAULT_MULTIPLIERS
+from gantt.scheduler.options import DEFAULT_MULTIPLIERS, SchedulerOptions
+
+T = TypeVar("T")
 
 FORMAT: Final = 1
 KIND: Final = "gantt decisions"
@@ -75,8 +76,13 @@ def fleet_digest(machines: Sequence[Machine]) -> str:
 
 def policy_of(settings: Settings) -> dict[str, Any]:
     """The options that are not as they are by default."""
-    options = msgspec.to_builtins(settings.options)
-    usual = msgspec.to_builtins(type(settings.options)())
+    return options_of(settings.options)
+
+
+def options_of(policy: SchedulerOptions) -> dict[str, Any]:
+    """Those of them that are not as they are by default."""
+    options = msgspec.to_builtins(policy)
+    usual = msgspec.to_builtins(SchedulerOptions())
     found = {name: one for name, one in options.items() if one != usual[name]}
     factors = found.pop("multipliers", {})
     return found | {
@@ -86,21 +92,24 @@ def policy_of(settings: Settings) -> dict[str, Any]:
     }
 
 
-class Counted:
-    """Arrivals as they pass, with their digest."""
+class Counted(Generic[T]):
+    """What is asked, such as arrivals, as it passes, with a ``digest`` of all, or of a
+    ``part`` of each."""
 
-    def __init__(self, arrivals: Iterable[Arrival]) -> None:
+    def __init__(
+        self, asked: Iterable[T], part: Callable[[T], object] = lambda one: one
+    ) -> None:
         self.digest = Digest()
-        self._arrivals = arrivals
+        self._asked, self._part = asked, part
 
-    def __iter__(self) -> Iterator[Arrival]:
-        for arrival in self._arrivals:
-            self.digest.add(arrival)
-            yield arrival
+    def __iter__(self) -> Iterator[T]:
+        for one in self._asked:
+            self.digest.add(self._part(one))
+            yield one
 
 
 def write(
-    path: Path, header: Header, decided: Iterable[Decided], of: Counted
+    path: Path, header: Header, decided: Iterable[Decided], of: Counted[T]
 ) -> Footer:
     """Write all of ``decided`` while they are made. Raises Invalid."""
     encode = msgspec.json.Encoder().encode
@@ -118,7 +127,7 @@ def write(
     return footer
 
 
-def count(decided: Iterable[Decided], of: Counted) -> Footer:
+def count(decided: Iterable[Decided], of: Counted[T]) -> Footer:
     """As ``write``, without a file."""
     digest = Digest()
     for one in decided:
@@ -126,7 +135,7 @@ def count(decided: Iterable[Decided], of: Counted) -> Footer:
     return _footer(digest, of)
 
 
-def _footer(digest: Digest, of: Counted) -> Footer:
+def _footer(digest: Digest, of: Counted[T]) -> Footer:
     return Footer(arrivals=str(of.digest), decisions=str(digest), count=of.digest.count)
 
 

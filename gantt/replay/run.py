@@ -13,14 +13,14 @@ ones before it drew.
 
 from __future__ import annotations
 
-import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from typing import Final
 
 from msgspec import Struct, field
 
+from gantt.engine.scheduling.dice import Dice
 from gantt.errors import BudgetSpent, ClaimLost, Invalid, NoValidHost, UnknownName
 from gantt.model.commands import DeleteAllocations
 from gantt.model.spec import ScheduleRequest
@@ -189,7 +189,7 @@ class Replay:
             self._driver,
             books.now,
             Budget(self._settings.search_budget),
-            rng=Dice(lambda: self._settings.seed * _SEEDS + number),
+            rng=Dice(self._settings.seed * _SEEDS + number),
         )
         if len(found.picks) < len(uuids):
             self._reason = reason_of(state, found.feasible, len(found.picks))
@@ -209,28 +209,6 @@ class Replay:
         self._reports.gone(uuid)
         self._groups.leave(name)
         self.outcome.departed += 1
-
-
-class Dice:
-    """Random numbers of one decision; seeding costs microseconds, and most decisions
-    draw none."""
-
-    def __init__(self, seed: Callable[[], int]) -> None:
-        self._seed = seed
-        self._random: random.Random | None = None
-
-    def _made(self) -> random.Random:
-        if self._random is None:
-            self._random = random.Random(self._seed())  # noqa: S311 - to be repeated
-        return self._random
-
-    def randrange(self, stop: int, /) -> int:
-        """A number from 0 below ``stop``."""
-        return self._made().randrange(stop)
-
-    def shuffle(self, places: list[int], /) -> None:
-        """Any order, in place."""
-        self._made().shuffle(places)
 
 
 def reason_of(state: State, feasible: FeasibleHosts, picked: int) -> str:

@@ -115,6 +115,24 @@ class HostColumns(DatedColumns):
     last_seen_up: Int64s
     touched: Int64s
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._row_of_gone: dict[int, int] = {}
+
+    def take_for(self, key: int) -> int:
+        """The row for the host with this id: a new one, or the one that it had before
+        it was removed. So rows ascend with ids, whichever hosts there were before: the
+        lower row of equals is taken, and all processes decide alike."""
+        gone = self._row_of_gone.pop(key, None)
+        if gone is not None:
+            self._free.append(gone)
+        return self.take()
+
+    def give_back_of(self, key: int, row: int) -> None:
+        """As ``give_back``, and no other host gets the row."""
+        self.give_back(row)
+        self._row_of_gone[key] = self._free.pop()
+
 
 class HostNames(NamedTuple):
     """Names by row, as they were at one time: they are not changed later."""
@@ -223,7 +241,7 @@ class Hosts(HostColumns):
 
     def rows(self) -> Iterator[HostRow]:
         """Every host, by ascending id."""
-        return (self.at(self.row_by_id[key]) for key in sorted(self.row_by_id))
+        return map(self.at, self.live_rows().tolist())
 
     def obeys(self, row: int) -> bool:
         """Whether the host uses the CPUs, pages and devices that claims name."""
@@ -274,7 +292,7 @@ class Hosts(HostColumns):
         self.reported[row] = self.left[row] = HostTopology()
         self.promises[row] = Promises()
         self.topology.remove(row)
-        self.give_back(row)
+        self.give_back_of(key, row)
         self.structure += 1
         return row
 
@@ -336,7 +354,7 @@ class Hosts(HostColumns):
         self.structure += 1
 
     def _enter(self, values: HostRow) -> int:
-        row = self.take()
+        row = self.take_for(values.id)
         if row == len(self.hosts):
             for texts in (self.hosts, self.nodes, self._raw):
                 texts.append("")

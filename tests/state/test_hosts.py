@@ -157,10 +157,11 @@ def test_many_hosts_and_back() -> None:
         hosts.remove(key)
     assert (hosts.count, list(hosts.rows()), hosts.rows_of("h1")) == (0, [], [])
     assert not hosts.vcpus_total.any()
-    again = put(hosts, host(101))
-    assert again[0] in rows
+    again = put(hosts, host(50), host(101))
     assert hosts.stats[again[0]] == {}
     assert hosts.row_by_id.get(1) is None
+    # Rows ascend with ids, also where the removal of a host is undone.
+    assert again == [rows[49], rows[99] + 1]
 
 
 # Factors.

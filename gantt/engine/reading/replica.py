@@ -39,6 +39,18 @@ class ChangeListener(Protocol):
         """All that was applied after ``revision`` was rolled back."""
 
 
+class ChangeRecorder(Protocol):
+    """Notes all that becomes of the columns, in order; called under ``lock``, so it
+    must be quick, and must not raise."""
+
+    def applied(self, changes: Collection[Change], cursor: Cursor) -> None:
+        """These were applied, and the columns stand at ``cursor``; also where they undo
+        others."""
+
+    def reloaded(self) -> None:
+        """The columns were replaced."""
+
+
 class Mark(NamedTuple):
     """What an answer was computed at."""
 
@@ -63,6 +75,7 @@ class Replica:
         self.epoch = 0
         self.durable = state.revision
         self.listener: ChangeListener | None = None
+        self.recorder: ChangeRecorder | None = None
         # As ``durable``, in calls of ``State.apply``: to compare ``touched`` with.
         self.settled = state.applied
         self._settled = threads.condition()
@@ -113,6 +126,8 @@ class Replica:
 
     def _apply(self, changes: Collection[Change], cursor: Cursor) -> None:
         self.state.apply(changes, cursor)
+        if self.recorder is not None:
+            self.recorder.applied(changes, cursor)
         self._tell(lambda listener: listener.applied(self.state, changes))
 
     def _tell(self, say: Callable[[ChangeListener], None]) -> None:
@@ -137,6 +152,8 @@ class Replica:
         with self.lock:
             inverses = [change.inverse() for change in reversed(list(changes))]
             self.state.apply(inverses, before)
+            if self.recorder is not None:
+                self.recorder.applied(inverses, before)
             self._tell(lambda listener: listener.undone(before.revision))
             self._begin_epoch()
 
@@ -154,6 +171,8 @@ class Replica:
         self.stamp = max(self.stamp, stamp)
         with self.lock:
             self.state = state
+            if self.recorder is not None:
+                self.recorder.reloaded()
             self._begin_epoch()
 
     def _begin_epoch(self) -> None:

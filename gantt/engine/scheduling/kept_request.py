@@ -31,7 +31,7 @@ def kept_request(
         return None
     spec, left_out = request.spec, tuple[str, ...]()
     if spec.scheduler_hints or spec.image is not None or spec.requested_networks:
-        spec, left_out = _public(spec)
+        spec, left_out = without_private(spec)
     fields = asdict(spec)
     del fields["user_id"], fields["unset"], fields["nulls"]
     fields["num_instances"] = request.count
@@ -39,8 +39,13 @@ def kept_request(
     return found if len(_ENCODER.encode(found)) <= most_bytes else None
 
 
-def _public(spec: RequestSpec) -> tuple[RequestSpec, tuple[str, ...]]:
-    """``spec`` without what may be private, and the names of that."""
+def without_private(
+    spec: RequestSpec, *, keeps_names: bool = False
+) -> tuple[RequestSpec, tuple[str, ...]]:
+    """``spec`` without what may be private, and the names of that. ``keeps_names``:
+    hints and image properties of any name are kept, where filters may read them."""
+    if keeps_names:
+        return _without_addresses(spec), ()
     hints = {k: v for k, v in spec.scheduler_hints.items() if k in _HINTS}
     left_out = [f"hint {name}" for name in spec.scheduler_hints if name not in hints]
     image = spec.image
@@ -49,10 +54,12 @@ def _public(spec: RequestSpec) -> tuple[RequestSpec, tuple[str, ...]]:
         others = [name for name in image.properties if name not in known]
         left_out += [f"image property {name}" for name in others]
         image = replace(image, properties=known)
+    spec = replace(spec, scheduler_hints=hints, image=image)
+    return _without_addresses(spec), tuple(left_out)
+
+
+def _without_addresses(spec: RequestSpec) -> RequestSpec:
     networks = tuple(
         replace(one, address=None, trouble="") for one in spec.requested_networks
     )
-    spec = replace(
-        spec, scheduler_hints=hints, image=image, requested_networks=networks
-    )
-    return spec, tuple(left_out)
+    return replace(spec, requested_networks=networks)

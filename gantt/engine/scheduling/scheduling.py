@@ -18,6 +18,7 @@ from gantt.engine.clock import Clock
 from gantt.engine.commit.committer import Committer
 from gantt.engine.options import EngineOptions
 from gantt.engine.reading.reader import Consistency, Reader
+from gantt.engine.recording.recording import Recording
 from gantt.engine.scheduling import decision_record
 from gantt.engine.scheduling.checks import Checks
 from gantt.engine.scheduling.holds import Holds
@@ -75,12 +76,14 @@ class Books(Protocol):
 
 
 class Chosen(Struct, frozen=True):
-    """A decision made under the lock, and its revision."""
+    """A decision made under the lock, and its revision. ``recorded``: its number in the
+    record; None: it is in none."""
 
     selected: Selected
     claim: Claim
     draft: Decision
     board: Scoreboard
+    recorded: int | None
 
 
 class Scheduling:
@@ -105,6 +108,7 @@ class Scheduling:
         most = checks.options.record_request_bytes
         self.records = Records(checks.options.records, most)
         self.lost = 0
+        self.recording: Recording | None = None
         self.reader = reader
         self.committer = committer
         self.clock = clock
@@ -222,18 +226,19 @@ class Scheduling:
         now: int,
         driver: Driver | None = None,
     ) -> Selected:
-        """The pure part of the cycle; ``driver`` None: the one in force. Raises
-        NoValidHost."""
+        """The pure part of the cycle; ``driver`` None: the one in force, whose
+        decisions are recorded. Raises NoValidHost."""
+        held, rest = self.holds.others(state, request.names), self.reader.rest
+        given = (state, request, source, driver or self.driver)
+        if self.recording is not None and given[-1] is self.driver:
+            return self.recording.decide(*given, now, held, rest)
         return cycle.decide(
-            state,
-            request,
-            source,
-            driver or self.driver,
+            *given,
             now=now,
             rng=self._rng,
             budget=self._search_budget,
-            pause=self.reader.rest,
-            held=self.holds.others(state, request.names),
+            pause=rest,
+            held=held,
         )
 
     def pick(
@@ -363,6 +368,7 @@ class _Run:
             claim_of(request, feasible, selected.picks, new_uuid()),
             at.draft(state, request, feasible, now),
             Scoreboard(state, feasible, now, at.options.record_hosts),
+            None if at.recording is None else at.recording.last,
         )
 
     def submit(self, claim: Claim) -> Claimed:
@@ -413,4 +419,7 @@ class _Run:
             request=at.records.kept(self.request),
         )
         at.records.add(record, chosen.board)
+        if at.recording is not None:
+            hosts = [one[0].service_host for one in found]
+            at.recording.settled(chosen.recorded, hosts, tried)
         return found

@@ -1,0 +1,192 @@
+"""A record of a live service, to be replayed: two ``gantt serve`` processes on one
+database, clients that create, delete and look, a directory of records.
+
+    python bench/live_record.py --decisions 100000 --directory /tmp/live
+    gantt replay /tmp/live/record
+
+Prints a line of JSON: decisions, seconds, what became of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import random
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+import uuid
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from gantt.connection import connect
+from gantt.model.answers import Inventory
+from gantt.model.hosts import HostAggregate
+from gantt.replay.machines import Machine, empty_stats, uuid_of
+
+SIZES = ((1, 2048), (2, 4096), (2, 8192), (4, 8192), (8, 32768), (16, 65536))
+CLASSES = {"VCPU": (64, 2.0), "MEMORY_MB": (262_144, 1.0), "DISK_GB": (4_000, 1.0)}
+LIVING = 45
+
+
+def main() -> None:
+    """Fill a database, serve it, ask, stop."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--decisions", type=int, default=100_000)
+    parser.add_argument("--hosts", type=int, default=500)
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--clients", type=int, default=4)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--port", type=int, default=18_790)
+    parser.add_argument("--directory", type=Path, required=True)
+    parser.add_argument("--file-bytes", type=int, default=8 * 1024 * 1024)
+    asked = parser.parse_args()
+    asked.directory.mkdir(parents=True, exist_ok=True)
+    url = f"sqlite:///{asked.directory}/gantt.db"
+    fill(url, asked.hosts)
+    served = serve(url, asked)
+    try:
+        print(json.dumps(load(asked)))
+    finally:
+        for one in served:
+            one.terminate()
+        for one in served:
+            one.wait()
+
+
+def fill(url: str, hosts: int) -> None:
+    """Hosts in three zones."""
+    with closing(connect(url, create=True)) as books:
+        for number in range(hosts):
+            name = f"host-{number}"
+            amounts = {
+                key: Inventory(total, allocation_ratio=ratio)
+                for key, (total, ratio) in CLASSES.items()
+            }
+            machine = Machine(name, amounts)
+            books.update_host(name, name, empty_stats(machine))
+        zones: dict[str, list[str]] = {}
+        for number in range(hosts):
+            zones.setdefault(f"zone-{number % 3}", []).append(f"host-{number}")
+        books.set_host_aggregates(
+            [
+                HostAggregate(
+                    uuid_of(zone),
+                    zone,
+                    None,
+                    frozenset(names),
+                    {"availability_zone": zone},
+                )
+                for zone, names in zones.items()
+            ]
+        )
+
+
+def serve(url: str, asked: argparse.Namespace) -> list[subprocess.Popen[bytes]]:
+    """One process for each port, all on one database."""
+    config = asked.directory / "gantt.conf"
+    config.write_text(
+        f"[placement_database]\nconnection = {url}\n[api]\nauth_strategy = noauth2\n"
+        f"[gantt]\nrecord = {asked.directory}/record\n"
+        f"record_file_bytes = {asked.file_bytes}\n"
+        "[filter_scheduler]\nhost_subset_size = 3\n"
+        "shuffle_best_same_weighed_hosts = true\n"
+    )
+    served = []
+    for number in range(asked.processes):
+        log = (asked.directory / f"serve-{number}.log").open("wb")
+        command = [sys.executable, "-m", "gantt", "serve", "--config-file", str(config)]
+        command += ["--listen", f"127.0.0.1:{asked.port + number}"]
+        served.append(subprocess.Popen(command, stdout=log, stderr=log))
+    for number in range(asked.processes):
+        await_ready(asked.port + number)
+    return served
+
+
+def await_ready(port: int) -> None:
+    """Until the process answers; at most a minute."""
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz"):
+                return
+        except OSError:
+            time.sleep(0.2)
+    raise SystemExit(f"No service is ready on port {port} after a minute.")
+
+
+class Client(threading.Thread):
+    """Asks one process, one request after the other."""
+
+    def __init__(self, asked: argparse.Namespace, number: int) -> None:
+        super().__init__()
+        self.outcomes: Counter[str] = Counter()
+        self._rng = random.Random(asked.seed * 1000 + number)
+        self._count = asked.decisions // asked.clients
+        port = asked.port + number % asked.processes
+        self._http = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        self._living: list[str] = []
+
+    def run(self) -> None:
+        for _ in range(self._count):
+            self._decide()
+            while len(self._living) > LIVING * self._rng.uniform(20, 45):
+                place = self._rng.randrange(len(self._living))
+                self._send("DELETE", f"/allocations/{self._living.pop(place)}", None)
+
+    def _decide(self) -> None:
+        rng = self._rng
+        vcpus, memory_mb = rng.choice(SIZES)
+        flavor = {"vcpus": vcpus, "memory_mb": memory_mb, "root_gb": 20}
+        count = 1 if rng.random() < 0.9 else rng.randrange(2, 6)
+        spec: dict[str, Any] = {"flavor": flavor, "num_instances": count}
+        if rng.random() < 0.3:
+            spec["availability_zone"] = f"zone-{rng.randrange(3)}"
+        if rng.random() < 0.1:
+            group = {"uuid": str(uuid.uuid4()), "policy": "anti-affinity"}
+            spec["instance_group"] = group
+        uuids = [str(uuid.uuid4()) for _ in range(count)]
+        body = {
+            "request_spec": spec,
+            "instance_uuids": uuids,
+            "dry_run": rng.random() < 0.05,
+        }
+        status = self._send("POST", "/gantt/select", body)
+        self.outcomes[str(status)] += 1
+        if status == 200 and not body["dry_run"]:
+            self._living += uuids
+
+    def _send(self, method: str, path: str, body: object) -> int:
+        headers = {"x-auth-token": "admin", "content-type": "application/json"}
+        data = None if body is None else json.dumps(body)
+        self._http.request(method, path, data, headers)
+        answer = self._http.getresponse()
+        answer.read()
+        return answer.status
+
+
+def load(asked: argparse.Namespace) -> dict[str, Any]:
+    """All clients at once."""
+    began = time.monotonic()
+    clients = [Client(asked, number) for number in range(asked.clients)]
+    for one in clients:
+        one.start()
+    for one in clients:
+        one.join()
+    outcomes: Counter[str] = Counter()
+    for one in clients:
+        outcomes += one.outcomes
+    return {
+        "decisions": outcomes.total(),
+        "seconds": round(time.monotonic() - began, 1),
+        "outcomes": outcomes,
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""``gantt replay RECORD…``: decisions of a service, made again on what each saw."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gantt import __version__
+from gantt.cli.output import plain, print_document, say, table
+
+if TYPE_CHECKING:
+    from gantt.replay.record_report import Differing, RecordReport
+    from gantt.scheduler.options import SchedulerOptions
+
+
+def replay_records(
+    paths: tuple[Path, ...],
+    policy: SchedulerOptions | None,
+    out: Path | None,
+    output: str,
+) -> bool:
+    """Make all decisions again and print what came of it; whether all are as recorded,
+    which only decisions by the same policy are expected to be."""
+    began = time.monotonic()
+    found = _report(paths, policy, out)
+    took_s = time.monotonic() - began
+    if output == "table":
+        say("\n\n".join(_paragraphs(plain(found), took_s, is_other=policy is not None)))
+    else:
+        print_document(found, output)
+    return found.is_same
+
+
+def _report(
+    paths: tuple[Path, ...], policy: SchedulerOptions | None, out: Path | None
+) -> RecordReport:
+    from gantt.replay import decisions
+    from gantt.replay.record_report import Tally
+    from gantt.replay.records import open_records
+    from gantt.replay.redecide import Played, play
+
+    processes, played = open_records(paths), Played()
+    tally = Tally(len(processes), played)
+    asked = decisions.Counted(
+        play(processes, played, policy), lambda one: (one.now, one.request)
+    )
+    remade = tally.decided(asked)
+    if out is None:
+        deque(remade, maxlen=0)
+    else:
+        heads = decisions.Digest()
+        for file in (file for one in processes for file in one.files):
+            heads.add((file.head.process, file.head.number))
+        header = decisions.Header(
+            version=__version__,
+            trace="record",
+            fleet=str(heads),
+            policy={} if policy is None else decisions.options_of(policy),
+        )
+        decisions.write(out, header, remade, asked)
+    return tally.report()
+
+
+def _paragraphs(found: RecordReport, took_s: float, *, is_other: bool) -> Iterator[str]:
+    yield (
+        f"{found.again:,} of {found.decisions:,} decisions of {found.processes} "
+        f"processes made again in {took_s:.1f} s, at revisions "
+        f"{found.first_revision:,} to {found.last_revision:,}: {_verdict(found)}."
+    )
+    yield table(("figure", "value"), list(_figures(found)))
+    for title, counts in (
+        ("not as recorded in", found.differing),
+        ("not made again, because", found.unrepeated),
+        ("not in the record, because", found.dropped),
+    ):
+        if counts:
+            yield table((title, "decisions"), list(counts.items()))
+    if found.early:
+        yield "Files that end early: " + ", ".join(found.early)
+    if found.missing:
+        yield "Files that are not there: " + "; ".join(found.missing)
+    if found.examples:
+        yield table(
+            ("process", "number", "revision", "differs in", "recorded", "now"),
+            list(map(_example, found.examples)),
+        )
+        if not is_other:
+            yield (
+                "The same policy, driver and release decide the same; look for another "
+                "release, plug-ins that draw or read a clock, or names that the record "
+                "leaves out."
+            )
+
+
+def _verdict(found: RecordReport) -> str:
+    if found.is_same:
+        return "all hosts, claims and scores are the same, bit for bit"
+    return f"{found.same:,} are the same, bit for bit"
+
+
+def _figures(found: RecordReport) -> Iterator[tuple[str, Any]]:
+    yield "placed", found.placed
+    yield "refused", found.refused
+    yield "instances claimed by the service", found.claims
+    yield "decisions lost to concurrent claims", found.lost
+    yield "changed rows", found.changes
+    yield "files", found.files
+
+
+def _example(one: Differing) -> tuple[Any, ...]:
+    left_out = f" (left out: {', '.join(one.left_out)})" if one.left_out else ""
+    return (
+        one.process,
+        one.number,
+        one.revision,
+        ", ".join(one.differs_in) + left_out,
+        _went(one.recorded, one.recorded_failure),
+        _went(one.again, one.failure),
+    )
+
+
+def _went(hosts: tuple[str, ...], failure: str | None) -> str:
+    return ", ".join(hosts) if failure is None else f"refused: {failure}"

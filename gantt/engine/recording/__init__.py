@@ -1,0 +1,1 @@
+"""Records of decisions with all that they saw, to be decided again elsewhere."""

@@ -1,0 +1,132 @@
+"""What a process applied and decided, in that order, until a thread writes it.
+
+All of it is noted under the state lock, so that the order is that of the State; noting
+is an append. Where the thread does not keep up, decisions are left out and counted, and
+if changes alone are too many, the tape is torn: it starts again from a new snapshot.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterator, Mapping
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+
+from gantt.model.changes import Change, Cursor
+from gantt.model.record import Dropped, Paused, Settled
+from gantt.model.spec import ScheduleRequest
+from gantt.scheduler.held_host import HeldHost
+from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.selection.marks import Bits
+from gantt.scheduler.selection.select import Pick
+
+_SLACK: Final = 2
+"""Changes may wait so many times as long as decisions: without them a file ends."""
+
+
+class Moved(Struct, frozen=True):
+    """These changes were applied."""
+
+    cursor: Cursor
+    changes: Collection[Change]
+
+
+class Policed(Struct, frozen=True):
+    """Decisions are by these options from here on."""
+
+    options: SchedulerOptions
+    has_plugins: bool
+
+
+class Asked(Struct, frozen=True):
+    """A decision begins. ``held``: by host id."""
+
+    number: int
+    now: int
+    seed: int
+    source: str
+    request: ScheduleRequest
+    held: Mapping[int, HeldHost]
+
+
+class Found(Struct, frozen=True):
+    """A decision, with the bits of its weights; ``failure``: there is none."""
+
+    number: int
+    bits: Bits
+    picks: list[list[Pick]]
+    feasible: int
+    failure: str | None = None
+    is_left: bool = False
+
+
+Entry: TypeAlias = Moved | Policed | Asked | Paused | Found | Settled | Dropped
+
+
+class Tape:
+    """At most ``most`` decisions and changed rows wait, and some more changes.
+    ``place``: what was applied last. ``torn``: why nothing is noted; "": all is."""
+
+    def __init__(self, most: int, place: Cursor) -> None:
+        self._most = most
+        self._entries: deque[Entry] = deque()
+        self._noted = self._taken = 0
+        self.place = place
+        self.torn = ""
+        self.dropped = self.skipped = 0
+
+    @property
+    def waiting(self) -> int:
+        """Decisions and changed rows that wait."""
+        return self._noted - self._taken
+
+    @property
+    def has_room(self) -> bool:
+        """Whether one more decision is noted."""
+        return not self.torn and self.waiting < self._most
+
+    def moved(self, changes: Collection[Change], cursor: Cursor) -> None:
+        """Note changes, as they are applied."""
+        self.place = cursor
+        if self.torn:
+            return
+        if self.waiting > _SLACK * self._most:
+            self.tear("more was written than could be recorded")
+            return
+        self._entries.append(Moved(cursor, changes))
+        self._noted += 1 + len(changes)
+
+    def note(self, entry: Entry) -> None:
+        """Note what else happens, unless the tape is torn."""
+        if not self.torn:
+            self._entries.append(entry)
+            self._noted += 1
+
+    def tear(self, why: str) -> None:
+        """Note nothing from here on."""
+        self.torn = why
+
+    def drop(self) -> None:
+        """A decision is left out, which the files will tell."""
+        self.dropped += 1
+        self.skipped += 1
+
+    def mend(self) -> str:
+        """Note again, from the present place on; why it was torn. Under the state lock,
+        when all that was noted before has been taken."""
+        torn, self.torn = self.torn, ""
+        return torn
+
+    def take(self) -> Iterator[Entry]:
+        """What waits, the oldest first, with the number of decisions that were left out
+        before; by one thread alone."""
+        if self.skipped:
+            skipped, self.skipped = self.skipped, 0
+            yield Dropped(skipped, "more was decided than could be recorded")
+        for _ in range(len(self._entries)):
+            entry = self._entries.popleft()
+            self._taken += 1
+            if isinstance(entry, Moved):
+                self._taken += len(entry.changes)
+            yield entry

@@ -1,0 +1,122 @@
+"""Records of a service, as files: which process wrote them, and their lines in order.
+
+A file may end early, if its process was killed: what can be read is read, and that it
+ends early is told.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from gantt.errors import Invalid
+from gantt.model.record import FORMAT, KIND, SUFFIX, Closed, Head, Line
+
+_GZIP: Final = 31
+_CHUNK: Final = 1 << 16
+_LONGEST: Final = 1 << 30
+_DECODE: Final = msgspec.json.Decoder(Line).decode
+
+
+class RecordedProcess(Struct, frozen=True):
+    """The files of one process, in order."""
+
+    process: str
+    files: tuple[RecordedFile, ...]
+
+
+class RecordedFile:
+    """``head``: of the file at ``path``. ``is_early``: it ended without its last line;
+    known when all lines were read. Raises Invalid for a file of another kind, or of a
+    newer format."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.is_early = False
+        self.head = _head(path, next(_lines(path), b""))
+
+    def __iter__(self) -> Iterator[Line]:
+        """All lines after the first. Raises Invalid."""
+        lines = _lines(self.path)
+        next(lines)
+        is_closed = False
+        for number, text in enumerate(lines, 2):
+            try:
+                line = _DECODE(text)
+            except msgspec.MsgspecError as error:
+                raise Invalid(f"{self.path}:{number}: {error}.") from error
+            is_closed = isinstance(line, Closed)
+            yield line
+        self.is_early = not is_closed
+
+
+def is_record(path: Path) -> bool:
+    """Whether this is a file of a record, or a directory with one."""
+    if path.is_dir():
+        return any(path.glob(f"*{SUFFIX}"))
+    return path.name.endswith(SUFFIX)
+
+
+def open_records(paths: Iterable[Path]) -> tuple[RecordedProcess, ...]:
+    """All processes in these files and directories, by name. Raises Invalid."""
+    files = [RecordedFile(path) for path in _all(paths)]
+    found: dict[str, list[RecordedFile]] = {}
+    for file in sorted(files, key=lambda one: (one.head.process, one.head.number)):
+        found.setdefault(file.head.process, []).append(file)
+    return tuple(RecordedProcess(name, tuple(mine)) for name, mine in found.items())
+
+
+def missing_files(one: RecordedProcess) -> Sequence[int]:
+    """Numbers of files between others that are not there."""
+    numbers = {file.head.number for file in one.files}
+    return [at for at in range(min(numbers), max(numbers)) if at not in numbers]
+
+
+def _all(paths: Iterable[Path]) -> Iterator[Path]:
+    for path in paths:
+        if path.is_dir():
+            yield from sorted(path.glob(f"*{SUFFIX}"))
+        else:
+            yield path
+
+
+def _head(path: Path, line: bytes) -> Head:
+    try:
+        found = msgspec.json.decode(line, type=Head)
+    except msgspec.MsgspecError:
+        found = Head()
+    if found.kind != KIND:
+        raise Invalid(
+            f"{path} is no record of a service; [gantt] record names the directory "
+            "where one is written."
+        )
+    if found.format > FORMAT:
+        raise Invalid(
+            f"{path} has format {found.format}, this Gantt reads up to {FORMAT}. Read "
+            f"it with Gantt {found.version} or newer."
+        )
+    return found
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    """Unpacked, as far as the file goes; what follows its last end of a line is
+    incomplete. Raises Invalid."""
+    pack = zlib.decompressobj(_GZIP)
+    rest = b""
+    try:
+        with path.open("rb") as file:
+            while data := file.read(_CHUNK):
+                whole = rest + pack.decompress(data)
+                *lines, rest = whole.split(b"\n")
+                if len(rest) > _LONGEST:
+                    raise Invalid(f"{path} has a line of more than 1 GiB.")
+                yield from lines
+    except OSError as error:
+        raise Invalid(f"{path} cannot be read: {error.strerror}.") from error
+    except zlib.error as error:
+        raise Invalid(f"{path} is damaged: {error}.") from error

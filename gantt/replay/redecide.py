@@ -1,0 +1,363 @@
+"""Recorded decisions, decided again on the very State that each of them saw.
+
+A process's files are played one after the other: the snapshot becomes a State, changes
+are applied to it in the order in which that process applied them, and each decision is
+made where it was made. A decision that rested, so that others wrote meanwhile, rests at
+the same place and finds the same changes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from heapq import merge
+from typing import Final
+
+import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from gantt.engine.scheduling.dice import Dice
+from gantt.errors import BudgetSpent, Invalid, NoValidHost, UnknownName
+from gantt.model import record as r
+from gantt.model.changes import Change, Cursor
+from gantt.model.rows import ROW_TYPES, Key, Row
+from gantt.model.spec import ScheduleRequest
+from gantt.replay.records import RecordedFile, RecordedProcess, missing_files
+from gantt.scheduler import cycle
+from gantt.scheduler.drivers.contract import Driver
+from gantt.scheduler.feasibility.candidates import BOOK_SOURCE, REPORT_SOURCE
+from gantt.scheduler.held_host import HeldHost
+from gantt.scheduler.hosts import Taken
+from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.pauses import Moved
+from gantt.scheduler.plugins.drivers import driver_of
+from gantt.scheduler.policy import policy_of
+from gantt.scheduler.selection.marks import bits_of, marks_of
+from gantt.state.fleet import Journal
+from gantt.state.state import State
+from gantt.topology.pending import Pending
+
+REMOTE: Final = "a remote Placement had listed the candidates"
+LEFT: Final = "it was begun again, or a plug-in failed"
+CUT: Final = "its file ended before it"
+ASIDE: Final = "others wrote while a plug-in was called"
+_DECODERS: Final = {
+    table: msgspec.json.Decoder(kind) for table, kind in ROW_TYPES.items()
+}
+_MANY: Final = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+class Redecided(Struct, frozen=True):
+    """One decision, as recorded and as made now. ``hosts``: by name, of each instance.
+    ``revision``: of the State that it saw; ``left_out``: what the record does not have
+    of its request."""
+
+    process: str
+    number: int
+    revision: int
+    now: int
+    request: ScheduleRequest
+    recorded: r.Marks
+    again: r.Marks
+    recorded_hosts: tuple[str, ...]
+    hosts: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def differs_in(self) -> tuple[str, ...]:
+        """Of hosts, scores, claims and refusal, what is not the same; (): nothing."""
+        one, other = self.recorded, self.again
+        found = []
+        if one.failure != other.failure:
+            found.append("refusal")
+        if _ids(one) != _ids(other):
+            found.append("hosts")
+        if one.picks != other.picks or one.feasible != other.feasible:
+            found.append("scores")
+        if one.candidates != other.candidates:
+            found.append("claims")
+        return tuple(found)
+
+
+class Played(Struct):
+    """What a record had. ``unrepeated``: decisions that cannot be made again, by the
+    reason; ``dropped``: that the service left out, by its reason. ``early``: files that
+    end early; ``missing``: files that are not there; ``lost``: decisions that other
+    processes were faster than. Claims count instances."""
+
+    decisions: int = 0
+    files: int = 0
+    changes: int = 0
+    claims: int = 0
+    lost: int = 0
+    unrepeated: Counter[str] = field(default_factory=Counter)
+    dropped: Counter[str] = field(default_factory=Counter)
+    early: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+
+def play(
+    processes: tuple[RecordedProcess, ...],
+    played: Played,
+    options: SchedulerOptions | None = None,
+) -> Iterator[Redecided]:
+    """All decisions of all processes, by the revisions that they saw. ``options``: the
+    policy; None: that of the record. Raises Invalid, Refused."""
+    each = [_of_process(one, played, options) for one in processes]
+    return merge(*each, key=lambda one: one.revision)
+
+
+def _of_process(
+    process: RecordedProcess, played: Played, options: SchedulerOptions | None
+) -> Iterator[Redecided]:
+    for number in missing_files(process):
+        played.missing.append(f"{process.process}, file {number}")
+    for files in _runs(process.files):
+        yield from _Player(files, played, options).run()
+
+
+def _runs(files: tuple[RecordedFile, ...]) -> list[list[RecordedFile]]:
+    """Files that go on where the one before ends are played on one State."""
+    found: list[list[RecordedFile]] = []
+    for file in files:
+        before = found[-1][-1].head.number if found else 0
+        if found and file.head.follows and file.head.number == before + 1:
+            found[-1].append(file)
+        else:
+            found.append([file])
+    return found
+
+
+def _ids(marks: r.Marks) -> list[list[int]]:
+    return [[key for key, _ in mine] for mine in marks.picks]
+
+
+class _Player:
+    """Plays files that go on one after the other."""
+
+    def __init__(
+        self,
+        files: list[RecordedFile],
+        played: Played,
+        options: SchedulerOptions | None,
+    ) -> None:
+        self._files, self._played = files, played
+        self._process = files[0].head.process
+        self._options = options
+        self._budget = 0
+        self._state = State()
+        self._driver: Driver | None = None
+        self._is_started = False
+
+    def run(self) -> Iterator[Redecided]:
+        """Raises Invalid."""
+        lines = self._lines()
+        for line in lines:
+            if isinstance(line, r.Began):
+                yield from self._decision(line, lines)
+            else:
+                self._take(line)
+
+    def _lines(self) -> Iterator[r.Line]:
+        """Of all files, as if they were one."""
+        for number, file in enumerate(self._files):
+            lines = iter(file)
+            if number:
+                lines = self._after_snapshot(file, lines)
+            yield from lines
+            if not self._is_started:
+                raise Invalid(
+                    f"{file.path} ends within its snapshot: nothing of it can be "
+                    "decided again. Leave it out."
+                )
+            self._played.files += 1
+            if file.is_early:
+                self._played.early.append(file.path.name)
+
+    def _after_snapshot(
+        self, file: RecordedFile, lines: Iterator[r.Line]
+    ) -> Iterator[r.Line]:
+        """The rest of ``lines``. Raises Invalid where the snapshot is of another
+        revision than the State."""
+        for line in lines:
+            if isinstance(line, r.Started):
+                here = self._state.cursor
+                if (line.revision, line.batch) != (here.revision, here.batch):
+                    raise Invalid(
+                        f"{file.path} begins at revision {line.revision}, but the file "
+                        f"before it ends at {here.revision}: it is not whole. Replay "
+                        "them one by one."
+                    )
+                return lines
+        return iter(())
+
+    def _take(self, line: r.Line) -> None:
+        """All but decisions."""
+        played = self._played
+        if isinstance(line, r.Applied):
+            played.changes += len(line.changes)
+            self._apply(line)
+        elif isinstance(line, r.Rows):
+            decode = _DECODERS[line.table].decode
+            self._state.load(line.table, list(map(decode, _MANY.decode(line.rows))))
+        elif isinstance(line, r.Started):
+            self._state.apply((), Cursor(line.revision, line.batch))
+            self._is_started = True
+        elif isinstance(line, r.Policy):
+            self._decide_by(line)
+        elif isinstance(line, r.Settled):
+            played.claims += len(line.hosts)
+            played.lost += line.attempts - 1
+        elif isinstance(line, r.Dropped):
+            played.dropped[line.reason] += line.decisions
+
+    def _apply(self, line: r.Applied) -> None:
+        changes = [_change(*one) for one in line.changes]
+        self._state.apply(changes, Cursor(line.revision, line.batch))
+
+    def _decide_by(self, line: r.Policy) -> None:
+        self._budget = line.search_budget
+        options = self._options
+        if options is None:
+            options = msgspec.convert(line.options, SchedulerOptions)
+        options = replace(options, placement="embedded")
+        if self._driver is not None and options == self._driver.policy.options:
+            return
+        self._state.fleet.journal = Journal(options.kept_changes)
+        self._driver = driver_of(policy_of(options))
+
+    # -- decisions ----------------------------------------------------------------
+
+    def _decision(self, began: r.Began, lines: Iterator[r.Line]) -> Iterator[Redecided]:
+        """Read on to its end, and make it; what was applied meanwhile is applied when
+        it rests."""
+        self._played.decisions += 1
+        between: list[r.Line] = []
+        for line in lines:
+            if isinstance(line, r.Ended) and line.number == began.number:
+                break
+            between.append(line)
+        else:
+            self._played.unrepeated[CUT] += 1
+            return
+        resting = _Resting(self, between)
+        why = self._unrepeatable(began, line, resting)
+        if why:
+            self._played.unrepeated[why] += 1
+            resting.end()
+            return
+        revision = self._state.revision
+        again, hosts = self._made(began, resting)
+        resting.end()
+        yield Redecided(
+            self._process,
+            began.number,
+            revision,
+            began.now,
+            began.request,
+            line.marks,
+            again,
+            self._names(line.marks),
+            hosts,
+            began.left_out,
+        )
+
+    def _unrepeatable(
+        self, began: r.Began, ended: r.Ended, resting: _Resting
+    ) -> str | None:
+        if ended.is_left:
+            return LEFT
+        if began.source == r.REMOTE:
+            return REMOTE
+        return ASIDE if resting.has_more else None
+
+    def _made(
+        self, began: r.Began, resting: _Resting
+    ) -> tuple[r.Marks, tuple[str, ...]]:
+        state, driver = self._state, self._driver
+        assert driver is not None, "the policy comes before the first decision"
+        try:
+            found = cycle.decide(
+                state,
+                began.request,
+                BOOK_SOURCE if began.source == r.BOOKS else REPORT_SOURCE,
+                driver,
+                now=began.now,
+                rng=Dice(began.seed),
+                budget=self._budget,
+                pause=resting,
+                held=self._held(began.held),
+            )
+        except (NoValidHost, Invalid, UnknownName, BudgetSpent) as refusal:
+            return r.Marks(failure=refusal.message), ()
+        except Moved:
+            return r.Marks(failure="others moved rows while it rested"), ()
+        count = len(found.feasible.hosts.rows)
+        bits = bits_of(found.feasible, found.picks)
+        marks = marks_of(bits, found.picks, count)
+        return marks, self._names(marks)
+
+    def _names(self, marks: r.Marks) -> tuple[str, ...]:
+        """The hosts by name; of those that went meanwhile, their ids."""
+        hosts = self._state.fleet.hosts
+        rows = [(mine[0][0], hosts.row_by_id.get(mine[0][0])) for mine in marks.picks]
+        return tuple(
+            f"host {key}" if row is None else hosts.hosts[row] for key, row in rows
+        )
+
+    def _held(self, lines: tuple[r.HeldLine, ...]) -> dict[int, HeldHost]:
+        row_by_id = self._state.fleet.hosts.row_by_id
+        return {
+            row_by_id[one.host_id]: HeldHost(
+                Taken(*one.taken),
+                one.count,
+                {(uuid, name): amount for uuid, name, amount in one.amounts},
+                frozenset(one.groups),
+                tuple(msgspec.convert(pending, Pending) for pending in one.pendings),
+            )
+            for one in lines
+            if one.host_id in row_by_id
+        }
+
+
+class _Resting:
+    """What was applied while a decision was made, let in where it rested."""
+
+    def __init__(self, player: _Player, between: list[r.Line]) -> None:
+        self._player = player
+        self._calls = 0
+        self._due: list[tuple[int, list[r.Line]]] = []
+        waiting: list[r.Line] = []
+        for line in between:
+            if isinstance(line, r.Paused):
+                self._due.append((line.call, waiting))
+                waiting = []
+            else:
+                waiting.append(line)
+        self._last = waiting
+
+    @property
+    def has_more(self) -> bool:
+        """Whether something was applied while it did not rest."""
+        return any(isinstance(line, r.Applied) for line in self._last)
+
+    def __call__(self) -> None:
+        self._calls += 1
+        if self._due and self._due[0][0] == self._calls:
+            for line in self._due.pop(0)[1]:
+                self._player._take(line)
+
+    def end(self) -> None:
+        """All that is left."""
+        for _, lines in self._due:
+            for line in lines:
+                self._player._take(line)
+        for line in self._last:
+            self._player._take(line)
+
+
+def _change(table: str, key: Key, raw: msgspec.Raw) -> Change:
+    is_gone = bytes(raw) == b"null"
+    row: Row | None = None if is_gone else _DECODERS[table].decode(raw)
+    return Change(table, key, None, row)

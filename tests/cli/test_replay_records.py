@@ -1,0 +1,71 @@
+"""``gantt replay RECORD``: the report, and the exit status."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from gantt.cli.main import gantt
+from tests.replay.recorded import add_hosts, ask, service
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Path:
+    with service(tmp_path) as engine:
+        add_hosts(engine, "h0", "h1", "h2")
+        for number in range(8):
+            ask(engine, number)
+        ask(engine, 9, vcpus=99)
+    return tmp_path / "record"
+
+
+def replay(*words: str | Path) -> Result:
+    return CliRunner().invoke(gantt, ["replay", *map(str, words)])
+
+
+def test_the_report_says_that_all_is_the_same(record: Path) -> None:
+    found = replay(record)
+    assert found.exit_code == 0, found.output
+    assert "9 of 9 decisions of 1 processes made again" in found.output
+    assert "the same, bit for bit" in found.output
+    whole = json.loads(replay(record, "-o", "json").output)
+    assert (whole["same"], whole["placed"], whole["refused"]) == (9, 8, 1)
+
+
+def test_another_policy_is_compared_decision_by_decision(
+    record: Path, tmp_path: Path
+) -> None:
+    config = tmp_path / "stack.conf"
+    config.write_text(
+        "[filter_scheduler]\nram_weight_multiplier = -1\ncpu_weight_multiplier = -1\n"
+        "io_ops_weight_multiplier = 0\n"
+    )
+    one, other = tmp_path / "one.gz", tmp_path / "other.gz"
+    assert replay(record, "--out", one).exit_code == 0
+    found = replay(record, "--config-file", config, "--out", other)
+    assert found.exit_code == 0, found.output
+    assert "not as recorded in" in found.output
+    compared = json.loads(replay("compare", one, other, "-o", "json").output)
+    assert compared["arrivals"] == 9
+    assert compared["moved"] > 0
+    assert compared["only_one"] == compared["only_other"] == 0
+    assert compared["other"]["policy"]["cpu_weight_multiplier"] == -1.0
+
+
+def test_decisions_that_differ_give_another_exit_status(
+    record: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gantt.replay.redecide.Dice", lambda _seed: None)
+    monkeypatch.setattr("gantt.replay.redecide.BOOK_SOURCE", None)
+    found = replay(record)
+    assert found.exit_code == 1
+
+
+def test_options_of_traces_are_refused(record: Path) -> None:
+    found = replay(record, "--fleet", "2xvcpus=4")
+    assert found.exit_code == 2
+    assert "are for traces" in found.output
+    assert replay().exit_code == 2

@@ -1,0 +1,82 @@
+"""The tape has a limit, and tells what it left out; a file that cannot be written stops
+no decision."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gantt.engine.recording.tape import Asked, Moved, Tape
+from gantt.model.changes import Change, Cursor
+from gantt.model.record import BOOKS, Dropped
+from gantt.model.rows import TRAITS, NameRow
+from gantt.model.spec import RequestSpec, ScheduleRequest
+from tests.replay.recorded import add_hosts, ask, flush, played, service
+
+
+def asked(number: int) -> Asked:
+    return Asked(number, 0, 0, BOOKS, ScheduleRequest(RequestSpec()), {})
+
+
+def moved(revision: int, rows: int = 1) -> tuple[list[Change], Cursor]:
+    row = NameRow(1, "CUSTOM_A", None, None)
+    return [Change(TRAITS, 1, None, row)] * rows, Cursor(revision, "b")
+
+
+def test_decisions_beyond_the_limit_are_counted() -> None:
+    tape = Tape(2, Cursor())
+    for number in range(5):
+        if tape.has_room:
+            tape.note(asked(number))
+        else:
+            tape.drop()
+    assert tape.waiting == 2
+    taken = list(tape.take())
+    assert taken[0] == Dropped(3, "more was decided than could be recorded")
+    assert [one.number for one in taken[1:] if isinstance(one, Asked)] == [0, 1]
+    assert tape.waiting == 0
+    assert tape.dropped == 3
+    assert list(tape.take()) == []
+
+
+def test_changes_have_more_room_than_decisions() -> None:
+    """Without one of them, nothing after it could be decided again."""
+    tape = Tape(10, Cursor())
+    tape.moved(*moved(1, rows=12))
+    assert not tape.has_room
+    tape.moved(*moved(2, rows=12))
+    tape.moved(*moved(3))
+    tape.note(asked(1))
+    tape.moved(*moved(4))
+    kept = [one.cursor.revision for one in tape.take() if isinstance(one, Moved)]
+    assert kept == [1, 2]
+    assert tape.place.revision == 4
+    assert tape.mend() == "more was written than could be recorded"
+    assert tape.has_room
+
+
+def test_a_torn_tape_goes_on_in_a_new_file(tmp_path: Path) -> None:
+    with service(tmp_path) as gantt:
+        add_hosts(gantt, "a", "b")
+        ask(gantt, 1)
+        recording = gantt._recording
+        assert recording is not None
+        recording.reloaded()
+        ask(gantt, 2)
+        flush(gantt)
+        ask(gantt, 3)
+    counts, found = played(tmp_path / "record")
+    assert [len(one.hosts) for one in found] == [1, 1]
+    assert {one.differs_in for one in found} == {()}
+    assert counts.files == 2
+    assert sum(counts.dropped.values()) == 1
+
+
+def test_a_directory_that_cannot_be_written_stops_no_decision(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with service(tmp_path, record=tmp_path / "file") as gantt:
+        add_hosts(gantt, "a", "b")
+        assert ask(gantt, 1) != ()
+        flush(gantt)
+        counts = gantt.counts()
+    assert counts["recorded_failures"] == 1
+    assert counts["recorded_files"] == 0
