@@ -5,6 +5,7 @@ The one place that knows both kinds; everything else holds a GanttProtocol.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec.structs import replace
@@ -15,6 +16,8 @@ from gantt.engine.options import EngineOptions
 from gantt.engine.scheduling.remote_books import RemoteBooks
 from gantt.errors import Invalid, Refused
 from gantt.model.protocol import GanttProtocol
+
+Propagate = Callable[[], Mapping[str, str]]
 
 __all__ = ["connect", "open_gantt", "remote_books"]
 
@@ -49,18 +52,25 @@ def connect(
 
 
 def open_gantt(
-    url: str, options: EngineOptions = EngineOptions(), *, session: Any = None
+    url: str,
+    options: EngineOptions = EngineOptions(),
+    *,
+    session: Any = None,
+    propagate: Propagate = dict,
 ) -> Gantt:
     """The engine over the books at ``url``, with the remote Placement that its
-    scheduler's options name, if any; a keystoneauth ``session`` signs in there.
+    scheduler's options name, if any; a keystoneauth ``session`` signs in there, and
+    ``propagate`` gives headers to send along, such as those of a trace.
 
     Raises Refused, StoreFailed.
     """
-    remote = remote_books(options, session=session)
+    remote = remote_books(options, session=session, propagate=propagate)
     return opening.open_gantt(url, options, remote=remote)
 
 
-def remote_books(options: EngineOptions, *, session: Any = None) -> RemoteBooks | None:
+def remote_books(
+    options: EngineOptions, *, session: Any = None, propagate: Propagate = dict
+) -> RemoteBooks | None:
     """The Placement that ``options`` name; None: the books of the engine itself. Raises
     Refused where it cannot be asked."""
     scheduler = options.scheduler
@@ -80,6 +90,7 @@ def remote_books(options: EngineOptions, *, session: Any = None) -> RemoteBooks 
             token=scheduler.placement_token,
             session=session,
             timeout_s=scheduler.placement_timeout_s,
+            propagate=propagate,
         )
     except Invalid as error:
         raise Refused(f"placement of [scheduler]: {error}") from None

@@ -42,6 +42,7 @@ from gantt.api.hosting.middleware import (
     logged,
     mounted,
     require_keystone,
+    traced,
     with_health,
     with_metrics,
 )
@@ -54,6 +55,7 @@ from gantt.conf import Settings
 from gantt.engine.protocol import Engine
 from gantt.engine.reading.reader import WouldWait
 from gantt.observe.metrics import CONTENT_TYPE, Meters
+from gantt.observe.tracing import Tracing, observed
 
 LOG = logging.getLogger(__name__)
 UNEXPECTED = (
@@ -69,9 +71,11 @@ def build_app(
     authenticate: Authenticate | None = None,
     watchers: Watchers | None = None,
     meters: Meters | None = None,
+    traces: Tracing | None = None,
     clock: Callable[[], float] = time.time,
 ) -> WsgiApp:
-    """The whole service as a WSGI application over ``gantt``. Raises Refused."""
+    """The whole service as a WSGI application over ``gantt``. ``traces``: None: there
+    are none. Raises Refused."""
     door = Door(
         gantt=gantt,
         options=settings.api,
@@ -80,7 +84,7 @@ def build_app(
         watchers=watchers or Watchers(settings.serve.watchers),
     )
     meters = meters or build_meters(gantt, door.watchers, door.policy)
-    gantt.observe(meters)
+    gantt.observe(observed(meters, traces))
     peers = Peers(settings.auth.advice_from)
     authenticate = authenticate or build_authenticator(settings.auth)
     app = build_routes(door, peers.admitted(authenticate))
@@ -92,6 +96,8 @@ def build_app(
         app = build_dashboard(app, settings, meters)
     if settings.allowed_origin:
         app = allow_origins(app, settings.oslo)
+    if traces is not None:
+        app = traced(app, traces)
     app = logged(app, meters.served)
     app = with_health(app, lambda: _unready(door), door.gantt.notice)
     app = with_metrics(app, lambda: _metrics(meters), CONTENT_TYPE)

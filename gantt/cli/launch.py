@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -16,6 +17,7 @@ from gantt.cli.failure import Failed, refusals_reported
 from gantt.cli.flavor import flavor, spec_of_file
 from gantt.cli.output import say
 from gantt.cli.select import refused
+from gantt.cli.tracing import traced
 from gantt.cli.where import Where, open_books, where_options
 from gantt.errors import NoValidHost
 from gantt.launch.outcome import LaunchOptions
@@ -120,7 +122,8 @@ def launch(
         signs = LaunchSigns()
         with (
             _exiting_at_sigterm(),
-            closing(open_books(where)) as books,
+            traced("gantt launch", os.environ) as propagate,
+            closing(open_books(where, propagate)) as books,
             answering(metrics_listen, signs),
         ):
             launching = Launching(books, launcher(name), options, signs)

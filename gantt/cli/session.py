@@ -6,6 +6,7 @@ Separate from the nouns so that each command has only its own logic.
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
@@ -21,6 +22,7 @@ from gantt.cli.output import (
     print_rows,
 )
 from gantt.cli.program import output_options
+from gantt.cli.tracing import traced
 from gantt.cli.where import Where, open_books, where_options
 from gantt.errors import Invalid, NotFound
 from gantt.model.answers import Provider
@@ -126,8 +128,9 @@ def books_command(
     def command(*args: P.args, **kwargs: P.kwargs) -> None:
         where = cast("Where", kwargs.pop("where"))
         output, columns = str(kwargs.pop("output")), kwargs.pop("columns")
-        with refusals_reported():
-            books = open_books(where)
+        path = click.get_current_context().command_path
+        with refusals_reported(), traced(path, os.environ) as propagate:
+            books = open_books(where, propagate)
             try:
                 session = Session(books, output, cast("tuple[str, ...]", columns))
                 function(session, *args, **kwargs)

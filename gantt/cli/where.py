@@ -17,6 +17,7 @@ import click
 from click.core import ParameterSource
 from msgspec import Struct
 
+from gantt.cli.tracing import Propagate
 from gantt.model.protocol import GanttProtocol
 
 DEFAULT_URL: Final = "http://127.0.0.1:8778"
@@ -39,9 +40,9 @@ class Where(Struct, frozen=True):
     timeout_s: float
 
 
-def open_books(where: Where) -> GanttProtocol:
-    """The books there. Raises Refused, SignInRefused, Unavailable, and what a database
-    raises."""
+def open_books(where: Where, propagate: Propagate = dict) -> GanttProtocol:
+    """The books there; ``propagate``: headers to send along. Raises Refused,
+    SignInRefused, Unavailable, and what a database raises."""
     is_remote = where.url.startswith(_HTTP)
     if where.cloud is not None and (is_remote or not where.is_given):
         from gantt.client.remote import RemoteGantt
@@ -55,11 +56,21 @@ def open_books(where: Where) -> GanttProtocol:
             url=where.url if where.is_given else "",
             timeout_s=where.timeout_s,
         )
-        return RemoteGantt(found.url, session=found.session, timeout=where.timeout_s)
+        return RemoteGantt(
+            found.url,
+            session=found.session,
+            timeout=where.timeout_s,
+            propagate=propagate,
+        )
     if is_remote:
         from gantt.client.remote import RemoteGantt
 
-        return RemoteGantt(where.url, token=where.token, timeout=where.timeout_s)
+        return RemoteGantt(
+            where.url,
+            token=where.token,
+            timeout=where.timeout_s,
+            propagate=propagate,
+        )
     # Loads numpy and SQLAlchemy, which a command over HTTP does not need.
     from gantt.connection import connect
 

@@ -22,6 +22,7 @@ from gantt.model.selection import Why
 NEWEST = "1.39"
 MAX_TRIES = 10
 T = TypeVar("T")
+Propagate = Callable[[], Mapping[str, str]]
 MICROVERSION_ADVICE = "Gantt's client speaks Placement 1.39: upgrade the service"
 ERROR = "gantt-error"
 BY_ERROR: dict[str, type[errors.GanttError]] = {
@@ -66,10 +67,12 @@ BY_STATUS: dict[int, type[errors.GanttError]] = {
 
 
 class Exchange:
-    """Speaks JSON at a microversion over a transport."""
+    """Speaks JSON at a microversion over a transport. ``propagate``: headers that join
+    each request to what its thread works on, such as a trace."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Transport, propagate: Propagate = dict) -> None:
         self._transport = transport
+        self._propagate = propagate
 
     def ask(
         self,
@@ -82,6 +85,7 @@ class Exchange:
     ) -> Reply:
         """The reply to a successful request. Raises the refusal otherwise."""
         sent = {
+            **self._propagate(),
             **headers,
             "accept": "application/json",
             "openstack-api-version": f"placement {version}",

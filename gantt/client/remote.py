@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gantt.client.allocations import RemoteAllocations
-from gantt.client.exchange import Exchange
+from gantt.client.exchange import Exchange, Propagate
 from gantt.client.providers import RemoteNames, RemoteProviders
 from gantt.client.scheduling import RemoteScheduling
 from gantt.client.transport import transport_to
@@ -25,6 +25,7 @@ class RemoteGantt(RemoteProviders, RemoteNames, RemoteAllocations, RemoteSchedul
 
     ``token`` is sent as X-Auth-Token, unless a keystoneauth ``session`` authenticates.
     ``timeout`` is in seconds, for connecting and for each wait for an answer.
+    ``propagate``: headers to send along, such as those of a trace.
     """
 
     def __init__(
@@ -34,10 +35,12 @@ class RemoteGantt(RemoteProviders, RemoteNames, RemoteAllocations, RemoteSchedul
         token: str = "admin",  # noqa: S107 - the name that noauth2 lets in
         session: Any = None,
         timeout: float = 60.0,
+        propagate: Propagate = dict,
     ) -> None:
         self.url = without_secrets(url)
         self._wire = Exchange(
-            transport_to(url, token=token, session=session, timeout_s=timeout)
+            transport_to(url, token=token, session=session, timeout_s=timeout),
+            propagate,
         )
 
     def metrics(self) -> str:

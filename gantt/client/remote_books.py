@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from gantt import errors
 from gantt.client import decode, encode
-from gantt.client.exchange import Exchange
+from gantt.client.exchange import Exchange, Propagate
 from gantt.client.transport import transport_to
 from gantt.model.addresses import without_secrets
 from gantt.model.answers import (
@@ -37,6 +37,7 @@ class PlacementBooks:
 
     ``token`` is sent as X-Auth-Token, unless a keystoneauth ``session`` (or adapter)
     authenticates. ``timeout_s``: for connecting, and for each wait for an answer.
+    ``propagate``: headers to send along, such as those of a trace.
     """
 
     def __init__(
@@ -46,12 +47,14 @@ class PlacementBooks:
         token: str = "admin",  # noqa: S107 - the name that noauth2 lets in
         session: Any = None,
         timeout_s: float = 30.0,
+        propagate: Propagate = dict,
     ) -> None:
         """Raises Invalid if ``url`` is not a URL."""
         self.url = without_secrets(url)
         where = "" if url == CATALOGUE else url
         self._wire = Exchange(
-            transport_to(where, token=token, session=session, timeout_s=timeout_s)
+            transport_to(where, token=token, session=session, timeout_s=timeout_s),
+            propagate,
         )
 
     def candidates(

@@ -20,6 +20,7 @@ from gantt.conf.values import (
     RpcOptions,
     ServeOptions,
     Settings,
+    TracingOptions,
 )
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "ServeOptions",
     "Settings",
     "Source",
+    "TracingOptions",
     "engine_options",
     "feed_options",
     "has_nova_databases",

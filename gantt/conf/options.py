@@ -22,6 +22,7 @@ from gantt.conf import (
     scheduling,
     shadow,
     stream,
+    tracing,
 )
 from gantt.conf.table import rows
 from gantt.conf.values import (
@@ -336,5 +337,6 @@ def list_opts() -> Options:
         ("gantt", GANTT),
         ("coordination", coordination.OPTIONS),
         ("stream", stream.OPTIONS),
+        ("tracing", tracing.OPTIONS),
         *_joined(scheduling.GROUPS, {"nova": feed.NOVA}, rpc.GROUPS).items(),
     ]

@@ -24,6 +24,7 @@ from gantt.conf import (
     scheduling,
     shadow,
     stream,
+    tracing,
 )
 from gantt.conf.options import IGNORED, PROBES, RETIRED, Options, list_opts
 from gantt.conf.unknown import unknown_options
@@ -230,6 +231,7 @@ def _settings(
         coordination=coordination.coordination_options(ours.coordination),
         stream=stream.stream_options(ours.stream),
         log=_values_of(ours, LogOptions),
+        tracing=tracing.tracing_options(ours.tracing),
         allowed_origin=tuple(probe.cors.allowed_origin),
         proxy_headers=probe.oslo_middleware.enable_proxy_headers_parsing,
         enforce_scope=probe.oslo_policy.enforce_scope,

@@ -146,6 +146,19 @@ class LogOptions(Struct, frozen=True):
     log_dir: str = ""
 
 
+class TracingOptions(Struct, frozen=True):
+    """Whether and where spans are exported. ``endpoint`` "": as OpenTelemetry's
+    variables say; ``sample_ratio``: of the requests whose callers do not trace them."""
+
+    enabled: bool = False
+    endpoint: str = ""
+    service_name: str = ""
+    sample_ratio: float = 1.0
+    queue_length: int = 2048
+    delay_s: float = 5.0
+    export_timeout_s: float = 10.0
+
+
 class Mutable(Struct, frozen=True):
     """What may change while a process runs: the log level, and in ``engine`` the
     freshness of reads and the scheduler's options."""
@@ -170,6 +183,7 @@ class Settings(Struct, frozen=True):
     coordination: CoordinationOptions = CoordinationOptions()
     stream: StreamOptions = StreamOptions()
     log: LogOptions = LogOptions()
+    tracing: TracingOptions = TracingOptions()
     identity: IdentityOptions = IdentityOptions()
     allowed_origin: tuple[str, ...] = ()
     proxy_headers: bool = False

@@ -6,7 +6,7 @@ be found out afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from gantt.model.selection import Decision
@@ -15,9 +15,16 @@ from gantt.model.selection import Decision
 class Observer(Protocol):
     """Called in the thread that did it, so it must be quick; it must not raise."""
 
-    def committed(self, commands: int, seconds: float) -> None:
+    @property
+    def origin(self) -> Callable[[], object] | None:
+        """Says what the calling thread works on, which submits a command now; None:
+        ``committed`` need not be told."""
+
+    def committed(
+        self, commands: int, seconds: float, origins: Sequence[object]
+    ) -> None:
         """A batch of so many commands became durable; writing and committing took
-        ``seconds``."""
+        ``seconds``. ``origins``: what ``origin`` said of each, before."""
 
     def decided(self, decision: Decision) -> None:
         """A request got its hosts, or none (``failure``)."""
@@ -46,7 +53,11 @@ class Companion(Protocol):
 class Silence:
     """Measures nothing."""
 
-    def committed(self, commands: int, seconds: float) -> None:
+    origin = None
+
+    def committed(
+        self, commands: int, seconds: float, origins: Sequence[object]
+    ) -> None:
         """See Observer."""
 
     def decided(self, decision: Decision) -> None:

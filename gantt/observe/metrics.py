@@ -12,7 +12,7 @@ import os
 import threading
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -333,7 +333,12 @@ class Meters:
         """A request, or its body, was given up before the application read it."""
         self._refused.labels(reason).inc()
 
-    def committed(self, commands: int, seconds: float) -> None:
+    origin = None
+
+    def committed(
+        self, commands: int, seconds: float, origins: Sequence[object] = ()
+    ) -> None:
+        del origins  # what they all were counts here, not whose
         self._batch.observe(commands)
         self._commit_s.observe(seconds)
 

@@ -58,6 +58,7 @@ HOMES: dict[str, frozenset[str]] = {
     "keystone": frozenset({"conf"}),
     "tooz": frozenset({"liveness"}),
     "confluent_kafka": frozenset({"stream"}),
+    "opentelemetry": frozenset({"observe"}),
 }
 
 IMPORTED_WITH_GANTT = frozenset({"gantt", "numpy", "msgspec", "sqlalchemy"})
@@ -137,8 +138,9 @@ def test_every_extra_has_code_that_names_it() -> None:
 
 
 def _module_of(requirement: str) -> str:
+    """A pattern of its module, which may be one of a package that others share."""
     name = re.split(r"[\[<>=~! ]", requirement)[0]
-    return name.lower().replace(".", "_").replace("-", "_")
+    return re.sub(r"[.-]", "[._]", name.lower())
 
 
 def test_the_table_of_floors_has_no_circle() -> None:

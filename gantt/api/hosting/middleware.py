@@ -23,6 +23,7 @@ from gantt.api.call import ANONYMOUS, AT_ONCE, Caller, Environ
 from gantt.engine.reading.reader import WouldWait
 from gantt.errors import Refused
 from gantt.observe.logs import NOTHING, Lines
+from gantt.observe.tracing import Tracing
 
 LOG = logging.getLogger("gantt.api.access")
 
@@ -62,6 +63,7 @@ _FIELDS = (
     *("method", "uri", "status", "len", "microversion", "seconds"),
 )
 _VARIANTS = "89ab"
+_TRACE_HEADERS = ("traceparent", "tracestate")
 
 
 def mounted(app: WsgiApp) -> WsgiApp:
@@ -188,6 +190,35 @@ def logged(app: WsgiApp, served: Served = _unmeasured) -> WsgiApp:
             return start_response(status, headers, exc_info)
 
         return app(environ, start)
+
+    return handle
+
+
+def traced(app: WsgiApp, traces: Tracing) -> WsgiApp:
+    """A span for each request, from its arrival to the start of its answer, below that
+    of its caller. Inside ``logged``, which gives the request its id."""
+
+    def handle(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        method, carrier = environ["REQUEST_METHOD"], {}
+        for name in _TRACE_HEADERS:
+            value = environ.get(f"HTTP_{name.upper()}")
+            if value:
+                carrier[name] = value
+
+        def start(
+            status: str, headers: list[tuple[str, str]], exc_info: ExcInfo | None = None
+        ) -> object:
+            route = environ.get(ROUTE, "")
+            if route:
+                span.update_name(f"{method} {route}")
+                span.set_attribute("http.route", route)
+            span.set_attribute("http.response.status_code", int(status[:3]))
+            return start_response(status, headers, exc_info)
+
+        with traces.span(method, "server", carrier) as span:
+            span.set_attribute("http.request.method", method)
+            span.set_attribute("gantt.request_id", environ[ORIGIN_ID])
+            return app(environ, start)
 
     return handle
 

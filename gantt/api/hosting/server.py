@@ -36,6 +36,7 @@ from gantt.model.addresses import without_secrets
 from gantt.observe.log_file import begin_logging
 from gantt.observe.logs import flush_logs
 from gantt.observe.supervisor import Supervisor
+from gantt.observe.tracing import Tracing, check_tracing, tracing
 from gantt.stream.starting import publishing, taking_in
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ def serve(source: Source) -> None:
     check_database(settings)
     check_port(options)
     check_policy(settings)
+    check_tracing(settings.tracing)
     begin_logging(settings.log, "gantt", tells=True)
     warn_of_unknown(settings)
     _allow_open_files(CONNECTIONS + _OTHER_FILES)
@@ -132,9 +134,11 @@ def make_worker_app(configured: Configured, run: RunDirectory) -> Front:
     try:
         settings = configured.settings
         begin_logging(settings.log, "gantt")
-        front, gantt = _open_front(settings, run)
+        front, gantt, traces = _open_front(settings, run)
         _collect_less()
         stack = ExitStack()
+        if traces is not None:
+            stack.callback(traces.close)
         stack.callback(gantt.close)
         stack.enter_context(watching(settings.coordination, gantt))
         stack.enter_context(taking_in(settings.stream, gantt))
@@ -157,7 +161,9 @@ def _collect_less() -> None:
     gc.set_threshold(*_GARBAGE)
 
 
-def _open_front(settings: Settings, run: RunDirectory) -> tuple[Front, Engine]:
+def _open_front(
+    settings: Settings, run: RunDirectory
+) -> tuple[Front, Engine, Tracing | None]:
     from gantt.api.app import build_turned_away
     from gantt.api.hosting.front import Front
     from gantt.api.hosting.pools import Pools
@@ -172,7 +178,7 @@ def _open_front(settings: Settings, run: RunDirectory) -> tuple[Front, Engine]:
         is_stopping=run.is_stopping,
         serves=run.serve,
     )
-    return front, service.gantt
+    return front, service.gantt, service.traces
 
 
 def _allow_open_files(wanted: int) -> None:
@@ -197,6 +203,7 @@ class _Service(Struct, frozen=True):
     app: WsgiApp
     gantt: Engine
     meters: Meters
+    traces: Tracing | None
 
 
 def open_app(settings: Settings) -> tuple[WsgiApp, Engine]:
@@ -222,8 +229,12 @@ def _open(
         return {**front_counts(), **tokens}
 
     check_database(settings)
+    traces = tracing(settings.tracing, "gantt")
     gantt = open_gantt(
-        settings.database_url, settings.engine, session=placement_session(settings)
+        settings.database_url,
+        settings.engine,
+        session=placement_session(settings),
+        propagate=dict if traces is None else traces.headers,
     )
     try:
         is_draining = _never if run is None else run.is_draining
@@ -238,10 +249,11 @@ def _open(
             authenticate=authenticate,
             watchers=watchers,
             meters=meters,
+            traces=traces,
         )
         if meters.folder:
             Upkeep(meters, gantt, run)
-        return _Service(app, gantt, meters)
+        return _Service(app, gantt, meters, traces)
     except BaseException:
         gantt.close()
         raise

@@ -86,17 +86,23 @@ class Committer:
         Raises its refusal, Busy when it was turned away, StoreFailed.
         """
         request_id = request_id or self._caller.request_id
-        return self._queue.wait_for(PendingWrite(command, request_id, self._threads))
+        origin = self._group.origin
+        about = None if origin is None else origin()
+        return self._queue.wait_for(
+            PendingWrite(command, request_id, self._threads, about)
+        )
 
     def submit_all(self, commands: Sequence[Command[A]]) -> list[A | GanttError]:
         """Carry out each of ``commands`` by itself, in order: its answer, or its
         refusal. No more than a batch of them wait at a time, so that others have their
         turn in between. Raises Unavailable; later ones may be carried out then."""
         found: list[A | GanttError] = []
+        origin = self._group.origin
+        about = None if origin is None else origin()
         size = min(self._batch_size, self._queue_length)
         for start in range(0, len(commands), size):
             waiting = [
-                PendingWrite(command, self._caller.request_id, self._threads)
+                PendingWrite(command, self._caller.request_id, self._threads, about)
                 for command in commands[start : start + size]
             ]
             self._queue.enter(*waiting)
@@ -126,7 +132,7 @@ class Committer:
 
     def observe(self, observer: Observer) -> None:
         """Report each batch to ``observer`` from now on."""
-        self._group.observer = observer
+        self._group.observer, self._group.origin = observer, observer.origin
 
     def counts(self) -> dict[str, float]:
         """What it has done since it opened, by name; for metrics."""

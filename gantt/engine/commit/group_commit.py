@@ -7,7 +7,7 @@ attempt does to the columns and to the tables, and how it is undone.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct, field
 
@@ -90,6 +90,7 @@ class GroupCommit:
         self.time = BooksTime(clock)
         self.counts = Counts()
         self.observer: Observer = Silence()
+        self.origin: Callable[[], object] | None = None  # of ``observer``
 
     def commit(self, pending_writes: list[PendingWrite[Answer]], size: int) -> None:
         """Commit ``pending_writes``, and what has come by the time the lock is held up
@@ -226,7 +227,10 @@ class GroupCommit:
         self._replica.settle()
         if batch.entries:  # else it only looked at what it relies on
             self._outage.succeeded("write")
-            self.observer.committed(len(batch.outcomes), took_s)
+            origins: Sequence[object] = ()
+            if self.origin is not None:
+                origins = [write.origin for write, _ in batch.outcomes]
+            self.observer.committed(len(batch.outcomes), took_s, origins)
 
     def _was_kept(self, end: Cursor) -> bool | None:
         """Whether the log has the batch: asks until the database answers. None: the log

@@ -27,9 +27,17 @@ class PendingWrite(Generic[A]):
     the caller by giving up, after which it is never carried out.
     """
 
-    def __init__(self, command: Command[A], request_id: str, threads: Threads) -> None:
+    def __init__(
+        self,
+        command: Command[A],
+        request_id: str,
+        threads: Threads,
+        origin: object = None,
+    ) -> None:
+        """``origin``: see Observer."""
         self.command = command
         self.request_id = request_id
+        self.origin = origin
         self.is_resolved = False
         self._answer: A
         self._error: BaseException | None = None

@@ -11,7 +11,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Protocol
 
 import oslo_messaging as messaging
@@ -25,6 +25,7 @@ from gantt.model.forms.primitive import spec_primitive
 from gantt.model.forms.spec import read_spec
 from gantt.model.scheduling import SchedulerProtocol, Selections
 from gantt.model.spec import ScheduleRequest
+from gantt.observe.tracing import Tracing
 from gantt.openstack.rpc import faults, replies
 from gantt.openstack.rpc.newer_fields import newer_fields
 
@@ -122,6 +123,7 @@ class SchedulerMethods:
         self._announce = announce
         self.observer: CallObserver = Unobserved()
         self.networks: Networks = NoNetworks()
+        self.traces: Tracing | None = None  # may be set likewise
         self._counts: Counter[str] = Counter()
         self._in_flight = 0
         self._lock = threading.Lock()
@@ -139,7 +141,7 @@ class SchedulerMethods:
         return_alternates: Any = False,
     ) -> list[Any]:
         """Hosts for the instances, claimed unless ``instance_uuids`` is None."""
-        with self._observed("select_destinations"):
+        with self._observed("select_destinations", context):
             return self._select_destinations(
                 context,
                 request_spec if spec_obj is None else spec_obj,
@@ -269,7 +271,7 @@ class SchedulerMethods:
         self._count("rpc_casts")
         name = getattr(method, "__name__", "a cast").lstrip("_")
         try:
-            with self._observed(name):
+            with self._observed(name, context):
                 if about is not None:
                     about = scalars.name("host_name", about)
                 self._source.note_update(host=about)
@@ -293,17 +295,26 @@ class SchedulerMethods:
         return {**found, **self.networks.counts()}
 
     @contextmanager
-    def _observed(self, method: str) -> Iterator[None]:
+    def _observed(self, method: str, context: Context) -> Iterator[None]:
         """While a message is answered."""
         began = time.perf_counter()
         with self._lock:
             self._in_flight += 1
         try:
-            yield
+            with self._traced(method, context):
+                yield
         finally:
             with self._lock:
                 self._in_flight -= 1
             self.observer.answered(method, time.perf_counter() - began)
+
+    def _traced(self, method: str, context: Context) -> AbstractContextManager[Any]:
+        """A span below that of the caller, if its context names one."""
+        if self.traces is None:
+            return nullcontext()
+        parent = context.get("traceparent")
+        carrier = {"traceparent": parent} if isinstance(parent, str) else {}
+        return self.traces.span(f"rpc {method}", "server", carrier)
 
     def _count(self, name: str, by: int = 1) -> bool:
         """Whether this is the first."""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from gantt.engine.gantt import Gantt
 from gantt.observe.metrics import Meters
+from gantt.observe.tracing import Tracing, observed
 from gantt.openstack.feed import Feed
 from gantt.openstack.meters import CloudMeters, feed_counts
 from gantt.openstack.presence import Presence
@@ -19,7 +20,7 @@ from gantt.openstack.rpc.vital_signs import VitalSigns
 
 class WorkerSigns:
     """``feed``, ``presence``: None where another worker has them; ``threads``: messages
-    that are answered at the same time, at most."""
+    that are answered at the same time, at most; ``traces``: None: there are none."""
 
     def __init__(
         self,
@@ -28,6 +29,7 @@ class WorkerSigns:
         feed: Feed | None,
         presence: Presence | None,
         threads: int,
+        traces: Tracing | None,
     ) -> None:
         self._gantt = gantt
         self._server = server
@@ -36,7 +38,7 @@ class WorkerSigns:
         self._threads = threads
         self._engine = Meters(lambda: {**gantt.counts(), **gantt.keeping_up()})
         self._cloud = CloudMeters(self.counts)
-        gantt.observe(self._engine)
+        gantt.observe(observed(self._engine, traces))
         server.methods.observer = self._cloud
 
     def tell(self, folder: Path, number: int) -> VitalSigns:

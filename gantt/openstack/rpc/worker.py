@@ -32,6 +32,7 @@ from gantt.errors import GanttError
 from gantt.liveness.watching import watching
 from gantt.observe.log_file import begin_logging
 from gantt.observe.logs import flush_logs, set_debug
+from gantt.observe.tracing import tracing
 from gantt.stream.starting import publishing, taking_in
 
 if TYPE_CHECKING:
@@ -87,10 +88,14 @@ def _serve(
 
     options, is_first = settings.rpc, number == 0
     with ExitStack() as stack:
+        traces = tracing(settings.tracing, "gantt-scheduler")
+        if traces is not None:
+            stack.callback(traces.close)
         gantt = open_gantt(
             settings.database_url,
             engine_options(settings),
             session=placement_session(settings),
+            propagate=dict if traces is None else traces.headers,
         )
         stack.callback(gantt.close)
         stack.enter_context(watching(settings.coordination, gantt))
@@ -102,6 +107,7 @@ def _serve(
         announce = notifications if notifications.are_sent else None
         server = RpcServer(gantt, settings.oslo, options.host, facts, announce)
         threads = settings.oslo.executor_thread_pool_size
+        server.methods.traces = traces
         server.methods.networks = networks = RoutedNetworks(options, threads)
         stack.callback(networks.close)
         networks.ask(neutron_session(settings))
@@ -111,8 +117,10 @@ def _serve(
             presence = _appear(settings, stack)
         if folder is not None:
             feed = facts if isinstance(facts, Feed) else None
-            signs = WorkerSigns(gantt, server, feed, presence, threads)
+            signs = WorkerSigns(gantt, server, feed, presence, threads, traces)
             stack.callback(signs.tell(folder, number).close)
+        elif traces is not None:
+            gantt.observe(traces)
         served.value = True
         LOG.info("Serving as scheduler %s (process %d)", options.host, os.getpid())
         while signal.sigwait(TAKEN) != signal.SIGTERM:

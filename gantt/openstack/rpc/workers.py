@@ -30,6 +30,7 @@ from gantt.observe.endpoint import answering
 from gantt.observe.log_file import begin_logging
 from gantt.observe.metrics import FOLDER, exposition
 from gantt.observe.supervisor import Supervisor
+from gantt.observe.tracing import check_tracing
 from gantt.openstack.rpc import vital_signs
 from gantt.openstack.rpc.restarts import Restarts
 from gantt.openstack.rpc.worker import TAKEN, run_worker
@@ -89,6 +90,7 @@ def check(settings: Settings) -> None:
     if url == "memory://" and settings.rpc.workers > 1:
         raise Refused("memory:// supports only one process: set workers to 1.")
     check_options(settings.engine)
+    check_tracing(settings.tracing)
     neutron_session(settings)
     if url == "memory://":
         return

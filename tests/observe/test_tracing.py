@@ -1,0 +1,214 @@
+"""Traces: a request, its decision and its commit, in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.sdk.trace.sampling import ParentBasedTraceIdRatio
+
+from gantt.api.app import build_app
+from gantt.client.exchange import Exchange
+from gantt.client.transport import Reply
+from gantt.conf import TracingOptions, load
+from gantt.connection import open_gantt
+from gantt.engine.reading.reader import WouldWait
+from gantt.errors import Refused
+from gantt.model.forms.stats import read_stats
+from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
+from gantt.observe.tracing import Tracing, check_tracing, tracing
+from gantt.openstack.rpc.methods import SchedulerMethods
+from tests.api.wsgi_client import WsgiClient
+
+TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+PARENT = {"traceparent": f"00-{TRACE}-{SPAN}-01"}
+UNSAMPLED = {"traceparent": f"00-{TRACE}-{SPAN}-00"}
+FIRST = "22222222-2222-4222-8222-222222222222"
+INSTANCE = "11111111-1111-4111-8111-111111111111"
+SIZE = {"vcpus": 1, "memory_mb": 512, "root_gb": 1}
+SELECT = {"request_spec": {"flavor": SIZE}, "instance_uuids": [INSTANCE]}
+
+
+class Traced:
+    """A service on books with one host, and the spans that have ended."""
+
+    def __init__(self, ratio: float = 1.0) -> None:
+        self._exporter = InMemorySpanExporter()
+        provider = TracerProvider(sampler=ParentBasedTraceIdRatio(ratio))
+        provider.add_span_processor(SimpleSpanProcessor(self._exporter))
+        self.traces = Tracing(provider)
+        self.books = open_gantt("memory://")
+        settings = load(environ={}, default_auth="noauth2")
+        self.client = WsgiClient(build_app(self.books, settings, traces=self.traces))
+        stats = {"vcpus": 8, "memory_mb": 8192, "local_gb": 100}
+        self.books.update_host("h1", "h1", read_stats(stats, host="h1"))
+        first = ScheduleRequest(RequestSpec(Flavor(1, 512, 1)), (FIRST,))
+        self.books.schedule(first)  # the books decide from now on, which is a commit
+        self._exporter.clear()
+
+    def spans(self) -> dict[str, ReadableSpan]:
+        found = self._exporter.get_finished_spans()
+        assert len({one.name for one in found}) == len(found)
+        return {one.name: one for one in found}
+
+
+@pytest.fixture
+def traced() -> Iterator[Traced]:
+    found = Traced()
+    yield found
+    found.books.close()
+
+
+def parent(span: ReadableSpan) -> int | None:
+    return None if span.parent is None else int(span.parent.span_id)
+
+
+def number(span: ReadableSpan) -> int:
+    assert span.context is not None
+    return int(span.context.span_id)
+
+
+def test_a_decision_is_one_trace(traced: Traced) -> None:
+    answer = traced.client("POST", "/gantt/select", body=SELECT, headers=PARENT)
+    assert answer.status == 200, answer.text
+    spans = traced.spans()
+    assert set(spans) == {
+        "POST /gantt/select",
+        "gantt.decision",
+        "gantt.decide",
+        "gantt.claim",
+        "gantt.commit",
+        "gantt.commit.sql",
+    }
+    traces = {one.context.trace_id for one in spans.values() if one.context}
+    assert [f"{one:032x}" for one in traces] == [TRACE]
+    request, decision = spans["POST /gantt/select"], spans["gantt.decision"]
+    assert f"{parent(request):016x}" == SPAN
+    assert parent(decision) == number(request)
+    assert parent(spans["gantt.decide"]) == number(decision)
+    assert parent(spans["gantt.claim"]) == number(decision)
+    assert parent(spans["gantt.commit"]) == number(request)
+    assert parent(spans["gantt.commit.sql"]) == number(spans["gantt.commit"])
+
+
+def test_what_the_spans_tell(traced: Traced) -> None:
+    traced.client("POST", "/gantt/select", body=SELECT, headers=PARENT)
+    spans = traced.spans()
+    request = spans["POST /gantt/select"].attributes or {}
+    assert request["http.response.status_code"] == 200
+    assert request["http.route"] == "/gantt/select"
+    decision = spans["gantt.decision"]
+    told = decision.attributes or {}
+    assert told["gantt.chosen"] == ("h1",)
+    assert told["gantt.hosts"] == 1
+    assert "filter ComputeFilter" in [event.name for event in decision.events]
+    assert (spans["gantt.commit"].attributes or {})["gantt.batch.commands"] == 1
+    for one in spans.values():
+        assert one.start_time is not None
+        assert one.end_time is not None
+        assert one.start_time <= one.end_time
+
+
+def test_a_refusal_is_told(traced: Traced) -> None:
+    huge = {"request_spec": {"flavor": {**SIZE, "vcpus": 9999}}}
+    body = {**huge, "instance_uuids": [INSTANCE]}
+    assert traced.client("POST", "/gantt/select", body=body).status == 409
+    spans = traced.spans()
+    assert "gantt.commit" not in spans
+    told = spans["gantt.decision"].attributes or {}
+    assert "No valid host" in str(told["gantt.failure"])
+
+
+def test_a_request_without_a_caller_s_trace_begins_one(traced: Traced) -> None:
+    for header in ({}, {"traceparent": "nonsense"}, {"traceparent": "\u00ff" * 999}):
+        traced.client("GET", "/gantt/services", headers=header)
+    found = traced._exporter.get_finished_spans()
+    assert [one.parent for one in found] == [None] * 3
+    assert len({one.context.trace_id for one in found if one.context}) == 3
+
+
+def test_what_the_caller_does_not_sample_is_not_exported(traced: Traced) -> None:
+    traced.client("POST", "/gantt/select", body=SELECT, headers=UNSAMPLED)
+    assert traced.spans() == {}
+
+
+def test_a_ratio_of_none_follows_callers_alone() -> None:
+    found = Traced(ratio=0.0)
+    found.client("GET", "/traits", version=39)
+    assert found.spans() == {}
+    found.client("GET", "/traits", version=39, headers=PARENT)
+    assert set(found.spans()) == {"GET /traits"}
+    found.books.close()
+
+
+def test_work_that_belongs_to_no_request_has_no_span(traced: Traced) -> None:
+    traced.books.create_trait("CUSTOM_OWN")
+    assert traced.spans() == {}
+
+
+def test_what_begins_again_elsewhere_is_dropped_and_what_fails_is_told(
+    traced: Traced,
+) -> None:
+    with pytest.raises(WouldWait), traced.traces.span("waits", "server", {}):
+        raise WouldWait
+    with pytest.raises(ValueError), traced.traces.span("fails", "server", {}):
+        raise ValueError("a text of a request")
+    (span,) = traced.spans().values()
+    assert (span.name, span.status.description) == ("fails", "ValueError")
+    assert span.events == ()
+    assert traced.traces.headers() == {}
+
+
+class Kept:
+    """A transport that keeps the headers of requests."""
+
+    def __init__(self) -> None:
+        self.headers: dict[str, str] = {}
+
+    def send(self, method: str, path: str, *, headers: Any, body: Any) -> Reply:
+        self.headers = dict(headers)
+        return Reply(200, {}, b"{}")
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def test_requests_to_others_carry_the_trace(traced: Traced) -> None:
+    transport = Kept()
+    wire = Exchange(transport, traced.traces.headers)
+    wire.ask("GET", "/")
+    assert "traceparent" not in transport.headers
+    with traced.traces.span("asks", "client", PARENT):
+        wire.ask("GET", "/")
+    asked = number(traced.spans()["asks"])
+    assert transport.headers["traceparent"] == f"00-{TRACE}-{asked:016x}-01"
+
+
+def test_messages_carry_it_in_their_context(traced: Traced) -> None:
+    methods = SchedulerMethods(traced.books, None)
+    methods.traces = traced.traces
+    spec = {"flavor": SIZE}
+    for context in (PARENT, {"traceparent": 7}, {}):
+        methods.select_destinations(context, spec_obj=spec, instance_uuids=None)
+    spans = traced._exporter.get_finished_spans()
+    asked = [one for one in spans if one.name == "rpc select_destinations"]
+    assert [one.parent is not None for one in asked] == [True, False, False]
+
+
+def test_tracing_is_off_unless_it_is_asked_for() -> None:
+    assert load(environ={}).tracing == TracingOptions()
+    assert tracing(TracingOptions(), "gantt") is None
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = replace(TracingOptions(), enabled=True)
+    check_tracing(options)
+    monkeypatch.setattr("gantt.observe.tracing.find_spec", lambda name: None)
+    check_tracing(TracingOptions())
+    with pytest.raises(Refused, match=r"gantt-scheduler\[tracing\]"):
+        tracing(options, "gantt")
