@@ -137,6 +137,7 @@ _LONG = frozenset(
         ("GET", "/gantt/verify"),
         ("POST", "/gantt/capacity"),
         ("POST", "/gantt/capacity/fair"),
+        ("POST", "/gantt/capacity/runs-out"),
         ("POST", "/gantt/select"),
         ("POST", "/reshaper"),
     }

@@ -8,12 +8,13 @@ from typing import Any, Final
 import click
 import msgspec
 
+from gantt.cli.capacity_forecast import show_forecast
 from gantt.cli.capacity_split import show_split, weights_of
 from gantt.cli.decision import why_text
 from gantt.cli.flavor import flavor
 from gantt.cli.output import plain, say, table
 from gantt.cli.session import Session, books_command
-from gantt.model.capacity import BY, By
+from gantt.model.capacity import BY, MOST_DAYS, By
 from gantt.model.selection import Capacity, Why
 from gantt.model.spec import RequestSpec
 
@@ -28,7 +29,7 @@ _ENDS: Final = {
 
 
 @click.command("capacity")
-@click.argument("flavors", nargs=-1, required=True, metavar="FLAVOR...")
+@click.argument("flavors", nargs=-1, metavar="FLAVOR...")
 @click.option(
     "--fair",
     is_flag=True,
@@ -44,24 +45,51 @@ _ENDS: Final = {
     type=click.Choice(BY),
     default="fleet",
     show_default=True,
-    help="With --fair: divide all hosts, or those of each zone or host aggregate.",
+    help="With --fair and --runs-out: all hosts, or those of each zone or aggregate.",
+)
+@click.option(
+    "--runs-out",
+    is_flag=True,
+    help="Tell when resource classes, and the flavors, run out.",
+)
+@click.option(
+    "--days",
+    type=click.IntRange(1, MOST_DAYS),
+    default=30,
+    show_default=True,
+    help="With --runs-out: how far to look ahead.",
 )
 @books_command
 def capacity(
-    session: Session, *, flavors: tuple[str, ...], fair: bool, mix: str | None, by: By
+    session: Session,
+    *,
+    flavors: tuple[str, ...],
+    fair: bool,
+    runs_out: bool,
+    mix: str | None,
+    by: By,
+    days: int,
 ) -> None:
     """Count how many more instances of each flavor fit, independently of the others.
 
     \b
     gantt capacity vcpus=2,memory_mb=4096,disk_gb=20 vcpus=8,memory_mb=32768
     gantt capacity --fair name=a,vcpus=2,memory_mb=4096 name=b,vcpus=8 --mix a=3,b=1
+    gantt capacity --runs-out --by zone
     """
-    if fair:
-        asked = [flavor(words) for words in flavors]
+    asked = [flavor(words) for words in flavors]
+    if mix is not None and not fair:
+        raise click.UsageError("--mix says how to split: add --fair.")
+    if runs_out and not fair:
+        show_forecast(session, asked, by, days)
+        return
+    if not flavors:
+        raise click.UsageError("Name a flavor, such as vcpus=2,memory_mb=4096.")
+    if fair and not runs_out:
         show_split(session, asked, weights_of(mix, asked), by)
         return
-    if mix is not None or by != "fleet":
-        raise click.UsageError("--mix and --by say how to split: add --fair.")
+    if fair or by != "fleet":
+        raise click.UsageError("Give one of --fair and --runs-out; --by needs it.")
     found = [
         (words, session.books.capacity(RequestSpec(flavor(words)))) for words in flavors
     ]

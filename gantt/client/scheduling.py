@@ -15,7 +15,7 @@ from gantt import errors
 from gantt.client import decode, encode
 from gantt.client.audits import RemoteAudits
 from gantt.model.advice import Advice, AdviceRequest
-from gantt.model.capacity import By, FairSplit
+from gantt.model.capacity import By, FairSplit, Forecast
 from gantt.model.diagnosis import Relaxation
 from gantt.model.fleet import FleetRefusal, FleetStatement
 from gantt.model.fleet_lists import GroupQuery, HostAggregateQuery, ServiceQuery
@@ -99,6 +99,22 @@ class RemoteScheduling(RemoteAudits):
             body["weights"] = list(weights)
         return decode.native(
             self._native("POST", "capacity", "fair", body=body), FairSplit
+        )
+
+    def runs_out(
+        self,
+        specs: Sequence[RequestSpec] = (),
+        *,
+        by: By = "fleet",
+        horizon_days: int = 30,
+    ) -> Forecast:
+        body = {
+            "request_specs": [values.spec(one) for one in specs],
+            "by": by,
+            "horizon_days": horizon_days,
+        }
+        return decode.native(
+            self._native("POST", "capacity", "runs-out", body=body), Forecast
         )
 
     def decisions(

@@ -193,7 +193,12 @@ class _Parts:
             *(self._store.shadows, clock, threads),
             None if remote is None else remote.books,
         )
-        self._planning = Planning(self._scheduling, checks, options.search_budget)
+        self._planning = Planning(
+            self._scheduling,
+            checks,
+            options.search_budget,
+            self._store.usage_history,
+        )
         self._advising = Advising(
             *(self._scheduling, checks, options, rng, threads, self._shadow)
         )
@@ -329,6 +334,7 @@ class Gantt(_Parts):
     order_hosts = _of("_advising", Advising.order_hosts)
     capacity = _of("_scheduling", Scheduling.capacity)
     fair_split = _of("_planning", Planning.fair_split)
+    runs_out = _of("_planning", Planning.runs_out)
     confirm_claim = _of("_claims", Claims.confirm)
     release_claim = _of("_claims", Claims.release)
     claim_projects = _of("_claims", Claims.projects)

@@ -50,3 +50,43 @@ class FairSplit(Struct, frozen=True):
     by: By
     splits: tuple[Split, ...]
     revision: int = 0
+
+
+MOST_DAYS: Final = 366
+"""That a forecast may reach ahead."""
+OutlookKind = Literal["class", "flavor"]
+OutlookState = Literal[
+    "forecast", "not within horizon", "nothing left", "too little history"
+]
+
+
+class Outlook(Struct, frozen=True):
+    """When one resource class, or one flavor, runs out. ``where``: a zone or aggregate;
+    "": all hosts. ``left``: amounts of the class, or instances of the flavor, that are
+    left now.
+
+    ``lasts_until``: with a chance of 90 % there is room until then; ``likely_until``:
+    of 50 %; ``latest_until``: of 10 %. Times are microseconds since the epoch; None:
+    not within the horizon, or there is no forecast (``state``). ``chance``: that it
+    runs out within the horizon."""
+
+    kind: OutlookKind
+    name: str
+    where: str
+    left: int
+    state: OutlookState
+    lasts_until: int | None = None
+    likely_until: int | None = None
+    latest_until: int | None = None
+    chance: float | None = None
+
+
+class Forecast(Struct, frozen=True):
+    """``at``: now. ``history_s``: how long the usage history is that was used;
+    ``horizon_s``: how far the dates reach, which is half of that at most."""
+
+    by: By
+    at: int
+    history_s: int
+    horizon_s: int
+    outlooks: tuple[Outlook, ...]

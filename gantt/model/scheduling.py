@@ -11,7 +11,7 @@ from typing import Protocol, TypeAlias
 
 from gantt.model.advice import Advice, AdviceRequest
 from gantt.model.audit import GRACE_S, Audit, Finding, Kind
-from gantt.model.capacity import By, FairSplit
+from gantt.model.capacity import By, FairSplit, Forecast
 from gantt.model.diagnosis import Relaxation
 from gantt.model.fleet import FleetRefusal, FleetStatement
 from gantt.model.fleet_lists import GroupQuery, HostAggregateQuery, ServiceQuery
@@ -78,6 +78,17 @@ class SchedulerProtocol(Protocol):
         proportion to ``weights`` (default: alike) as far as they fit, and the rest to
         those that still do. ``by``: all hosts, or those of each zone or host aggregate
         by themselves. Raises Invalid."""
+
+    def runs_out(
+        self,
+        specs: Sequence[RequestSpec] = (),
+        *,
+        by: By = "fleet",
+        horizon_days: int = 30,
+    ) -> Forecast:
+        """When each resource class, and each of these flavors, runs out, from the usage
+        history by hours: dates with a chance each. ``by``: of all hosts, or of those of
+        each zone or host aggregate. Raises Invalid."""
 
     def decisions(
         self,

@@ -255,7 +255,18 @@ def test_flavors_counted_together(fleet: Program) -> None:
     rows = list(csv.reader(io.StringIO(fleet.do("capacity", "--fair", SIZE, "-ocsv"))))
     assert rows[0] == ["by", "flavor", "more", "alone", "weight", "blocked_by"]
     assert rows[1][2:4] == [str(alone)] * 2
-    assert "add --fair" in fleet.fail("capacity", SIZE, "--by", "zone", status=2)
+    for wrong in (("--by", "zone"), ("--mix", "a=1"), ("--fair", "--runs-out")):
+        assert "--fair" in fleet.fail("capacity", SIZE, *wrong, status=2)
+    assert "Name a flavor" in fleet.fail("capacity", status=2)
     for mix in ("c=1", "a=x"):
         refusal = fleet.fail("capacity", "--fair", *flavors, "--mix", mix, status=2)
         assert f"--mix '{mix}'" in refusal
+
+
+def test_when_it_runs_out(fleet: Program) -> None:
+    (found,) = fleet.ask("capacity", "--runs-out", f"name=a,{SIZE}")["outlooks"]
+    assert (found["name"], found["state"]) == ("a", "too little history")
+    text = fleet.do("capacity", "--runs-out", f"name=a,{SIZE}", "--by", "zone")
+    assert "0.0 days of the usage history" in text and "nova" in text
+    rows = list(csv.reader(io.StringIO(fleet.do("capacity", "--runs-out", "-ocsv"))))
+    assert rows[0][:4] == ["where", "kind", "name", "left"]

@@ -194,6 +194,17 @@ def test_fair_split(books: GanttProtocol) -> None:
         books.fair_split([SPEC], [])
 
 
+def test_runs_out(books: GanttProtocol) -> None:
+    found = books.runs_out([SPEC, HUGE])
+    assert [(one.name, one.left, one.state) for one in found.outlooks] == [
+        ("", 8, "too little history"),
+        ("", 0, "nothing left"),
+    ]
+    assert (found.history_s, found.horizon_s) == (0, 0)
+    with pytest.raises(errors.Invalid, match="horizon_days"):
+        books.runs_out(horizon_days=0)
+
+
 def test_host_life_cycle(books: GanttProtocol) -> None:
     view = books.update_host("one", "one", HostStats(running_vms=3, host_ip=None))
     assert view.stats["running_vms"] == 3

@@ -17,7 +17,7 @@ from gantt.api.wire.query import Params
 from gantt.errors import Invalid
 from gantt.model.advice import AdviceHost, Mode, Operation, Stage
 from gantt.model.bounds import Lease, Name, RequestId
-from gantt.model.capacity import By
+from gantt.model.capacity import MOST_DAYS, By
 from gantt.model.diagnosis import Relaxation
 from gantt.model.reports import Report
 
@@ -95,6 +95,14 @@ class FairBody(Struct, frozen=True, forbid_unknown_fields=True):
     request_specs: list[RequestForm]
     weights: list[float] | None = None
     by: By = "fleet"
+
+
+class RunsOutBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """POST /gantt/capacity/runs-out: flavors, as requests; none: only classes."""
+
+    request_specs: list[RequestForm] = []
+    by: By = "fleet"
+    horizon_days: Annotated[int, Meta(ge=1, le=MOST_DAYS)] = 30
 
 
 class AdviseBody(Struct, frozen=True, forbid_unknown_fields=True):

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from gantt.api.call import Call
 from gantt.api.native import redaction
-from gantt.api.native.bodies import Body, CapacityBody, FairBody
+from gantt.api.native.bodies import Body, CapacityBody, FairBody, RunsOutBody
 from gantt.api.native.claims import bound_to, owned
-from gantt.model.capacity import FairSplit
+from gantt.model.capacity import FairSplit, Forecast
 from gantt.model.forms.spec import read_spec
 from gantt.model.selection import Capacity
 
 _BODY = Body(CapacityBody)
 _FAIR = Body(FairBody)
+_RUNS_OUT = Body(RunsOutBody)
 
 
 def count(call: Call) -> Capacity:
@@ -29,3 +30,11 @@ def fair(call: Call) -> FairSplit:
     specs = [owned(project, read_spec(one)) for one in body.request_specs]
     found = call.gantt.fair_split(specs, body.weights, by=body.by)
     return redaction.fair_split(call, found)
+
+
+def runs_out(call: Call) -> Forecast:
+    """POST /gantt/capacity/runs-out"""
+    body = _RUNS_OUT.read(call)
+    project = bound_to(call)
+    specs = [owned(project, read_spec(one)) for one in body.request_specs]
+    return call.gantt.runs_out(specs, by=body.by, horizon_days=body.horizon_days)

@@ -40,6 +40,7 @@ from gantt.api.native.bodies import (
     InstancesBody,
     ReportForm,
     ReportsBody,
+    RunsOutBody,
     SelectBody,
     ServerGroupForm,
     ServiceForm,
@@ -141,6 +142,15 @@ OPERATIONS: tuple[Operation, ...] = (
         "gantt:decisions:whole.",
         rule="gantt:capacity",
         body=FairBody,
+    ),
+    Operation(
+        "POST",
+        "/gantt/capacity/runs-out",
+        capacity.runs_out,
+        "When each resource class, and each flavor that is asked for, runs out: dates "
+        "with a chance each, from the usage history.",
+        rule="gantt:usage_history",
+        body=RunsOutBody,
     ),
     Operation(
         "GET",

@@ -1,4 +1,4 @@
-"""Plans capacity: how many more of several flavors fit together.
+"""Plans capacity: how many more of several flavors fit together, and until when.
 
 Beside Scheduling, which decides about one request; nothing here is claimed or recorded.
 """
@@ -6,27 +6,38 @@ Beside Scheduling, which decides about one request; nothing here is claimed or r
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from gantt.engine.scheduling.checks import Checks
 from gantt.engine.scheduling.scheduling import Scheduling
 from gantt.errors import Invalid
-from gantt.model.capacity import BY, By, FairSplit
+from gantt.model.capacity import BY, MOST_DAYS, By, FairSplit, Forecast
 from gantt.model.spec import RequestSpec, ScheduleRequest
+from gantt.model.usage_history import SECONDS, HistoryQuery, UsageRecord
+from gantt.scheduler.capacity.outlook import History, history_of, outlook
 from gantt.scheduler.capacity.split import Mix, fair_split
 from gantt.scheduler.feasibility.candidates import CandidateSource
 from gantt.state.state import State
 
 _MOST_WEIGHT: Final = 1e6
+# Hourly records are kept for twice as long.
+_BY_HOURS_DAYS: Final = 30
+_MOST_RECORDS: Final = 100_000
 
 
 class Planning:
     """Safe for many threads."""
 
     def __init__(
-        self, scheduling: Scheduling, checks: Checks, search_budget: int | None
+        self,
+        scheduling: Scheduling,
+        checks: Checks,
+        search_budget: int | None,
+        history: Callable[[HistoryQuery], list[UsageRecord]],
     ) -> None:
+        """``history``: records of usage, the latest first."""
+        self._history = history
         self._scheduling = scheduling
         self._checks = checks
         self._search_budget = search_budget
@@ -40,17 +51,65 @@ class Planning:
     ) -> FairSplit:
         """See SchedulerProtocol."""
         specs = self._checks.flavors(specs)
-        if by not in BY:
-            raise Invalid(f"by is {by!r}; it must be one of {', '.join(BY)}.")
         factors = (1.0,) * len(specs) if weights is None else tuple(weights)
         _check_weights(factors, len(specs))
-        zone = self._checks.options.default_availability_zone
-        mix = Mix(specs, factors, by, zone)
+        mix, sources = self._asked(specs, factors, by)
+        split = self._scheduling.plugins.decided(self._split_on)
+        return self._scheduling.reader.search(split, mix, sources)
+
+    def runs_out(
+        self,
+        specs: Sequence[RequestSpec] = (),
+        *,
+        by: By = "fleet",
+        horizon_days: int = 30,
+    ) -> Forecast:
+        """See SchedulerProtocol."""
+        if not 1 <= horizon_days <= MOST_DAYS:
+            raise Invalid(
+                f"horizon_days is {horizon_days}; it must be from 1 to {MOST_DAYS}."
+            )
+        specs = self._checks.flavors(specs) if specs else ()
+        mix, sources = self._asked(specs, (1.0,) * len(specs), by)
+        history = self._known(horizon_days)
+        look = self._scheduling.plugins.decided(self._outlook_on)
+        horizon_s = horizon_days * SECONDS["day"]
+        return self._scheduling.reader.search(look, mix, sources, history, horizon_s)
+
+    def _asked(
+        self, specs: tuple[RequestSpec, ...], weights: tuple[float, ...], by: By
+    ) -> tuple[Mix, tuple[CandidateSource, ...]]:
+        if by not in BY:
+            raise Invalid(f"by is {by!r}; it must be one of {', '.join(BY)}.")
+        mix = Mix(specs, weights, by, self._checks.options.default_availability_zone)
         sources = tuple(
             self._scheduling.ask(ScheduleRequest(one, dry_run=True))[1] for one in specs
         )
-        split = self._scheduling.plugins.decided(self._split_on)
-        return self._scheduling.reader.search(split, mix, sources)
+        return mix, sources
+
+    def _known(self, horizon_days: int) -> History:
+        """By hours, or for a long horizon by days, as hours are kept for a short time
+        only."""
+        step_s = SECONDS["hour" if horizon_days <= _BY_HOURS_DAYS else "day"]
+        records: dict[str, list[UsageRecord]] = {}
+        for one in reversed(self._history(HistoryQuery(step_s, limit=_MOST_RECORDS))):
+            records.setdefault(one.resource_class, []).append(one)
+        return history_of(records, step_s)
+
+    def _outlook_on(
+        self,
+        state: State,
+        mix: Mix,
+        sources: tuple[CandidateSource, ...],
+        history: History,
+        horizon_s: int,
+    ) -> Forecast:
+        at = self._scheduling
+        return outlook(
+            *(state, mix, sources, at.driver, history, horizon_s),
+            now=at.clock.now(),
+            budget=self._search_budget,
+        )
 
     def _split_on(
         self, state: State, mix: Mix, sources: tuple[CandidateSource, ...]

@@ -135,6 +135,10 @@ def test_answers_and_bodies_match_the_document(
     fair = "/gantt/capacity/fair"
     mix = {"request_specs": [SPEC, SPEC], "weights": [2, 1], "by": "zone"}
     assert ask("POST", fair, fair, mix).json["splits"]
+    runs_out = "/gantt/capacity/runs-out"
+    when = {"request_specs": [SPEC], "by": "zone", "horizon_days": 7}
+    assert ask("POST", runs_out, runs_out, when).json["outlooks"]
+    assert ask("POST", runs_out, runs_out, {}).status == 200
     assert ask("GET", "/gantt/decisions", "/gantt/decisions").json["decisions"]
     history = "/gantt/usage-history"
     assert ask("GET", f"{history}?period=5m", history).status == 200

@@ -1,0 +1,63 @@
+"""``gantt capacity --runs-out``: until when resource classes and flavors last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+
+from gantt.cli.output import plain, say, table
+from gantt.cli.session import Session
+from gantt.cli.times import EPOCH
+from gantt.model.capacity import By, Forecast, Outlook
+from gantt.model.spec import Flavor, RequestSpec
+
+_DAY_S = 86_400
+_COLUMNS = (
+    *("where", "kind", "name", "left", "state"),
+    *("lasts_until", "likely_until", "latest_until", "chance"),
+)
+
+
+def show_forecast(
+    session: Session, flavors: Sequence[Flavor], by: By, days: int
+) -> None:
+    """Ask for it and print it."""
+    specs = [RequestSpec(one) for one in flavors]
+    found = session.books.runs_out(specs, by=by, horizon_days=days)
+    if session.is_prose:
+        say("\n\n".join(_paragraphs(plain(found))))
+        return
+    rows = ((one.where, one.kind, *_row(one)) for one in found.outlooks)
+    session.print_answer(found, _COLUMNS, rows)
+
+
+def _row(one: Outlook) -> tuple[object, ...]:
+    dates = (one.lasts_until, one.likely_until, one.latest_until)
+    return (one.name, one.left, one.state, *map(_date, dates), one.chance)
+
+
+def _date(at: int | None) -> str | None:
+    if at is None:
+        return None
+    return (EPOCH + timedelta(microseconds=at)).isoformat(timespec="minutes")
+
+
+def _paragraphs(found: Forecast) -> Iterator[str]:
+    yield (
+        f"From {found.history_s / _DAY_S:.1f} days of the usage history; dates reach "
+        f"{found.horizon_s / _DAY_S:.1f} days ahead. There is room with a chance of:"
+    )
+    titles: tuple[str, ...] = (
+        "name",
+        "left",
+        "state",
+        "90 % until",
+        "50 %",
+        "10 %",
+        "runs out",
+    )
+    rows: list[tuple[object, ...]] = [_row(one) for one in found.outlooks]
+    if found.by != "fleet":
+        titles = (found.by, *titles)
+        rows = [(one.where, *_row(one)) for one in found.outlooks]
+    yield table(titles, rows)

@@ -1,0 +1,195 @@
+"""What is left of each resource class and flavor, and until when it lasts.
+
+The usage history is of the whole fleet. A zone or an aggregate is taken to grow by its
+part of what is used now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from msgspec import Struct
+
+from gantt.model.capacity import Forecast, Outlook, OutlookKind
+from gantt.model.usage_history import MICROS, UsageRecord
+from gantt.placement.candidates.combine import Budget
+from gantt.scheduler.capacity.flavor_room import FlavorRoom
+from gantt.scheduler.capacity.forecast import Passage, passage
+from gantt.scheduler.capacity.split import Mix, Places, feasible_of
+from gantt.scheduler.capacity.taken import Together
+from gantt.scheduler.drivers.contract import Driver
+from gantt.scheduler.feasibility.candidates import CandidateSource
+from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
+from gantt.state.column import NO_ROW, Bools, Floats
+from gantt.state.state import State
+
+
+class History(Struct, frozen=True, eq=False):
+    """``used``: class -> float64[n], by periods of ``step_s``, the latest last, which
+    ends at ``until``; how far each reaches back differs."""
+
+    used: Mapping[str, Floats]
+    step_s: int
+    until: int
+
+
+def history_of(records: Mapping[str, Sequence[UsageRecord]], step_s: int) -> History:
+    """Records of complete periods, by class, oldest first. Of periods without a record
+    the use lies between that of those around. A class that is counted no more is left
+    out."""
+    last = max((ones[-1].start for ones in records.values()), default=0)
+    used = {}
+    for name, ones in records.items():
+        if ones[-1].start == last:
+            starts = [one.start for one in ones]
+            times = np.arange(starts[0], last + 1, step_s * MICROS)
+            used[name] = np.interp(times, starts, [one.used_avg for one in ones])
+    return History(used, step_s, last + step_s * MICROS)
+
+
+def outlook(
+    state: State,
+    mix: Mix,
+    sources: Sequence[CandidateSource],
+    driver: Driver,
+    history: History,
+    horizon_s: int,
+    *,
+    now: int,
+    budget: int | None = None,
+) -> Forecast:
+    """Of each class of ``history``, and each flavor. Raises Invalid, NoValidHost,
+    UnknownName."""
+    feasible = feasible_of(state, mix.specs, sources, driver, now=now, budget=budget)
+    run = _Run(state, history, horizon_s // history.step_s, now)
+    outlooks: list[Outlook] = []
+    for where, hosts in Places(state, mix.default_zone).parts(mix.by):
+        sums = _sums(state, sorted(history.used), hosts)
+        outlooks += run.classes(where, sums)
+        for one in feasible:
+            allowed = None if hosts is None else hosts[one.hosts.rows]
+            room = FlavorRoom(
+                state, one, Together(state), Budget(budget), driver, allowed
+            )
+            outlooks.append(run.flavor(where, one, room, sums))
+    steps = max((len(one) - 1 for one in history.used.values()), default=0)
+    seen_s = steps * history.step_s
+    reach_s = min(horizon_s, steps // 2 * history.step_s)
+    return Forecast(mix.by, now, seen_s, reach_s, tuple(outlooks))
+
+
+class _Sum(Struct, frozen=True):
+    """Of a class at some hosts: what they have and use, and the part of all use."""
+
+    capacity: float
+    used: float
+    part: float
+
+    @property
+    def left(self) -> float:
+        return max(self.capacity - self.used, 0.0)
+
+
+def _sums(state: State, names: Sequence[str], hosts: Bools | None) -> dict[str, _Sum]:
+    """By class: of all providers, or of the trees of some ``hosts`` (bool[hosts])."""
+    is_within = np.ones(state.providers.height, np.bool_)
+    if hosts is not None:
+        is_within[:] = False
+        roots = state.fleet.hosts.provider[: len(hosts)][hosts]
+        is_within[roots[roots != NO_ROW]] = True
+    found = {}
+    for name in names:
+        index = state.classes.index_of(name)
+        table = None if index is None else state.inventories.table(index)
+        if table is None:
+            continue
+        slots = table.live_rows()
+        here = is_within[state.providers.root[table.provider[slots]]]
+        capacity = np.clip(np.floor(table.capacity[slots]), 0.0, None)
+        used = table.used[slots].astype(np.float64)
+        whole = float(used.sum()) or float(capacity.sum())
+        mine = float(used[here].sum()) if used.any() else float(capacity[here].sum())
+        found[name] = _Sum(
+            float(capacity[here].sum()),
+            float(used[here].sum()),
+            mine / whole if whole else 0.0,
+        )
+    return found
+
+
+class _Run:
+    def __init__(self, state: State, history: History, horizon: int, now: int) -> None:
+        self._state, self._history = state, history
+        self._horizon, self._now = horizon, now
+
+    def classes(self, where: str, sums: Mapping[str, _Sum]) -> Iterator[Outlook]:
+        """Each class that the hosts have."""
+        for name, one in sums.items():
+            if one.capacity:
+                yield self._told(
+                    "class", name, where, int(one.left), {name: one.left}, sums
+                )
+
+    def flavor(
+        self,
+        where: str,
+        feasible: FeasibleHosts,
+        room: FlavorRoom,
+        sums: Mapping[str, _Sum],
+    ) -> Outlook:
+        """A flavor: it runs out when use has grown by what its instances would take."""
+        more = int(room.take(room.room()).sum())
+        asked = {
+            name: float(more * amount)
+            for name, amount in room.amounts.items()
+            if name in sums
+        }
+        name = feasible.request.spec.flavor.name or ""
+        return self._told("flavor", name, where, more, asked, sums)
+
+    def _told(
+        self,
+        kind: OutlookKind,
+        name: str,
+        where: str,
+        left: int,
+        headroom: Mapping[str, float],
+        sums: Mapping[str, _Sum],
+    ) -> Outlook:
+        if not left:
+            gone = (self._now,) * 3
+            return Outlook(kind, name, where, left, "nothing left", *gone, 1.0)
+        found = self._passage(headroom, sums)
+        if found is None:
+            return Outlook(kind, name, where, left, "too little history")
+        step_us = self._history.step_s * MICROS
+        first, middle, last = (
+            None if step is None else self._history.until + step * step_us
+            for step in found.steps
+        )
+        return Outlook(
+            kind,
+            name,
+            where,
+            left,
+            "not within horizon" if first is None else "forecast",
+            first,
+            middle,
+            last,
+            round(found.chance, 4),
+        )
+
+    def _passage(
+        self, headroom: Mapping[str, float], sums: Mapping[str, _Sum]
+    ) -> Passage | None:
+        names = [
+            one for one in headroom if one in self._history.used and sums[one].part
+        ]
+        if not names:
+            return None
+        each = [self._history.used[one] for one in names]
+        length = min(map(len, each))
+        used = np.stack([one[len(one) - length :] for one in each], axis=1)
+        room = np.array([headroom[one] / sums[one].part for one in names])
+        return passage(used, room, self._horizon)
