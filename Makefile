@@ -1,12 +1,12 @@
 # The front door. Every target sets up what it needs; the work is done in scripts/.
 # PYTHON=python3.12 chooses the Python; PORT=8780 the port of `make run` and `make demo`;
-# ARGS="-k usages" goes to pytest, ARGS=curve to `make bench`.
+# ARGS="-k usages" goes to pytest, ARGS="--hosts 1000" to `make bench`.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test cloud check format bench soak docs fresh wheel deb clean
+.PHONY: help setup run demo test cloud check format bench bench-full soak docs fresh wheel deb clean
 
 help:      ## say what can be made
-	@sed -n 's/^\([a-z]*\): *## /make \1	/p' Makefile
+	@sed -n 's/^\([a-z-]*\): *## /make \1	/p' Makefile
 
 setup:     ## build .venv, or bring it up to date
 	@scripts/setup dev
@@ -31,8 +31,11 @@ format:    ## put every file into the house style
 	@.venv/bin/ruff check --fix .
 	@.venv/bin/ruff format .
 
-bench:     ## measure speed on this machine, as a table
-	@scripts/bench $(ARGS)
+bench:     ## measure Gantt beside others in minutes, into docs/bench
+	@scripts/bench short $(ARGS)
+
+bench-full: ## all fleets up to 100,000 hosts, in hours, into docs/bench
+	@scripts/bench full $(ARGS)
 
 soak:      ## simulate faults for MINUTES=10, and say what was tried and lost
 	@scripts/soak $(ARGS)

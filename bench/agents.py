@@ -24,9 +24,10 @@ import msgspec
 
 from bench.connections import Connections, Sent, post
 from bench.report import Row, duration, say
-from bench.server import KB_PER_MB, Server, free_port, program, used_s
+from bench.server import KB_PER_MB, Server
 from bench.simulated_hosts import SimulatedHost, fleet
 from gantt.agent.loop import PACE
+from gantt.bench.servers import free_port, program, used_s
 from gantt.connection import connect
 from gantt.model.reports import Report, ReportOutcome
 from tests.databases import Databases, Postgres

@@ -1,50 +1,22 @@
 """Time consecutive requests over one connection.
 
 Gantt and upstream are called by the same client in turn, so that other load on the
-machine affects both. The client parses as little HTTP as possible: http.client takes
-twice as long for a response as the server program for an empty one.
+machine affects both.
 """
 
 from __future__ import annotations
 
 import json
-import socket
 import time
 from statistics import median
 
 from msgspec import Struct
 
-from bench.server import HEADERS, Server
-
-PATIENCE_S = 120.0
-
-_HEAD = "".join(f"{name}: {value}\r\n" for name, value in HEADERS.items())
+from gantt.bench.http_client import Client as BenchClient
 
 
-class Client:
+class Client(BenchClient):
     """A persistent connection to one server."""
-
-    def __init__(self, server: Server, wait_s: float = PATIENCE_S) -> None:
-        self._socket = socket.create_connection(
-            ("127.0.0.1", server.port), timeout=wait_s
-        )
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._answers = self._socket.makefile("rb")
-
-    def ask(self, path: str) -> bytes:
-        """The body of the answer. Raises RuntimeError unless it is a 200, and
-        TimeoutError."""
-        question = f"GET {path} HTTP/1.1\r\nhost: 127.0.0.1\r\n{_HEAD}\r\n"
-        self._socket.sendall(question.encode())
-        status = self._answers.readline()
-        length = 0
-        while (line := self._answers.readline().lower()) not in (b"\r\n", b""):
-            if line.startswith(b"content-length:"):
-                length = int(line.partition(b":")[2])
-        body = self._answers.read(length)
-        if b" 200 " not in status or not body:
-            raise RuntimeError(f"{path}: {status!r} {body[:500]!r}")
-        return body
 
     def offers(self, path: str) -> list[list[str]]:
         """The providers of each candidate."""

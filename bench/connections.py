@@ -14,7 +14,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from bench.server import HEADERS
+from gantt.bench.servers import HEADERS
 
 PATIENCE_S: Final = 600.0
 _LATER: Final = b"HTTP/1.1 503"

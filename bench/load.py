@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from bench.server import HEADERS, Server
+from gantt.bench.servers import HEADERS, Server
 
 
 class Load(Struct, frozen=True):

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import platform
-import re
-import sqlite3
 import sys
 from collections.abc import Iterable
-from importlib.metadata import version
-from pathlib import Path
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -17,9 +11,10 @@ from msgspec import Struct
 from rich.console import Console
 from rich.table import Table
 
+from gantt.bench.machine import describe
+
 Form: TypeAlias = Literal["table", "markdown", "json"]
 HEADINGS = ("work", "goal", "Gantt", "upstream", "ratio", "")
-KB_PER_GB = 1024**2
 
 
 class Row(Struct, frozen=True):
@@ -66,20 +61,7 @@ def say(text: str) -> None:
 
 def machine() -> str:
     """The machine and the versions, on one line."""
-    model = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
-    memory = re.search(r"MemTotal:\s+(\d+)", Path("/proc/meminfo").read_text())
-    return ", ".join(
-        (
-            f"{os.cpu_count()} × {model[1] if model else platform.machine()}",
-            f"{int(memory[1]) / KB_PER_GB:.0f} GB" if memory else "memory unknown",
-            f"Linux {platform.release()}",
-            f"Python {platform.python_version()}",
-            f"SQLite {sqlite3.sqlite_version}",
-            f"granian {version('granian')}",
-            f"upstream: openstack-placement {version('openstack-placement')}, "
-            f"nova {version('nova')}",
-        )
-    )
+    return str(describe())
 
 
 def show(rows: Iterable[Row], form: Form) -> None:

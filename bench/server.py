@@ -1,70 +1,24 @@
-"""A server for one measurement: start it, wait for it, measure its memory, stop it."""
+"""Servers on any database, and their memory: what suites of this repository need beside
+``gantt.bench.servers``."""
 
 from __future__ import annotations
 
-import contextlib
-import http.client
-import os
-import shutil
-import signal
-import socket
-import subprocess
-import sys
-import time
 from pathlib import Path
-from types import TracebackType
+from typing import Self
 
-PATIENCE_S = 120.0
-STOP_S = 15.0
+from gantt.bench.servers import Server as BenchServer
+from gantt.bench.servers import family, free_port, program
+
 KB_PER_MB = 1024
 
 
-def free_port() -> int:
-    """A free port on the loopback address."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-class Server:
-    """A program that serves the Placement API, as a context manager."""
-
-    def __init__(
-        self,
-        command: list[str],
-        port: int,
-        log: Path,
-        *,
-        workers: int = 1,
-        ready_path: str = "/resource_classes",
-        environment: dict[str, str] | None = None,
-    ) -> None:
-        self.port = port
-        self.url = f"http://127.0.0.1:{port}"
-        self.start_s = 0.0
-        self._command = command
-        self._log = log
-        self._workers = workers
-        self._ready_path = ready_path
-        self._environment = {**os.environ, **(environment or {})}
-
-    @classmethod
-    def gantt(cls, database: Path, ready_path: str = "/resource_classes") -> Server:
-        """``gantt serve`` on a database file."""
-        port = free_port()
-        command = [
-            *(program("gantt"), "serve"),
-            *("--database", f"sqlite:///{database}"),
-            *("--listen", f"127.0.0.1:{port}"),
-            *("--auth", "noauth2"),
-        ]
-        log = database.with_suffix(".log")
-        return cls(command, port, log, ready_path=ready_path)
+class Server(BenchServer):
+    """As there."""
 
     @classmethod
     def gantt_on(
         cls, url: str, folder: Path, *, workers: int = 1, freshness: str = "strict"
-    ) -> Server:
+    ) -> Self:
         """The same on the database at ``url``; its files lie in ``folder``."""
         port = free_port()
         config = folder / f"gantt-{port}.conf"
@@ -80,139 +34,10 @@ class Server:
         ]
         return cls(command, port, config.with_suffix(".log"), workers=workers)
 
-    @classmethod
-    def upstream(cls, database: Path, most_candidates: int = -1) -> Server:
-        """OpenStack Placement on a copy of a database file that Gantt filled, under
-        the server program of ``gantt serve`` and with as many threads.
-
-        ``most_candidates``: how many it may generate; -1, its default, is no limit.
-        """
-        folder = database.with_suffix(".upstream")
-        folder.mkdir()
-        copy = shutil.copy(database, folder / "placement.db")
-        return cls.upstream_on(
-            f"sqlite:///{copy}", folder, most_candidates=most_candidates
-        )
-
-    @classmethod
-    def upstream_on(
-        cls, url: str, folder: Path, *, workers: int = 1, most_candidates: int = -1
-    ) -> Server:
-        """The same on the database at ``url``; its files lie in ``folder``."""
-        (folder / "placement.conf").write_text(
-            "[placement_database]\n"
-            f"connection = {url}\n"
-            "[api]\n"
-            "auth_strategy = noauth2\n"
-            "[placement]\n"
-            f"max_allocation_candidates = {most_candidates}\n"
-        )
-        port = free_port()
-        command = [
-            *(program("granian"), "--interface", "wsgi", "--no-ws"),
-            *("--workers", str(workers), "--blocking-threads", "64"),
-            *("--workers-kill-timeout", "1"),
-            *("--host", "127.0.0.1", "--port", str(port)),
-            "placement.wsgi.api:application",
-        ]
-        environment = {"OS_PLACEMENT_CONFIG_DIR": str(folder)}
-        log = folder / "upstream.log"
-        return cls(command, port, log, workers=workers, environment=environment)
-
-    def __enter__(self) -> Server:
-        began = time.perf_counter()
-        with self._log.open("wb") as log:
-            self._process = subprocess.Popen(
-                self._command, stdout=log, stderr=log, env=self._environment
-            )
-        while not self._is_ready():
-            if self._process.poll() is not None or (
-                time.perf_counter() - began > PATIENCE_S
-            ):
-                self._kill()
-                raise RuntimeError(f"no server:\n{self._log.read_text()[-2000:]}")
-            time.sleep(0.01)
-        self.start_s = time.perf_counter() - began
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._process.terminate()
-        try:
-            self._process.wait(timeout=STOP_S)
-        except subprocess.TimeoutExpired:
-            self._kill()
-
-    def _kill(self) -> None:
-        """Kill it with its workers, which may be busy with abandoned requests."""
-        for pid in _family(self._process.pid):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        self._process.wait()
-
-    @property
-    def pid(self) -> int:
-        """Its first process."""
-        return self._process.pid
-
     def resident_mb(self) -> float:
         """Memory of the server's processes that is in RAM; a page that several of
         them share counts once."""
-        return sum(_resident_kb(pid) for pid in _family(self._process.pid)) / KB_PER_MB
-
-    def _is_ready(self) -> bool:
-        # A connection made before all listen stays with the workers that do.
-        if _listening(self.port) < self._workers:
-            return False
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        try:
-            connection.request("GET", self._ready_path, headers=HEADERS)
-            return connection.getresponse().status == 200
-        except OSError:
-            return False
-        finally:
-            connection.close()
-
-
-def _listening(port: int) -> int:
-    """How many sockets on ``port`` wait for connections."""
-    lines = Path("/proc/net/tcp").read_text().splitlines()[1:]
-    places = ((line.split()[1], line.split()[3]) for line in lines)
-    return sum(at.endswith(f":{port:04X}") and state == "0A" for at, state in places)
-
-
-HEADERS = {
-    "x-auth-token": "admin",
-    "openstack-api-version": "placement 1.39",
-    "accept": "application/json",
-}
-
-
-def program(name: str) -> str:
-    """Programs are those of this environment."""
-    return str(Path(sys.executable).with_name(name))
-
-
-def _family(pid: int) -> list[int]:
-    """A process and all its descendants."""
-    try:
-        listed = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    except FileNotFoundError:
-        return [pid]
-    return [pid, *(each for child in listed for each in _family(int(child)))]
-
-
-def used_s(pid: int) -> float:
-    """Processor time of a process and its descendants."""
-    ticks = 0
-    for each in _family(pid):
-        fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
-        ticks += int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
+        return sum(_resident_kb(pid) for pid in family(self._process.pid)) / KB_PER_MB
 
 
 def _resident_kb(pid: int) -> int:

@@ -1,7 +1,7 @@
 """Decisions that fit an instance to NUMA cells and devices, in this process.
 
-Every host has four cells of sixteen threads and eight VFs near two of them, part of
-all in use; an instance asks for four dedicated CPUs and one VF. Peer is Nova's own
+Every host has four cells of sixteen threads, some in use, and eight VFs near two of
+them; an instance asks for four dedicated CPUs and one VF. Peer is Nova's own
 NUMATopologyFilter and PciPassthroughFilter, without its databases, Placement and
 weighers.
 """
@@ -11,15 +11,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 from msgspec.structs import replace
 
 import gantt
 from bench import hosts
 from bench.report import Row, compared, duration, say
+from gantt.bench.fleets import NIC, Host, cards_of, cells_of, fleet_of
+from gantt.bench.gantt_side import TOPOLOGY_FILTERS
+from gantt.bench.workloads import asks
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
 from gantt.model.hosts import HostStats
@@ -28,11 +32,8 @@ from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
 
 SIZE = 10_000
 CELLS, CORES, CELL_MB = 4, 8, 65_536
-THREADS = 2 * CORES  # of a cell
 CPUS, MEMORY_MB = 4, 4_096  # of an instance
-VFS = 4  # of a pool
-NIC = {"vendor_id": "8086", "product_id": "154c", "dev_type": "type-VF"}
-FILTERS = ("NUMATopologyFilter", "PciPassthroughFilter")
+NOVA_ROUNDS = 2  # of half a minute each with 10,000 hosts
 
 DURABLE_PER_S, WARM_S, COLD_S, NOVA_TIMES = 500, 0.002, 0.020, 200
 TIMES = 125  # requests of each caller
@@ -40,7 +41,7 @@ SINGLE = 200  # decisions of which the median is taken
 
 OPTIONS = EngineOptions(
     wait_s=30.0,  # other load on the machine may delay the committer
-    scheduler=SchedulerOptions(enabled_filters=(*DEFAULT_FILTERS, *FILTERS)),
+    scheduler=SchedulerOptions(enabled_filters=(*DEFAULT_FILTERS, *TOPOLOGY_FILTERS)),
 )
 
 
@@ -62,13 +63,18 @@ def measure(folder: Path, scale: float) -> Iterator[Row]:
         yield _time(f"{fleet}: cold, before its commit, p50", COLD_S, library, names)
         say(f"topology: Nova's filters on {size:,} hosts ...")
         # Imported late because it is large.
-        from bench import topology_peer
+        from gantt.bench.nova_side import NovaSide
 
+        side = NovaSide(fleet_of("nested", size, is_mixed=False))
+        taken = [
+            hosts.seconds(partial(side.place, ask))
+            for ask in islice(asks("pinned"), 1 + NOVA_ROUNDS)
+        ]
         yield compared(
             f"{fleet}: a durable decision, and Nova's two filters on warm host states",
             NOVA_TIMES,
             1 / rate,
-            topology_peer.seconds_per_request(size, spec()),
+            median(taken[1:]),
         )
 
 
@@ -93,46 +99,13 @@ def _library(url: str, size: int) -> Iterator[Gantt]:
 def _stats(number: int) -> HostStats:
     return replace(
         hosts.stats(number),
-        numa_topology={"cells": cells(number)},
-        pci_stats=pools(number),
+        numa_topology={"cells": cells_of(_host(number))},
+        pci_stats=cards_of(_host(number)),
     )
 
 
-def cells(number: int) -> list[dict[str, Any]]:
-    """The cells of host ``number``, as the fields of Nova's objects."""
-    return [_cell(place, (number + place) % 5) for place in range(CELLS)]
-
-
-def _cell(place: int, pinned: int) -> dict[str, Any]:
-    """Cell ``place``, with so many of its cores pinned."""
-    first = place * CORES
-    cores = [[cpu, cpu + CELLS * CORES] for cpu in range(first, first + CORES)]
-    return {
-        "id": place,
-        "cpuset": [],
-        "pcpuset": sorted(cpu for core in cores for cpu in core),
-        "pinned_cpus": sorted(cpu for core in cores[:pinned] for cpu in core),
-        "siblings": cores,
-        "memory": CELL_MB,
-        "cpu_usage": 2 * pinned,
-        "memory_usage": MEMORY_MB * pinned,
-        "mempages": [{"size_kb": 4, "total": CELL_MB * 256, "used": 0, "reserved": 0}],
-        "network_metadata": {"physnets": [], "tunneled": False},
-        "socket": place // 2,
-    }
-
-
-def pools(number: int) -> list[dict[str, Any]]:
-    """What is left of the devices of host ``number``, near its cells 0 and 2."""
-    return [
-        {
-            **NIC,
-            "numa_node": node,
-            "count": VFS - (number + node) % 3,
-            "tags": {"physical_network": f"physnet{node}"},
-        }
-        for node in (0, 2)
-    ]
+def _host(number: int) -> Host:
+    return Host(number, 2 * CELLS * CORES, CELLS * CELL_MB, 4_000, cells=CELLS)
 
 
 def spec(memory_mb: int = MEMORY_MB) -> RequestSpec:

@@ -12,6 +12,7 @@ from gantt import __version__
 from gantt.cli.agent import agent
 from gantt.cli.allocation import allocation
 from gantt.cli.audit import audit
+from gantt.cli.bench import bench
 from gantt.cli.candidates import candidates
 from gantt.cli.capacity import capacity
 from gantt.cli.completion import completion
@@ -51,6 +52,7 @@ NOUNS: tuple[click.Command, ...] = (
     explain,
     capacity,
     replay,
+    bench,
     host,
     service,
     server_group,

@@ -38,11 +38,14 @@ BELOW: dict[str, frozenset[str]] = {
     "sim": LIBRARY,
     "testing": LIBRARY,
     "replay": LIBRARY,
+    "bench": LIBRARY
+    | {"conf", "connection", "client", "liveness", "observe", "stream", "api"}
+    | {"replay"},
     "wsgi": LIBRARY | {"conf", "connection", "liveness", "observe", "stream", "api"},
     "__main__": frozenset({"cli"}),
     "cli": LIBRARY
     | {"conf", "connection", "client", "agent", "launch", "liveness", "observe"}
-    | {"api", "stream", "replay"}
+    | {"api", "stream", "replay", "bench"}
     | {"openstack"},
 }
 

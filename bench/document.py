@@ -1,0 +1,94 @@
+"""``python -m bench.document``: the figures of reports, put into documents.
+
+A document says ``<!-- gantt bench: short -->`` before its tables and ``<!-- end -->``
+after them; what is between comes from ``docs/bench/short.json``. A test compares the
+two, so that no figure is older than its report.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from gantt.bench import report as reports
+from gantt.bench.comparing import Measured, Ratio
+from gantt.bench.figures import circumstances, duration, times
+from gantt.bench.profiling import PathProfile
+from gantt.bench.report import Report, Result
+
+ROOT = Path(__file__).resolve().parents[1]
+KEPT = ROOT / "docs" / "bench"
+BLOCK = re.compile(r"(<!-- gantt bench: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+SLOWEST = 3
+
+
+def documents() -> Iterator[Path]:
+    """All that may have figures."""
+    yield ROOT / "README.md"
+    yield from sorted((ROOT / "docs").rglob("*.md"))
+
+
+def renewed(text: str) -> str:
+    """``text`` with the figures of the reports that it names."""
+
+    def figures(found: re.Match[str]) -> str:
+        report = reports.read(KEPT / f"{found[2]}.json")
+        return f"{found[1]}{block(report)}{found[3]}"
+
+    return BLOCK.sub(figures, text)
+
+
+def block(report: Report) -> str:
+    """The ratios and the slowest stages of a report, as tables."""
+    parts = [f"{report.machine}. {circumstances(report)}"]
+    rows = [row for result in report.results for row in _ratios(result)]
+    headings = ("requests and fleet", "Gantt", "beside it", "times as long")
+    parts.append(_table(headings, rows))
+    if report.paths:
+        headings = ("path", "median", "processor time", "slowest stages")
+        parts.append(_table(headings, list(map(_path, report.paths))))
+    return "\n" + "\n\n".join(parts) + "\n\n"
+
+
+def _ratios(result: Result) -> Iterator[tuple[str, ...]]:
+    sides = {one.side: one for one in result.measured}
+    for ratio in result.ratios:
+        yield (
+            result.title,
+            _cell(sides[ratio.rival]),
+            _cell(sides[ratio.side]),
+            _spread(ratio),
+        )
+
+
+def _path(one: PathProfile) -> tuple[str, ...]:
+    slowest = (f"{name} {duration(took)}" for name, took in one.slowest(SLOWEST))
+    return one.path, duration(one.median_s), duration(one.work_s), ", ".join(slowest)
+
+
+def _cell(one: Measured) -> str:
+    return f"{one.side} {duration(one.median_s)}"
+
+
+def _spread(ratio: Ratio) -> str:
+    if ratio.times is None or ratio.least is None or ratio.most is None:
+        return f"none: {ratio.refused}"
+    return f"{times(ratio.times)} ({times(ratio.least)} – {times(ratio.most)})"
+
+
+def _table(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = (headings, ("---",) * len(headings), *rows)
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def main() -> None:
+    """Renew every document."""
+    for path in documents():
+        text = path.read_text()
+        if (found := renewed(text)) != text:
+            path.write_text(found)
+
+
+if __name__ == "__main__":
+    main()

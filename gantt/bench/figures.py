@@ -1,0 +1,48 @@
+"""Figures as text, the same in tables, pages and documents."""
+
+from __future__ import annotations
+
+from gantt.bench.comparing import Ratio
+from gantt.bench.report import Report
+
+
+def duration(seconds: float) -> str:
+    """With three digits, in a suitable unit."""
+    if seconds >= 1:
+        return f"{seconds:.3g} s"
+    if seconds >= 0.001:
+        return f"{seconds * 1_000:.3g} ms"
+    return f"{seconds * 1_000_000:.3g} µs"
+
+
+def rate(per_s: float) -> str:
+    """Requests in a second."""
+    return f"{per_s:,.0f}" if per_s >= 10 else f"{per_s:.2g}"
+
+
+def times(value: float) -> str:
+    """A ratio with three digits."""
+    return f"{value:,.0f}×" if value >= 100 else f"{value:.3g}×"
+
+
+def ratio_text(ratio: Ratio | None) -> str:
+    """How many times as long as its rival: the median, the least and the most of the
+    rounds."""
+    if ratio is None:
+        return ""
+    if ratio.times is None or ratio.least is None or ratio.most is None:
+        return "none"
+    spread = f"{times(ratio.least)} – {times(ratio.most)}"
+    return f"{times(ratio.times)} {ratio.rival} ({spread})"
+
+
+def circumstances(report: Report) -> str:
+    """When it was measured, by what, and what else the machine did."""
+    before, after = (
+        " ".join(f"{one:g}" for one in loads)
+        for loads in (report.load_before, report.load_after)
+    )
+    return (
+        f"Gantt {report.version}, {report.began}, took {report.took_s:,.0f} s; "
+        f"load averages {before} before, {after} after."
+    )

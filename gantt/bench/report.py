@@ -1,0 +1,110 @@
+"""The report of a run, as one frozen value and as a file with a version.
+
+A file of a newer format is refused with the version that reads it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from gantt.bench.comparing import Comparison, Measured, Ratio
+from gantt.bench.machine import Machine
+from gantt.bench.profiling import PathProfile
+from gantt.errors import Invalid
+
+FORMAT: Final = 1
+KIND: Final = "gantt bench"
+
+
+class LeftOut(Struct, frozen=True):
+    """A side that was not measured, and why."""
+
+    side: str
+    why: str
+
+
+class Result(Struct, frozen=True):
+    """One comparison."""
+
+    fleet: str
+    comparison: Comparison
+    measured: list[Measured]
+    ratios: list[Ratio]
+    left_out: list[LeftOut] = []
+
+    @property
+    def title(self) -> str:
+        return f"{self.comparison.workload}; {self.fleet}"
+
+    def ratio_of(self, side: str) -> Ratio | None:
+        """Its ratio to its rival."""
+        return next((one for one in self.ratios if one.side == side), None)
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    """``began``: ISO 8601 in UTC. ``load_before``, ``load_after``: load averages of 1,
+    5 and 15 minutes. ``left_out``: sides that are not installed."""
+
+    kind: str = KIND
+    format: int = FORMAT
+    version: str = ""
+    command: str = ""
+    began: str = ""
+    took_s: float = 0.0
+    machine: Machine
+    load_before: tuple[float, float, float]
+    load_after: tuple[float, float, float]
+    left_out: list[LeftOut] = []
+    results: list[Result] = []
+    paths: list[PathProfile] = []
+
+
+class _Head(Struct):
+    kind: str = ""
+    format: int = 0
+    version: str = ""
+
+
+def write(report: Report, path: Path) -> None:
+    """Write it as JSON. Raises Invalid."""
+    text = msgspec.json.format(msgspec.json.encode(report), indent=1)
+    write_text(path, text.decode() + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Raises Invalid."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    except OSError as error:
+        raise Invalid(f"{path} cannot be written: {error.strerror}.") from error
+
+
+def read(path: Path) -> Report:
+    """The report in a file. Raises Invalid."""
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise Invalid(f"{path} cannot be read: {error.strerror}.") from error
+    try:
+        head = msgspec.json.decode(raw, type=_Head)
+    except msgspec.MsgspecError:
+        head = _Head()
+    if head.kind != KIND:
+        raise Invalid(
+            f"{path} is no report of a benchmark; write one with "
+            "gantt bench --out FILE."
+        )
+    if head.format > FORMAT:
+        raise Invalid(
+            f"{path} has format {head.format}, this Gantt reads up to {FORMAT}. "
+            f"Read it with Gantt {head.version} or newer."
+        )
+    try:
+        return msgspec.json.decode(raw, type=Report)
+    except msgspec.MsgspecError as error:
+        raise Invalid(f"{path}: {error}.") from error

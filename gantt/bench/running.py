@@ -1,0 +1,101 @@
+"""Makes the comparisons and profiles of a report, one after the other, each in a folder
+of its own that is gone afterwards.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from gantt import __version__
+from gantt.bench import machine
+from gantt.bench.comparing import Comparison, Progress, ratios, take_turns
+from gantt.bench.fleets import fleet_of
+from gantt.bench.paths import REQUESTS, profiles
+from gantt.bench.report import LeftOut, Report, Result
+from gantt.bench.sides import RIVALS, SIDES, Sides, lack_of, why_not
+from gantt.errors import GanttError
+
+PROFILED_HOSTS: Final = 10_000
+
+
+def measure(
+    comparisons: Sequence[Comparison],
+    folder: Path,
+    progress: Progress,
+    *,
+    command: str = "",
+    profiled_hosts: int = 0,
+    requests: int = REQUESTS,
+) -> Report:
+    """All of ``comparisons``; with ``profiled_hosts`` the paths on so many as well.
+    Databases are made below ``folder``."""
+    began, clock = datetime.now(UTC), time.monotonic()
+    before = machine.load()
+    results = []
+    for number, one in enumerate(comparisons):
+        progress("comparisons", number, len(comparisons))
+        with tempfile.TemporaryDirectory(prefix="gantt-bench-", dir=folder) as name:
+            results.append(_attempt(one, Path(name), progress))
+        progress("comparisons", number + 1, len(comparisons))
+    paths = []
+    if profiled_hosts:
+        fleet = fleet_of("flat", profiled_hosts, is_mixed=False)
+        with tempfile.TemporaryDirectory(prefix="gantt-bench-", dir=folder) as name:
+            paths = list(profiles(fleet, Path(name), progress, requests))
+    asked = {side for one in comparisons for side in one.sides}
+    return Report(
+        version=__version__,
+        command=command,
+        began=began.isoformat(timespec="seconds"),
+        took_s=round(time.monotonic() - clock, 1),
+        machine=machine.describe(),
+        load_before=before,
+        load_after=machine.load(),
+        left_out=[
+            LeftOut(side, why)
+            for side in SIDES
+            if side in asked and (why := lack_of(side))
+        ],
+        results=results,
+        paths=paths,
+    )
+
+
+def _attempt(of: Comparison, folder: Path, progress: Progress) -> Result:
+    """As ``compare``; one that fails is told as such, so that others are not lost."""
+    try:
+        return compare(of, folder, progress)
+    except (GanttError, OSError, RuntimeError) as error:
+        fleet = fleet_of(of.shape, of.size, is_mixed=of.is_mixed)
+        failed = LeftOut("every side", f"the comparison failed: {error}")
+        return Result(fleet.name, of, [], [], [failed])
+
+
+def compare(of: Comparison, folder: Path, progress: Progress) -> Result:
+    """One comparison, of the sides that can take part."""
+    fleet = fleet_of(of.shape, of.size, is_mixed=of.is_mixed)
+    left_out = []
+    with ExitStack() as opened:
+        sides, opener = [], Sides(fleet, folder)
+        for name in of.sides:
+            if why := lack_of(name) or why_not(name, of.workload, fleet):
+                left_out.append(LeftOut(name, why))
+                continue
+            what = f"{name}, {of.size:,} hosts"
+            side = opener.open(name, lambda done, total: progress(what, done, total))  # noqa: B023
+            opened.callback(side.close)
+            sides.append(side)
+        runs = take_turns(sides, of, progress)
+    return Result(
+        fleet.name,
+        of,
+        [run.measured() for run in runs],
+        list(ratios(runs, RIVALS)),
+        left_out,
+    )

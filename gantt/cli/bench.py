@@ -1,0 +1,175 @@
+"""``gantt bench``: Gantt beside upstream Placement, Nova's filters and plain Python."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gantt.cli.failure import refusals_reported
+from gantt.cli.output import bars, plain, print_document, say
+from gantt.errors import Invalid
+
+if TYPE_CHECKING:
+    from gantt.bench.comparing import Comparison
+    from gantt.bench.report import Report
+
+_PATH = click.Path(path_type=Path)
+_SHAPES = ("flat", "nested", "shared")
+_WORKLOADS = ("stream", "burst", "multi-create", "anti-affinity", "pinned", "churn")
+
+
+@click.command("bench")
+@click.option(
+    "--short", is_flag=True, help="The plan of some minutes, as without options."
+)
+@click.option("--full", is_flag=True, help="Everything, on up to 100,000 hosts: hours.")
+@click.option(
+    "--hosts",
+    "sizes",
+    multiple=True,
+    type=click.IntRange(1, 1_000_000),
+    help="In place of the short plan: fleets of this size; may be repeated.",
+)
+@click.option(
+    "--fleet",
+    "shape",
+    type=click.Choice(_SHAPES),
+    default="flat",
+    show_default=True,
+    help="With --hosts: the shape of the fleets.",
+)
+@click.option("--mixed", is_flag=True, help="With --hosts: unequal hosts, partly used.")
+@click.option(
+    "--workload",
+    "workloads",
+    multiple=True,
+    type=click.Choice(_WORKLOADS),
+    help="With --hosts: what is asked; may be repeated. Default: stream.",
+)
+@click.option(
+    "--profile",
+    is_flag=True,
+    help="Where the time of each path goes; with --short, --full or --hosts, that too.",
+)
+@click.option(
+    "--profile-hosts",
+    type=click.IntRange(1, 1_000_000),
+    default=10_000,
+    show_default=True,
+    help="Hosts that paths are profiled on.",
+)
+@click.option("--folder", type=_PATH, help="Where databases are made for the time.")
+@click.option("--out", type=_PATH, help="Write the report as JSON.")
+@click.option("--html", type=_PATH, help="Write the report as a page with plots.")
+@click.option("--show", type=_PATH, help="Measure nothing: show a report of --out.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(("table", "json")),
+    default="table",
+    show_default=True,
+    help="Format of the report.",
+)
+def bench(
+    *,
+    short: bool,
+    full: bool,
+    sizes: tuple[int, ...],
+    shape: str,
+    mixed: bool,
+    workloads: tuple[str, ...],
+    profile: bool,
+    profile_hosts: int,
+    folder: Path | None,
+    out: Path | None,
+    html: Path | None,
+    show: Path | None,
+    output: str,
+) -> None:
+    """Measure Gantt beside others, in one run on the same fleets and requests.
+
+    Others are upstream Placement and Nova's own filters where they are installed, and
+    a loop in plain Python. Without options a short plan runs, of a few minutes.
+    """
+    with refusals_reported():
+        from gantt.bench import report as reports
+        from gantt.bench.page import page
+        from gantt.cli.bench_text import paragraphs
+
+        if show is not None:
+            found = reports.read(show)
+        else:
+            comparisons = _plan(
+                sizes,
+                workloads,
+                shape,
+                is_full=full,
+                is_mixed=mixed,
+                is_alone=profile and not short,
+            )
+            found = _measured(comparisons, folder, profile_hosts if profile else 0)
+        if out is not None:
+            reports.write(found, out)
+        if html is not None:
+            reports.write_text(html, page(found))
+        if output == "table":
+            say("\n\n".join(paragraphs(plain(found))))
+        else:
+            print_document(found, output)
+
+
+def _plan(
+    sizes: tuple[int, ...],
+    workloads: tuple[str, ...],
+    shape: str,
+    *,
+    is_full: bool,
+    is_mixed: bool,
+    is_alone: bool,
+) -> tuple[Comparison, ...]:
+    from gantt.bench import plan
+
+    if is_full and sizes:
+        raise Invalid("--full has its own sizes; leave out --full, or --hosts.")
+    if not sizes and (workloads or is_mixed):
+        raise Invalid("--workload and --mixed go with --hosts; add --hosts 1000.")
+    if is_full:
+        return plan.full()
+    if sizes:
+        return tuple(
+            one
+            for size in sizes
+            for workload in workloads or ("stream",)
+            for one in plan.both(shape, size, workload, is_mixed=is_mixed)
+        )
+    return () if is_alone else plan.short()
+
+
+def _measured(
+    comparisons: tuple[Comparison, ...],
+    folder: Path | None,
+    profiled_hosts: int,
+) -> Report:
+    from gantt.bench.running import measure
+
+    with (
+        tempfile.TemporaryDirectory(prefix="gantt-bench-", dir=folder) as name,
+        bars(is_shown=True) as progress,
+    ):
+        return measure(
+            comparisons,
+            Path(name),
+            progress,
+            command=_command(),
+            profiled_hosts=profiled_hosts,
+        )
+
+
+def _command() -> str:
+    import shlex
+    import sys
+
+    return shlex.join(["gantt", *sys.argv[1:]])

@@ -1,0 +1,115 @@
+"""Stages: own times that add up, of functions that exist, and are as before at the
+end."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from gantt.bench.fleets import fleet_of
+from gantt.bench.paths import PATHS, acts, opened, profiles
+from gantt.bench.profiling import Timer, place_of
+from gantt.bench.stages import HAND_OVER, ORDER, OTHER, SEAMS, WAIT
+
+
+class Ticks:
+    """A clock that goes on by what it is told."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.mark.parametrize(("module", "name", "stage"), SEAMS)
+def test_the_table_names_functions_that_exist(
+    module: str, name: str, stage: str
+) -> None:
+    place, attribute = place_of(module, name)
+    assert callable(place.__dict__[attribute])
+    assert stage in (*ORDER, WAIT)
+
+
+def test_what_a_stage_calls_of_others_is_not_its_own() -> None:
+    clock = Ticks()
+    timer = Timer(clock)
+
+    def work(took: float) -> None:
+        clock.now += took
+
+    inner = timer.wrapped(work, "masks")
+
+    def outer() -> None:
+        work(1.0)
+        inner(5.0)
+        inner(2.0)
+
+    timer.wrapped(outer, "pick")()
+    work(4.0)
+    assert timer.stages(12.0) == {"masks": 7.0, "pick": 1.0, OTHER: 4.0}
+
+
+def test_a_stage_that_fails_counts_too() -> None:
+    clock = Ticks()
+    timer = Timer(clock)
+
+    def fail() -> None:
+        clock.now += 3.0
+        raise ValueError
+
+    with pytest.raises(ValueError):
+        timer.wrapped(fail, "commit")()
+    assert timer.stages(3.0) == {"commit": 3.0}
+
+
+def test_while_the_caller_waits_the_committers_stages_count() -> None:
+    clock = Ticks()
+    timer = Timer(clock)
+
+    def work(took: float) -> None:
+        clock.now += took
+
+    def wait() -> None:
+        thread = threading.Thread(target=timer.wrapped(work, "commit"), args=(6.0,))
+        thread.start()
+        thread.join()
+        work(1.0)
+
+    timer.wrapped(wait, WAIT)()
+    assert timer.stages(7.0) == {"commit": 6.0, HAND_OVER: 1.0}
+
+
+def test_every_path_is_profiled_and_nothing_stays_wrapped(tmp_path: Path) -> None:
+    before = [place_of(*seam[:2])[0].__dict__[seam[1].split(".")[-1]] for seam in SEAMS]
+    fleet = fleet_of("flat", 30, is_mixed=False)
+    found = {
+        one.path: one for one in profiles(fleet, tmp_path, lambda *_: None, requests=8)
+    }
+    assert tuple(found) == PATHS
+    for one in found.values():
+        assert sum(one.stages.values()) == pytest.approx(one.median_s)
+        assert min(one.stages.values()) > 0
+    select, get = found["select, durable"].stages, found["GET inventories"].stages
+    wanted = ("freshness", "lock", "masks", "weights", "pick", "claim planning")
+    assert {*wanted, "SQL write", "commit", "encode", "rules"} <= select.keys()
+    assert {"authorize", "freshness", "look-up", "encode"} <= get.keys()
+    assert "commit" not in get
+    after = [place_of(*seam[:2])[0].__dict__[seam[1].split(".")[-1]] for seam in SEAMS]
+    assert all(one is other for one, other in zip(before, after, strict=True))
+
+
+def test_paths_do_what_their_names_say() -> None:
+    fleet = fleet_of("flat", 12, is_mixed=False)
+    with opened("memory://", fleet, lambda *_: None) as books:
+        made = acts(books, fleet)
+        revision = books.revision
+        for name in ("report, unchanged", "GET inventories", "GET usages"):
+            made[name](1)
+        assert books.revision == revision
+        for name in (*PATHS[:3], "PUT /allocations", "report, changed"):
+            before = books.revision
+            made[name](2)
+            assert books.revision > before, name

@@ -1,0 +1,155 @@
+"""Files of reports, and the page and the tables that show them."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from unittest import mock
+from xml.etree import ElementTree
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from bench import document
+from gantt.bench import report as reports
+from gantt.bench.comparing import Comparison, Measured, Ratio
+from gantt.bench.machine import Machine
+from gantt.bench.page import page
+from gantt.bench.paths import profiles
+from gantt.bench.profiling import PathProfile
+from gantt.bench.report import LeftOut, Report, Result
+from gantt.cli.bench_text import paragraphs
+from gantt.cli.main import gantt
+from gantt.errors import Invalid
+
+EVIL = '<script>alert("1")</script>'
+
+
+def measured(side: str, median_s: float) -> Measured:
+    times = (median_s, median_s / 2, median_s * 2, median_s / 3, median_s * 3)
+    return Measured(side, 9, 9, *times, 1 / median_s, median_s, "fleet", "asked")
+
+
+def result(size: int, refused: str = "") -> Result:
+    times = None if refused else 50.0
+    return Result(
+        f"flat, {size} hosts",
+        Comparison("flat", size, "stream", ("gantt", "nova"), 3, 3),
+        [measured("gantt", 0.001), measured("nova", 0.05 * size / 1000)],
+        [Ratio("nova", "gantt", times, times, times, refused)],
+        [LeftOut("plain", EVIL)],
+    )
+
+
+def report(**changes: object) -> Report:
+    made = Report(
+        version="1.2.3",
+        command=f"gantt bench {EVIL}",
+        began="2026-01-01T00:00:00+00:00",
+        machine=Machine(2, EVIL, 24, "Linux", "3.11", "3.40", {"numpy": "2.0"}),
+        load_before=(0.1, 0.2, 0.3),
+        load_after=(1.0, 2.0, 3.0),
+        left_out=[LeftOut("placement", "not installed")],
+        results=[result(1_000), result(10_000, refused="they held different fleets")],
+        paths=[PathProfile("select", 9, 0.002, 0.001, {"commit": 0.002, "x": 0.0})],
+    )
+    return msgspec.structs.replace(made, **changes)
+
+
+def test_a_report_is_read_as_it_was_written(tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "report.json"
+    reports.write(report(), path)
+    assert reports.read(path) == report()
+
+
+def test_a_newer_format_names_the_version_that_reads_it(tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    reports.write(report(format=99, version="9.9"), path)
+    with pytest.raises(Invalid, match=r"format 99.*Gantt 9\.9 or newer"):
+        reports.read(path)
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"kind": "gantt bench"}', "\xff"])
+def test_other_files_are_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "report.json"
+    path.write_text(text)
+    with pytest.raises(Invalid, match=r"report\.json"):
+        reports.read(path)
+    with pytest.raises(Invalid, match="cannot be read"):
+        reports.read(tmp_path / "none.json")
+    with pytest.raises(Invalid, match="cannot be written"):
+        reports.write(report(), tmp_path / "report.json" / "in.json")
+
+
+def test_the_page_needs_nothing_from_elsewhere_and_runs_nothing() -> None:
+    text = page(report())
+    assert "<script" not in text
+    assert "&lt;script&gt;" in text
+    assert "src=" not in text
+    assert "href=" not in text
+    assert text.replace("http://www.w3.org/2000/svg", "").count("://") == 0
+    for part in text.split("<svg")[1:]:
+        ElementTree.fromstring("<svg" + part.split("</svg>")[0] + "</svg>")
+    # A bar chart of each comparison, a curve over both sizes, the stages.
+    assert text.count("<svg") == 4
+    assert "50× gantt" in text
+    assert "they held different fleets" in text
+
+
+def test_text_says_what_has_no_ratio_and_what_was_left_out() -> None:
+    text = "\n".join(paragraphs(report()))
+    assert "50× gantt (50× – 50×)" in text
+    assert "No ratio of nova to gantt: they held different fleets." in text
+    assert "Left out: placement: not installed." in text
+    assert "commit 2 ms" in text
+
+
+def test_figures_in_documents_are_those_of_the_reports() -> None:
+    old = [
+        path.name
+        for path in document.documents()
+        if document.renewed(path.read_text()) != path.read_text()
+    ]
+    assert old == [], "run `.venv/bin/python -m bench.document`"
+    blocks = [document.BLOCK.search(path.read_text()) for path in document.documents()]
+    assert any(blocks), "no document has the figures"
+
+
+def test_pages_beside_reports_are_theirs() -> None:
+    kept = sorted(document.KEPT.glob("*.json"))
+    assert kept
+    for path in kept:
+        found = reports.read(path)
+        assert found.command.startswith("gantt bench ")
+        assert path.with_suffix(".html").read_text() == page(found)
+
+
+def run(*words: str) -> tuple[int, str]:
+    found = CliRunner().invoke(gantt, ["bench", *words])
+    return found.exit_code, found.output
+
+
+def test_the_command_measures_and_shows(tmp_path: Path) -> None:
+    out, html = tmp_path / "a.json", tmp_path / "a.html"
+    given = ("--hosts", "5", "--fleet", "nested", "--profile", "--profile-hosts", "5")
+    small = Comparison("nested", 5, "stream", ("gantt", "plain"), 2, 2)
+    few = partial(profiles, requests=5)
+    with (
+        mock.patch("gantt.bench.plan.both", return_value=[small]),
+        mock.patch("gantt.bench.running.profiles", lambda *given: few(*given[:3])),
+    ):
+        status, text = run(*given, "--out", str(out), "--html", str(html))
+    assert status == 0, text
+    assert "stream; nested, uniform, 5 hosts" in text
+    status, shown = run("--show", str(out))
+    assert (status, shown) == (0, text)
+    status, raw = run("--show", str(out), "-o", "json")
+    assert msgspec.json.decode(raw)["format"] == reports.FORMAT
+    assert "<svg" in html.read_text()
+
+
+def test_options_that_say_nothing_together_are_refused() -> None:
+    for words in (("--workload", "stream"), ("--full", "--hosts", "5"), ("--mixed",)):
+        status, text = run(*words)
+        assert (status, "--hosts" in text) == (1, True)

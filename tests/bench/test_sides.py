@@ -1,0 +1,121 @@
+"""Every side holds the fleet that it should, and places what it is asked."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+from gantt.bench import sides as sides_module
+from gantt.bench.comparing import Comparison
+from gantt.bench.fleets import fleet_of
+from gantt.bench.nova_side import NovaSide
+from gantt.bench.placement_side import PlacementSide, facts_of_file
+from gantt.bench.plan import full, short
+from gantt.bench.running import compare
+from gantt.bench.sides import NEEDS, RIVALS, SIDES, Sides, lack_of, why_not
+from gantt.bench.workloads import asks
+from tests.bench.expected import facts_of
+
+SIZE = 40
+WORKLOADS = ("stream", "multi-create", "anti-affinity", "churn")
+
+
+def progress(*_: object) -> None:
+    pass
+
+
+@pytest.mark.parametrize("shape", ["flat", "nested", "shared"])
+@pytest.mark.parametrize("name", ["gantt", "gantt-durable", "plain", "nova"])
+def test_sides_in_this_process(name: str, shape: str, tmp_path: Path) -> None:
+    fleet = fleet_of(shape, SIZE, is_mixed=True)
+    workloads = ("pinned",) if shape == "nested" else WORKLOADS
+    if why_not(name, "stream", fleet):
+        assert name == "nova"
+        assert fleet.pools
+        return
+    for workload in workloads:
+        if why_not(name, workload, fleet):
+            continue
+        side = Sides(fleet, tmp_path).open(name, progress)
+        try:
+            assert sorted(side.facts()) == sorted(facts_of(fleet))
+            for ask in islice(asks(workload), 12):
+                assert side.place(ask) == ask.count, (workload, ask)
+        finally:
+            side.close()
+
+
+def test_services_are_asked_the_same(tmp_path: Path) -> None:
+    """Gantt's and upstream's, on copies of one file."""
+    of = Comparison("shared", SIZE, "churn", ("gantt-api", "placement"), 5, 2)
+    found = compare(of, tmp_path, progress)
+    ours, theirs = found.measured
+    assert (ours.asked, ours.placed) == (theirs.asked, theirs.placed) == (15, 15)
+    (ratio,) = found.ratios
+    assert ratio.times is not None, ratio.refused
+
+
+def test_a_service_tells_what_its_file_holds(tmp_path: Path) -> None:
+    fleet = fleet_of("nested", 5, is_mixed=False)
+    side = Sides(fleet, tmp_path).open("gantt-api", progress)
+    assert isinstance(side, PlacementSide)
+    try:
+        assert sorted(side.facts()) == sorted(facts_of(fleet))
+        assert side.place(next(asks("pinned"))) == 1
+    finally:
+        side.close()
+    (copy,) = tmp_path.glob("copy-*.db")
+    with sqlite3.connect(copy) as file:
+        file.execute("UPDATE inventories SET total = total + 1 WHERE id = 1")
+    assert sorted(facts_of_file(copy)) != sorted(facts_of(fleet))
+
+
+def test_nova_learns_of_the_members_of_groups() -> None:
+    side = NovaSide(fleet_of("flat", 4, is_mixed=False))
+    found = [side.place(ask) for ask in islice(asks("anti-affinity"), 8)]
+    assert found == [1] * 8
+
+
+def test_what_is_not_installed_is_left_out_by_name(tmp_path: Path) -> None:
+    def without_nova(module: str) -> object | None:
+        return None if module == "nova" else object()
+
+    of = Comparison("flat", 5, "stream", ("plain", "nova"), 1, 1)
+    with mock.patch.object(sides_module, "find_spec", without_nova):
+        assert lack_of("nova") == "nova not installed"
+        assert not lack_of("placement")
+        found = compare(of, tmp_path, progress)
+    assert [one.side for one in found.measured] == ["plain"]
+    assert [(one.side, one.why) for one in found.left_out] == [
+        ("nova", "nova not installed")
+    ]
+
+
+def test_tables_name_sides_that_exist() -> None:
+    known = set(SIDES)
+    assert known >= RIVALS.keys() | set(RIVALS.values()) | NEEDS.keys()
+
+
+def _measured(plan: tuple[Comparison, ...]) -> Iterator[tuple[str, str]]:
+    for one in plan:
+        fleet = fleet_of(one.shape, 1, is_mixed=one.is_mixed)
+        for side in one.sides:
+            if not why_not(side, one.workload, fleet):
+                yield one.workload, side
+
+
+def test_plans_ask_every_workload_of_every_side_that_can_be_asked() -> None:
+    everything = set(_measured(full()))
+    assert {side for _, side in everything} == set(SIDES)
+    assert set(_measured(short())) <= everything
+    assert {one.size for one in full()} == {1_000, 10_000, 100_000}
+    assert {(one.shape, one.is_mixed) for one in full()} == {
+        (shape, is_mixed)
+        for shape in ("flat", "nested", "shared")
+        for is_mixed in (False, True)
+    }
