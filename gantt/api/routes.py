@@ -161,10 +161,17 @@ def is_long(method: str, path: str, query: str) -> bool:
     return not any(map(given.get, narrow))
 
 
+_LOOKED_UP: Final = ("/inventories", "/usages")
+
+
 def is_look_up(method: str, path: str) -> bool:
-    """Whether a request is the most frequent one, and quicker than a thread begins:
-    computes look up the allocations of each of their instances, one after the other."""
-    return method == "GET" and path.startswith("/allocations/")
+    """Whether a request is one of the most frequent, and quicker than a thread begins:
+    computes look up the allocations of each of their instances, and what their own
+    providers have, one after the other."""
+    return method == "GET" and (
+        path.startswith("/allocations/")
+        or (path.startswith("/resource_providers/") and path.endswith(_LOOKED_UP))
+    )
 
 
 class _Node:

@@ -121,6 +121,24 @@ def usages(state: State, uuid: str) -> ProviderUsages | None:
     return ProviderUsages(int(state.providers.generation[row]), found)
 
 
+def touched_inventories(
+    state: State, uuid: str
+) -> tuple[ProviderInventories | None, int]:
+    """As ``inventories``, and when the provider was last changed (``State.applied``)."""
+    return inventories(state, uuid), _touched(state, uuid)
+
+
+def touched_usages(state: State, uuid: str) -> tuple[ProviderUsages | None, int]:
+    """As ``usages``, and when the provider was last changed (``State.applied``)."""
+    return usages(state, uuid), _touched(state, uuid)
+
+
+def _touched(state: State, uuid: str) -> int:
+    """What does not exist may have been there before any change."""
+    row = state.providers.row_of(uuid)
+    return state.applied if row is None else state.providers.touched.item(row)
+
+
 def aggregates(state: State, uuid: str) -> ProviderAggregates | None:
     """The aggregates of a provider, oldest first."""
     row = state.providers.row_of(uuid)

@@ -1,4 +1,5 @@
-"""What GET /allocations/{consumer} costs, the most frequent request of a cloud.
+"""What look-ups cost, the most frequent requests of a cloud: of the allocations of a
+consumer, and of the inventories and usages of a provider.
 
 Counted from the server's head of a request to its answer, all of it in the event loop.
 """
@@ -45,11 +46,17 @@ HEADERS = Headers(
         ("openstack-api-version", "placement 1.39"),
     ]
 )
-# Freshness and consumer -> most calls, most of them to another module, statements.
+ALLOCATIONS, NONE = f"/allocations/{UUID}", f"/allocations/{MISSING}"
+INVENTORIES = f"/resource_providers/{UUID}/inventories"
+USAGES = f"/resource_providers/{UUID}/usages"
+# Freshness and path -> most calls, most of them to another module, statements.
 BOUNDS = {
-    ("strict", UUID): (76, 48, 1),
-    ("strict", MISSING): (63, 39, 1),
-    ("bounded", UUID): (67, 42, 0),
+    ("strict", ALLOCATIONS): (76, 48, 1),
+    ("strict", NONE): (63, 39, 1),
+    ("bounded", ALLOCATIONS): (67, 42, 0),
+    ("strict", INVENTORIES): (85, 54, 1),
+    ("strict", USAGES): (74, 48, 1),
+    ("bounded", USAGES): (65, 42, 0),
 }
 
 
@@ -94,9 +101,9 @@ def engine(store: Store, freshness: str) -> Iterator[Gantt]:
         yield found
 
 
-@pytest.mark.parametrize(("freshness", "consumer"), BOUNDS)
+@pytest.mark.parametrize(("freshness", "path"), BOUNDS)
 def test_work_of_a_look_up(
-    engine: Gantt, store: Store, settings: Settings, freshness: str, consumer: str
+    engine: Gantt, store: Store, settings: Settings, freshness: str, path: str
 ) -> None:
     app = build_app(engine, settings)
     front = Front(
@@ -108,7 +115,7 @@ def test_work_of_a_look_up(
     )
     loop = asyncio.new_event_loop()
     front.__rsgi_init__(loop)
-    scope = cast(Any, Scope(f"/allocations/{consumer}", headers=HEADERS))
+    scope = cast(Any, Scope(path, headers=HEADERS))
 
     def look_up() -> Exchange:
         exchange = Exchange()
@@ -130,12 +137,12 @@ def test_work_of_a_look_up(
             time.sleep(0.01)  # once a second a thread asks the policy
             continue
         assert answered.status == 200
-        assert (b"MEMORY_MB" in answered.body) == (consumer == UUID)
+        assert (b"MEMORY_MB" in answered.body) == (path != NONE)
         statements = int(store.statements) - before
         found.add((counter.calls, counter.moves, statements))
     loop.close()
     assert found, "no look-up was answered in the event loop"
-    most_calls, most_moves, most_statements = BOUNDS[freshness, consumer]
+    most_calls, most_moves, most_statements = BOUNDS[freshness, path]
     calls, moves, statements = min(found)
     assert calls <= most_calls, found
     assert moves <= most_moves, found

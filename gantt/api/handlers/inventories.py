@@ -156,7 +156,9 @@ def delete(call: Call, uuid: str, resource_class: str) -> None:
 
 
 def _read(call: Call, uuid: str) -> ProviderInventories:
-    found = call.gantt.read(queries.inventories, uuid)
+    found = call.gantt.read_touched(
+        queries.touched_inventories, uuid, at_once=call.is_at_once
+    )
     if found is None:
         raise Problem(404, f"{no_provider(uuid)} : {no_provider(uuid)}")
     return found

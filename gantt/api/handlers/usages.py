@@ -15,7 +15,9 @@ def of_provider(call: Call, uuid: str) -> None:
     """GET /resource_providers/{uuid}/usages"""
     call.check_accept()
     call.authorize("placement:resource_providers:usages")
-    found = call.gantt.read(queries.usages, uuid)
+    found = call.gantt.read_touched(
+        queries.touched_usages, uuid, at_once=call.is_at_once
+    )
     if found is None:
         raise Problem(404, f"{no_provider(uuid)}: {no_provider(uuid)}")
     call.reply(
