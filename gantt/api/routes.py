@@ -8,6 +8,7 @@ content type, policy, body) are not repeated here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Final
 from urllib.parse import parse_qsl
 
 from msgspec import Struct

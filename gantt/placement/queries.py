@@ -124,12 +124,12 @@ def usages(state: State, uuid: str) -> ProviderUsages | None:
 def touched_inventories(
     state: State, uuid: str
 ) -> tuple[ProviderInventories | None, int]:
-    """As ``inventories``, and when the provider was last changed (``State.applied``)."""
+    """As ``inventories``, and when the provider last changed (``State.applied``)."""
     return inventories(state, uuid), _touched(state, uuid)
 
 
 def touched_usages(state: State, uuid: str) -> tuple[ProviderUsages | None, int]:
-    """As ``usages``, and when the provider was last changed (``State.applied``)."""
+    """As ``usages``, and when the provider last changed (``State.applied``)."""
     return usages(state, uuid), _touched(state, uuid)
 
 
