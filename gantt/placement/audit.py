@@ -187,6 +187,8 @@ def of_lost_claim(
     claim = state.fleet.claims.by_instance.get(instance)
     if claim is None or claim.host_id != NO_HOST:
         return
+    if claim.held_by is not None and _all_allocations(state, claim.held_by):
+        return  # it ends with these
     if not _is_due(state, instance, now - terms.grace_us):
         return
     allocations = _all_allocations(state, instance)

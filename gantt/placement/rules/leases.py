@@ -353,6 +353,13 @@ def gone(draft: Draft, consumer_uuid: str, host_id: int) -> None:
             draft.delete(t.CLAIMS, left)
 
 
+def gone_with(draft: Draft, consumer_uuid: str, provider_uuids: Iterable[str]) -> None:
+    """The consumer has nothing more on these, of which no host has any."""
+    for left in draft.state.fleet.claims.held_by(consumer_uuid):
+        if left.host_id == t.NO_HOST and _is_there(draft.state, left, provider_uuids):
+            draft.delete(t.CLAIMS, left)
+
+
 def leave(draft: Draft, row: ClaimRow, held_by: str) -> None:
     """The instance was launched, and goes elsewhere before a report counts its cells
     and devices: these stay promised until one does, or until ``held_by`` has no

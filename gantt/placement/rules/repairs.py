@@ -69,8 +69,10 @@ def _forget(draft: Draft, found: Finding) -> None:
     if claim is not None and claim.claim == found.claim:
         draft.delete(t.CLAIMS, claim)
     place = state.fleet.hosts.row_of(found.host, found.node)
-    host_id = t.NO_HOST if place is None else int(state.fleet.hosts.id[place])
-    leases.gone(draft, uuid, host_id)
+    if place is None:
+        leases.gone_with(draft, uuid, found.allocations)
+    else:
+        leases.gone(draft, uuid, int(state.fleet.hosts.id[place]))
     for name in dict.fromkeys((uuid, canonical(uuid))):
         instance = state.fleet.instances.on(found.host).get(name)
         if instance is not None:

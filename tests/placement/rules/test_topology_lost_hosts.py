@@ -31,6 +31,7 @@ from tests.placement.rules.test_topology_claims import (
     saved,
 )
 from tests.placement.rules.test_topology_ends import MIGRATION, allocated
+from tests.placement.test_audit import ALLOWED, LATER, AuditDesk
 
 GONE = c.DeleteHost("h1", "n1")
 
@@ -208,3 +209,32 @@ def test_a_lease_ends_with_its_host(desk: FleetDesk) -> None:
     assert [row.claim for row in desk.claims()] == ["two"]
     back(desk, server(2))
     assert fills(desk)
+
+
+def test_a_repair_ends_what_a_migration_kept_with_its_allocations() -> None:
+    """Until then the claim is no finding of its own."""
+    desk = AuditDesk()
+    desk.tell(1, numa_topology=cells(), obeys_claims=True)
+    desk.do(pinned("one", on(1, 1)))
+    desk.tell(1, 1)
+    moved(desk, 1)
+    desk.do(GONE)
+    desk.later(LATER)
+    (found,) = desk.findings(ALLOWED)
+    assert (found.instance_uuid, found.provider_uuid) == (MIGRATION, uuid_of(1))
+    desk.repair(found)
+    assert not desk.claims() and not desk.findings(ALLOWED)
+
+
+def test_a_repair_ends_the_claim_of_a_lost_host() -> None:
+    desk = AuditDesk()
+    desk.tell(1, numa_topology=cells(), obeys_claims=True)
+    desk.do(pinned("one", on(1, 1)))
+    desk.tell(1, 1)
+    desk.do(c.SetAllocations((allocated(server(1), 1, generation=1),)))
+    desk.do(GONE)
+    desk.later(LATER)
+    (found,) = desk.findings(ALLOWED)
+    assert (found.instance_uuid, found.claim) == (server(1), "one")
+    desk.repair(found)
+    assert not desk.claims() and not desk.used()
