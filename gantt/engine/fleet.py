@@ -137,6 +137,8 @@ class Fleet:
 
     def sync_instances(self, host: str, instance_uuids: Iterable[str]) -> bool:
         uuids = values.names("instance_uuids", instance_uuids)
+        for number, uuid in enumerate(uuids):
+            scalars.text(f"instance_uuids.{number}", uuid, scalars.MAX_UUID)
         self._checks.statement("instances", len(uuids))
         host = scalars.name("host", host)
         return self._committer.submit(c.SyncInstances(host, uuids))
