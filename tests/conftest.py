@@ -175,6 +175,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(line)
     if not is_wanted("GANTT_CLOUD") and _is_whole(terminalreporter.config):
         terminalreporter.write_line("Left out: tests/cloud; `make cloud` runs it")
+    if not is_wanted("GANTT_GUIDES") and _is_whole(terminalreporter.config):
+        terminalreporter.write_line("Left out: most of tests/guides; GANTT_GUIDES=1")
 
 
 def _is_whole(config: pytest.Config) -> bool:

@@ -159,19 +159,23 @@ class Terminal:
                 typed += 1
         return typed
 
+    def stop(self, port: str = "8778") -> None:
+        """Ctrl-C for what serves there, if anything does."""
+        running = self._serving.pop(port, None)
+        if running is not None:
+            assert running.stop() == 0, running.log.read_text()
+
     def _serve(self, text: str) -> str:
         port = re.search(r"--listen \S+:(\d+)", text)
         shown = port[1] if port else "8778"
-        before = self._serving.pop(shown, None)
-        if before is not None:
-            assert before.stop() == 0, before.log.read_text()
+        self.stop(shown)
         if port is None:
             text += " --listen 127.0.0.1:8778"
         text = self._with_ports(text)
         log = self._folder / f"serve-{shown}-{len(list(self._folder.iterdir()))}.log"
         with log.open("ab") as output:
             process = subprocess.Popen(
-                ["sh", "-c", _SERVE.sub(r"\1exec gantt serve", text)],
+                ["sh", "-c", self._variables + _SERVE.sub(r"\1exec gantt serve", text)],
                 cwd=self._folder,
                 env=self.environ,
                 stdin=subprocess.DEVNULL,

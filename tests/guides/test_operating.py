@@ -1,0 +1,82 @@
+"""The guides that keep Gantt running, followed command by command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from sqlalchemy import URL, make_url
+
+from tests.databases import Databases
+from tests.guides.guide import guide
+from tests.shown import Terminal, blocks, said_as_shown
+
+SERVE = (
+    "gantt-manage --database sqlite:///{file} db sync\n"
+    "gantt serve --database sqlite:///{file} --auth noauth2"
+)
+
+
+def providers(terminal: Terminal) -> list[str]:
+    """The names of all providers."""
+    return sorted(terminal.type("gantt provider list -o value -c name").split())
+
+
+def test_a_backup_brings_back_what_there_was(tmp_path: Path) -> None:
+    def stop() -> None:
+        terminal.type("gantt provider create lost")
+        assert providers(terminal) == ["kept", "lost"]
+        terminal.stop()
+
+    def start() -> None:
+        terminal.type(SERVE.format(file=f"{tmp_path}/gantt.db"))
+
+    instead = {"systemctl stop gantt": stop, "systemctl start gantt": start}
+    text = guide("back-up").replace("/var/lib/gantt", str(tmp_path))
+    sqlite, _, _ = text.partition("## PostgreSQL")
+    with Terminal(folder=tmp_path, instead=instead) as terminal:
+        start()
+        terminal.type("gantt provider create kept")
+        assert terminal.follow(sqlite) == 5
+        assert providers(terminal) == ["kept"]
+
+
+def test_an_upgrade_is_checked_done_and_verified(tmp_path: Path) -> None:
+    text = guide("upgrade").replace("/var/lib/gantt", str(tmp_path))
+    with Terminal(folder=tmp_path) as terminal:
+        terminal.type(SERVE.format(file=f"{tmp_path}/gantt.db"))
+        assert terminal.follow(text) == 3
+
+
+PLACE = "postgresql+psycopg://gantt@db/gantt"
+
+
+@pytest.mark.server("postgresql")
+def test_a_dump_of_postgresql_is_restored(tmp_path: Path, databases: Databases) -> None:
+    with databases.database("postgresql") as url, Terminal(folder=tmp_path) as terminal:
+        plain = make_url(url).set(drivername="postgresql")
+        shown = guide("back-up").replace(PLACE, url)
+        shown = shown.replace("postgresql://gantt@db/gantt", f"'{_written(plain)}'")
+        _, _, text = shown.partition("## PostgreSQL")
+        dump, restore = [one for one in blocks(text) if one.language == "sh"]
+        terminal.type(f"gantt provider create kept --url '{url}'")
+        said_as_shown(dump, terminal.type(dump.text))
+        terminal.type(f"gantt provider create lost --url '{url}'")
+        said_as_shown(restore, terminal.type(restore.text))
+        said = terminal.type(f"gantt provider list -o value -c name --url '{url}'")
+        assert said.split() == ["kept"]
+
+
+@pytest.mark.server("postgresql")
+def test_processes_of_one_database_know_the_same(
+    tmp_path: Path, databases: Databases
+) -> None:
+    with (
+        databases.database("postgresql", is_furnished=False) as url,
+        Terminal(folder=tmp_path) as terminal,
+    ):
+        assert terminal.follow(guide("scale-out").replace(PLACE, f"'{url}'")) == 4
+
+
+def _written(url: URL) -> str:
+    return url.render_as_string(hide_password=False)
