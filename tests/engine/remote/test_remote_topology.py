@@ -183,3 +183,20 @@ def test_another_uuid_under_the_known_name_keeps_its_claims(
     hosts = {each.host: each.provider_uuid for each in pinning.list_hosts()}
     assert hosts[one.service_host] == made_again
     assert pinning.verify().problems == ()
+
+
+def test_a_deleted_host_that_comes_back_has_its_claims(
+    there: Elsewhere, pinning: Gantt
+) -> None:
+    ((one, *_),) = pinning.schedule(pinned())
+    host = one.service_host
+    pinning.delete_host(host, host)
+    reported(there, pinning, host, there.providers[host])
+    ((other, *_),) = pinning.schedule(pinned())
+    assert other.service_host != host
+    with pytest.raises(NoValidHost):
+        pinning.schedule(pinned())
+    pinning.release_claim(one.claim or "")
+    ((again, *_),) = pinning.schedule(pinned())
+    assert again.service_host == host
+    assert pinning.verify().problems == ()
