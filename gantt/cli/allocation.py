@@ -15,7 +15,10 @@ from gantt.model.commands import ConsumerAllocations
 from gantt.model.names import UNKNOWN_CONSUMER_TYPE, canonical_uuid
 
 NEW = "new"
-COLUMNS = tuple("consumer provider resources project user type generation".split())
+COLUMNS = (
+    *tuple("consumer provider resources project user type generation".split()),
+    "provider_name",
+)
 
 
 @click.group("allocation")
@@ -44,10 +47,19 @@ def _print(session: Session, uuid: str, found: ConsumerView) -> None:
                 found.user_id,
                 found.consumer_type or UNKNOWN_CONSUMER_TYPE,
                 found.generation,
+                _name_of(session, provider),
             )
             for provider, share in found.allocations.items()
         ),
     )
+
+
+def _name_of(session: Session, provider: str) -> str | None:
+    """None: it has been deleted since."""
+    try:
+        return session.books.get_provider(provider).name
+    except NotFound:
+        return None
 
 
 def _known(session: Session, uuid: str) -> ConsumerView:

@@ -111,3 +111,8 @@ def _ratio(text: str, word: str) -> float:
         return float(text)
     except ValueError:
         raise click.UsageError(f"{word!r}: {text!r} is not a number.") from None
+
+
+def capacity_of(record: Inventory) -> int:
+    """How much of a class may be allocated."""
+    return int((record.total - record.reserved) * record.allocation_ratio)

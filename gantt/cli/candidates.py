@@ -91,8 +91,8 @@ def candidates(
         _print_diagnosis(session, session.books.explain_candidates(request))
     else:
         found = session.books.find_candidates(request)
-        columns = ("candidate", "provider", "resources", "used/capacity")
-        session.print_answer(found, columns, _rows(found))
+        columns = ("candidate", "provider", "resources", "used/capacity", "name")
+        session.print_answer(found, columns, _rows(session, found))
 
 
 def _group(
@@ -127,7 +127,9 @@ def _sorted_out(words: Iterable[str], suffixes: Iterable[str]) -> dict[str, list
     return found
 
 
-def _rows(found: Candidates) -> Iterable[Sequence[object]]:
+def _rows(session: Session, found: Candidates) -> Iterable[Sequence[object]]:
+    known = session.books.list_providers() if found.candidates else ()
+    names = {each.uuid: each.name for each in known}
     for number, each in enumerate(found.candidates, start=1):
         for uuid, resources in each.allocations.items():
             summary = found.summaries[uuid]
@@ -135,7 +137,7 @@ def _rows(found: Candidates) -> Iterable[Sequence[object]]:
                 name: f"{state.used}/{state.capacity}"
                 for name, state in summary.resources.items()
             }
-            yield number, uuid, resources, room
+            yield number, uuid, resources, room, names.get(uuid)
 
 
 # -- with --explain -------------------------------------------------------------------

@@ -3,44 +3,19 @@ of a fleet beside its hosts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
-from gantt.cli.output import say, time_text
+from gantt.cli.output import time_text
+from gantt.cli.paging import paged, tell_next
 from gantt.cli.session import Session, books_command
-from gantt.model.fleet_lists import (
-    MOST_LISTED,
-    GroupQuery,
-    HostAggregateQuery,
-    ServiceQuery,
-)
+from gantt.model.fleet_lists import GroupQuery, HostAggregateQuery, ServiceQuery
 from gantt.model.hosts import Service
 
-F = TypeVar("F", bound=Callable[..., Any])
 _SERVICE = ("host", "binary", "state", "reason", "zone", "last_seen_up", "version")
 _GROUP = ("uuid", "name", "policy", "max_server_per_host", "members")
 _AGGREGATE = ("uuid", "name", "id", "zone", "hosts", "metadata")
-
-
-def paged(command: F) -> F:
-    """Give a command the options of a page."""
-    limit = click.option(
-        "--limit",
-        type=click.IntRange(1, MOST_LISTED),
-        default=1_000,
-        show_default=True,
-        help="Maximum lines of one page.",
-    )
-    marker = click.option("--marker", help="Where the page before ended.")
-    return limit(marker(command))
-
-
-def tell_next(count: int, limit: int, marker: str) -> None:
-    """Tell how to go on after a full page."""
-    if count == limit:
-        say(f"There may be more: --marker {marker}", err=True)
 
 
 @click.group("service")

@@ -9,6 +9,7 @@ import msgspec
 
 from gantt.cli.flavor import document
 from gantt.cli.output import say, time_text
+from gantt.cli.paging import cut, page_of
 from gantt.cli.session import Session, books_command
 from gantt.cli.topology import draw
 from gantt.errors import Invalid, NotFound
@@ -35,10 +36,16 @@ def host() -> None:
 
 
 @host.command("list")
+@cut
 @books_command
-def list_hosts(session: Session) -> None:
+def list_hosts(session: Session, *, limit: int | None, marker: str | None) -> None:
     """List hosts with their total and used resources."""
-    session.print_rows(COLUMNS, [_row(view) for view in session.books.list_hosts()])
+    found = page_of(session.books.list_hosts(), limit, marker, _node_of)
+    session.print_rows(COLUMNS, map(_row, found))
+
+
+def _node_of(view: HostView) -> str:
+    return f"{view.host}/{view.node}"
 
 
 @host.command("show")

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
 from msgspec import UNSET, UnsetType
 
-from gantt.cli.amounts import amounts, labels
+from gantt.cli.amounts import amounts, capacity_of, labels
+from gantt.cli.output import plain
+from gantt.cli.paging import cut, page_of
 from gantt.cli.session import Session, books_command, repeated
 from gantt.model.answers import Provider
 from gantt.model.requests import ProviderQuery
 
 COLUMNS = ("uuid", "name", "generation", "parent_uuid", "root_uuid")
+LISTED = (*COLUMNS, "parent")
+TREE = ("provider", "uuid", "parent", "generation", "used")
 
 
 @click.group("provider")
@@ -35,6 +40,7 @@ def _record(found: Provider) -> dict[str, Any]:
 @repeated("--forbidden", "TRAIT", "Forbid TRAIT.")
 @repeated("--member-of", "AGG", "Require membership of aggregate AGG.")
 @repeated("--not-member-of", "AGG", "Exclude members of aggregate AGG.")
+@cut
 @books_command
 def list_providers(
     session: Session,
@@ -43,6 +49,8 @@ def list_providers(
     name: str | None,
     uuid: str | None,
     in_tree: str | None,
+    limit: int | None,
+    marker: str | None,
     **words: tuple[str, ...],
 ) -> None:
     """List providers that match all options. A label in:A,B means any of them."""
@@ -55,7 +63,77 @@ def list_providers(
         member_of=labels(words["member_of"], words["not_member_of"]),
     )
     found = session.books.list_providers(query)
-    session.print_rows(COLUMNS, (tuple(_record(each).values()) for each in found))
+    page = page_of(found, limit, marker, lambda each: each.uuid)
+    names = _parents(session, page, found)
+    session.print_rows(
+        LISTED,
+        ((*_record(each).values(), names.get(each.parent_uuid or "")) for each in page),
+    )
+
+
+def _parents(
+    session: Session, page: Sequence[Provider], found: Sequence[Provider]
+) -> dict[str, str]:
+    """Names by uuid, of the parents of ``page`` at least."""
+    names = {each.uuid: each.name for each in found}
+    if all(each.parent_uuid in (None, *names) for each in page):
+        return names
+    return {each.uuid: each.name for each in session.books.list_providers()}
+
+
+@provider.command("tree")
+@click.argument("provider")
+@books_command
+def show_tree(session: Session, *, provider: str) -> None:
+    """Show the tree that a provider, by name or uuid, belongs to, and what of each
+    resource is used in it.
+
+    Without -o and -c names are drawn as a tree.
+    """
+    session.expect(*TREE)
+    known = session.provider(provider)
+    found = session.books.list_providers(ProviderQuery(in_tree=known.uuid))
+    names = {each.uuid: each.name for each in found}
+    drawn = session.is_prose
+    session.print_rows(
+        TREE,
+        (
+            (
+                f"{lead}{plain(each.name)}" if drawn else each.name,
+                each.uuid,
+                names.get(each.parent_uuid or ""),
+                each.generation,
+                _used(session, each.uuid),
+            )
+            for lead, each in _walk(found)
+        ),
+    )
+
+
+def _walk(found: Sequence[Provider]) -> Iterator[tuple[str, Provider]]:
+    """Each provider below its parent, by name, and what is drawn before its name. Not
+    recursive, because trees may be deep."""
+    below: dict[str | None, list[Provider]] = {}
+    for each in sorted(found, key=lambda one: one.name, reverse=True):
+        below.setdefault(each.parent_uuid, []).append(each)
+    waiting = [("", "", each) for each in below.get(None, ())]
+    while waiting:
+        lead, margin, each = waiting.pop()
+        yield lead, each
+        children = below.get(each.uuid, [])
+        for place, child in enumerate(children):
+            is_last = place == 0  # they are taken from the end
+            branch, rest = ("└─ ", "   ") if is_last else ("├─ ", "│  ")
+            waiting.append((margin + branch, margin + rest, child))
+
+
+def _used(session: Session, uuid: str) -> dict[str, str]:
+    used = session.books.get_usages(uuid).usages
+    has = session.books.get_inventories(uuid).inventories
+    return {
+        name: f"{used.get(name, 0)}/{capacity_of(record)}"
+        for name, record in has.items()
+    }
 
 
 @provider.command("show")

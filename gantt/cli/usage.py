@@ -7,6 +7,7 @@ from typing import get_args
 
 import click
 
+from gantt.cli.amounts import capacity_of
 from gantt.cli.session import Session, books_command
 from gantt.cli.times import EPOCH, time_option
 from gantt.model.requests import UsageQuery
@@ -29,11 +30,7 @@ def show_usage(session: Session, *, provider: str) -> None:
     rows = []
     for name, amount in used.items():
         record = has.get(name)  # None: deleted since the usages were read
-        capacity = (
-            int((record.total - record.reserved) * record.allocation_ratio)
-            if record
-            else 0
-        )
+        capacity = capacity_of(record) if record else 0
         rows.append((name, amount, capacity))
     session.print_rows(("resource_class", "used", "capacity"), rows)
 
