@@ -43,6 +43,7 @@ soak:      ## simulate faults for MINUTES=10, and say what was tried and lost
 docs:      ## build the documentation into docs/_build
 	@scripts/setup dev
 	@.venv/bin/sphinx-build -q -W -b html docs docs/_build/html
+	@.venv/bin/python -m scripts.reference.links docs/_build/html
 	@echo "docs/_build/html/index.html"
 
 fresh:     ## prove `make run` and `make test` in a bare Debian root, as root

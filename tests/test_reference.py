@@ -1,0 +1,122 @@
+"""The generated parts of docs/reference: nothing that there is is missing from them."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+import gantt
+from gantt import errors
+from gantt.conf import list_opts
+from gantt.model.protocol import GanttProtocol
+from scripts import reference
+from scripts.reference import links, placement, signatures
+from scripts.reference.samples import samples
+from tests.shown import document
+
+LIBRARY = document("docs/reference/library.md")
+INCLUDING = (
+    *("contributing", "explanation/architecture", "reference/commands"),
+    *("reference/http", "reference/http-types", "reference/options"),
+    "reference/placement-api",
+)
+# Described with the module that has it, or that is one.
+WITH_MODULES = {
+    *("CandidateRequest", "Diagnosis", "Flavor", "Image", "Labels", "ProviderQuery"),
+    *("RequestGroup", "RequestSpec", "TraitQuery", "UsageQuery"),
+    # As what it implements.
+    "Gantt",
+}
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What is written, by name."""
+    folder = tmp_path_factory.mktemp("generated")
+    reference.write(folder)
+    return {file.stem: file.read_text(encoding="utf-8") for file in folder.iterdir()}
+
+
+def test_every_page_is_included_by_a_document(pages: dict[str, str]) -> None:
+    written = "\n".join(document(f"docs/{name}.md") for name in INCLUDING)
+    assert set(re.findall(r"_generated/(\w+)\.txt", written)) == set(pages)
+
+
+def test_every_operation_of_placement_has_a_sample_that_succeeded() -> None:
+    since = placement.routes()
+    assert since.keys() == placement.SUMMARIES.keys()
+    shown = samples(since)
+    assert {(one.method, one.path) for one in shown} == since.keys()
+    assert [one for one in shown if not one.status.startswith("2")] == []
+
+
+def test_a_sample_is_shown_again_where_the_answer_changes(
+    pages: dict[str, str],
+) -> None:
+    _, _, text = pages["placement"].partition("### GET `/allocation_candidates`")
+    text, _, _ = text.partition("\n### ")
+    told = re.findall(r"^Sample, (.*):$", text, re.M)
+    assert told[0] == "1.10 to 1.11" and told[-1].startswith("since 1.")
+    assert '"mappings"' in text.rpartition("Sample, ")[2]
+
+
+def test_every_operation_of_our_own_is_there(pages: dict[str, str]) -> None:
+    from gantt.api.native.table import OPERATIONS
+
+    missing = [
+        one.path
+        for one in OPERATIONS
+        if f"### `{one.method} {one.path}`\n" not in pages["http"]
+    ]
+    assert missing == []
+
+
+def test_every_option_is_there_with_its_help(pages: dict[str, str]) -> None:
+    for group, opts in list_opts():
+        _, _, text = pages["options"].partition(f"## \\[{group}]\n")
+        text, _, _ = text.partition("\n## ")
+        for one in opts:
+            row = re.search(rf"^\| `{one.dest}` \| .* \| .* \| (.*) \|$", text, re.M)
+            assert row and row[1], f"[{group}] {one.dest}"
+
+
+def test_all_of_the_public_library_is_described() -> None:
+    for name in set(gantt.__all__) - {"__version__"}:
+        assert inspect.getdoc(getattr(gantt, name)), name
+        assert name in WITH_MODULES or f":: gantt.{name}\n" in LIBRARY, name
+
+
+def test_every_method_and_error_says_what_it_is() -> None:
+    methods = [
+        (name, one)
+        for name, one in inspect.getmembers(GanttProtocol, inspect.isfunction)
+        if not name.startswith("_")
+    ]
+    assert len(methods) > 50
+    for name, one in methods:
+        text = inspect.getdoc(one) or ""
+        assert text and not text.startswith("Raises"), name
+    for name, kind in inspect.getmembers(errors, inspect.isclass):
+        assert inspect.getdoc(kind), name
+
+
+def test_a_value_is_shown_by_its_fields() -> None:
+    shown = signatures.of_struct(gantt.Inventory)
+    assert shown.startswith("(total: int, reserved: int = 0, ")
+
+
+def test_links_that_lead_nowhere_are_found(tmp_path: Path) -> None:
+    (tmp_path / "one.html").write_text(
+        '<p id="here"><a href="#here">a</a><a href="#gone">b</a>'
+        '<a href="two.html#there">c</a><a href="three.html">d</a>'
+        '<a href="https://example.org/x">e</a><img src="none.png">'
+    )
+    (tmp_path / "two.html").write_text('<h1 id="there">')
+    assert links.broken(tmp_path) == [
+        "one.html: #gone",
+        "one.html: three.html",
+        "one.html: none.png",
+    ]
