@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -282,9 +283,11 @@ def _service() -> Iterator[_Asker]:
         file = Path(folder) / "gantt.conf"
         file.write_text(_CONFIGURATION)
         app, books = open_app(load([str(file)]))
+        logging.disable(logging.INFO)  # its access log
         try:
             yield _Asker(app)
         finally:
+            logging.disable(logging.NOTSET)
             books.close()
 
 
