@@ -138,6 +138,7 @@ _LONG = frozenset(
         ("GET", "/gantt/verify"),
         ("POST", "/gantt/capacity"),
         ("POST", "/gantt/capacity/fair"),
+        ("POST", "/gantt/capacity/prices"),
         ("POST", "/gantt/capacity/runs-out"),
         ("POST", "/gantt/select"),
         ("POST", "/reshaper"),

@@ -9,6 +9,7 @@ import click
 import msgspec
 
 from gantt.cli.capacity_forecast import show_forecast
+from gantt.cli.capacity_prices import show_prices
 from gantt.cli.capacity_split import show_split, weights_of
 from gantt.cli.decision import why_text
 from gantt.cli.flavor import flavor
@@ -48,6 +49,11 @@ _ENDS: Final = {
     help="With --fair and --runs-out: all hosts, or those of each zone or aggregate.",
 )
 @click.option(
+    "--price",
+    is_flag=True,
+    help="Tell how many more would fit without each rule that applies.",
+)
+@click.option(
     "--runs-out",
     is_flag=True,
     help="Tell when resource classes, and the flavors, run out.",
@@ -65,6 +71,7 @@ def capacity(
     *,
     flavors: tuple[str, ...],
     fair: bool,
+    price: bool,
     runs_out: bool,
     mix: str | None,
     by: By,
@@ -75,21 +82,27 @@ def capacity(
     \b
     gantt capacity vcpus=2,memory_mb=4096,disk_gb=20 vcpus=8,memory_mb=32768
     gantt capacity --fair name=a,vcpus=2,memory_mb=4096 name=b,vcpus=8 --mix a=3,b=1
+    gantt capacity --price vcpus=2,memory_mb=4096,trait:CUSTOM_SSD=required
     gantt capacity --runs-out --by zone
     """
     asked = [flavor(words) for words in flavors]
+    if fair + price + runs_out > 1:
+        raise click.UsageError("Give one of --fair, --price and --runs-out.")
     if mix is not None and not fair:
         raise click.UsageError("--mix says how to split: add --fair.")
-    if runs_out and not fair:
-        show_forecast(session, asked, by, days)
-        return
-    if not flavors:
+    if by != "fleet" and not (fair or runs_out):
+        raise click.UsageError("--by goes with --fair and --runs-out: add one.")
+    if not (flavors or runs_out):
         raise click.UsageError("Name a flavor, such as vcpus=2,memory_mb=4096.")
-    if fair and not runs_out:
+    if fair:
         show_split(session, asked, weights_of(mix, asked), by)
         return
-    if fair or by != "fleet":
-        raise click.UsageError("Give one of --fair and --runs-out; --by needs it.")
+    if price:
+        show_prices(session, asked)
+        return
+    if runs_out:
+        show_forecast(session, asked, by, days)
+        return
     found = [
         (words, session.books.capacity(RequestSpec(flavor(words)))) for words in flavors
     ]

@@ -7,15 +7,15 @@ distinguished from an unknown object.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Raw, structs
 
 from gantt import errors
 from gantt.client import decode, encode
 from gantt.client.audits import RemoteAudits
+from gantt.client.capacity import RemoteCapacity
 from gantt.model.advice import Advice, AdviceRequest
-from gantt.model.capacity import By, FairSplit, Forecast
 from gantt.model.diagnosis import Relaxation
 from gantt.model.fleet import FleetRefusal, FleetStatement
 from gantt.model.fleet_lists import GroupQuery, HostAggregateQuery, ServiceQuery
@@ -32,9 +32,9 @@ from gantt.model.hosts import (
 from gantt.model.needs import Needs
 from gantt.model.reports import Report, ReportOutcome
 from gantt.model.scheduling import Selections
-from gantt.model.selection import Capacity, Decision
+from gantt.model.selection import Decision
 from gantt.model.shadow import ShadowEvent, ShadowRecord, ShadowReport, Verdict
-from gantt.model.spec import RequestSpec, ScheduleRequest
+from gantt.model.spec import ScheduleRequest
 from gantt.model.topology_view import HostTopologyView
 from gantt.model.usage_history import UsageRecord
 from gantt.model.watching import Event, Events
@@ -47,7 +47,7 @@ FLEET_PART: Final = 500
 REPORTS_PART: Final = 500
 
 
-class RemoteScheduling(RemoteAudits):
+class RemoteScheduling(RemoteAudits, RemoteCapacity):
     """The part of GanttProtocol that only a Gantt serves; it documents the methods."""
 
     def schedule(self, request: ScheduleRequest) -> Selections:
@@ -79,43 +79,6 @@ class RemoteScheduling(RemoteAudits):
 
     def release_claim(self, claim: str) -> None:
         self._native("DELETE", "claims", scalars.name("claim", claim))
-
-    def capacity(self, spec: RequestSpec) -> Capacity:
-        body = {"request_spec": values.spec(spec)}
-        return decode.native(self._native("POST", "capacity", body=body), Capacity)
-
-    def fair_split(
-        self,
-        specs: Sequence[RequestSpec],
-        weights: Sequence[float] | None = None,
-        *,
-        by: By = "fleet",
-    ) -> FairSplit:
-        body: dict[str, Any] = {
-            "request_specs": [values.spec(one) for one in specs],
-            "by": by,
-        }
-        if weights is not None:
-            body["weights"] = list(weights)
-        return decode.native(
-            self._native("POST", "capacity", "fair", body=body), FairSplit
-        )
-
-    def runs_out(
-        self,
-        specs: Sequence[RequestSpec] = (),
-        *,
-        by: By = "fleet",
-        horizon_days: int = 30,
-    ) -> Forecast:
-        body = {
-            "request_specs": [values.spec(one) for one in specs],
-            "by": by,
-            "horizon_days": horizon_days,
-        }
-        return decode.native(
-            self._native("POST", "capacity", "runs-out", body=body), Forecast
-        )
 
     def decisions(
         self,

@@ -334,6 +334,7 @@ class Gantt(_Parts):
     order_hosts = _of("_advising", Advising.order_hosts)
     capacity = _of("_scheduling", Scheduling.capacity)
     fair_split = _of("_planning", Planning.fair_split)
+    rule_prices = _of("_planning", Planning.rule_prices)
     runs_out = _of("_planning", Planning.runs_out)
     confirm_claim = _of("_claims", Claims.confirm)
     release_claim = _of("_claims", Claims.release)

@@ -1,10 +1,12 @@
-"""How many more of several flavors fit together."""
+"""How many more of several flavors fit together, the price of rules, and forecasts."""
 
 from __future__ import annotations
 
 from typing import Final, Literal, get_args
 
 from msgspec import Struct
+
+from gantt.model.diagnosis import Relaxation
 
 By = Literal["fleet", "zone", "aggregate"]
 BY: Final = get_args(By)
@@ -40,6 +42,41 @@ class Split(Struct, frozen=True):
     shares: tuple[Share, ...]
     level: float = 0.0
     level_bound: float = 0.0
+
+
+RuleKind = Literal["request", "filter", "option", "ratio", "reserved", "units"]
+
+
+class Price(Struct, frozen=True):
+    """What one rule costs: ``more`` instances than now would fit without it; below
+    zero: so many fit only thanks to it. ``zones``, ``aggregates`` (which may overlap):
+    the same by name, where it is not 0.
+
+    ``kind``: "request": the request asks for it (``given_up`` says it as a dry run
+    takes it); "filter": the enabled filter ``name``; "option": an option of the
+    scheduler that adds conditions; "ratio", "reserved", "units": allocation ratios
+    other than 1, reserved amounts, and units of inventories of the class ``name``.
+    """
+
+    kind: RuleKind
+    name: str
+    text: str
+    more: int
+    zones: dict[str, int] = {}
+    aggregates: dict[str, int] = {}
+    given_up: Relaxation | None = None
+    is_lower_bound: bool = False
+
+
+class Prices(Struct, frozen=True):
+    """``total``: how many fit with every rule; ``prices``: the dearest first, then
+    those that cost nothing. ``left_out``: rules that were not tried: those beyond
+    ``capacity_rules``, and those without which the request means nothing."""
+
+    total: int
+    prices: tuple[Price, ...]
+    left_out: int = 0
+    is_lower_bound: bool = False
 
 
 class FairSplit(Struct, frozen=True):

@@ -11,7 +11,7 @@ from typing import Protocol, TypeAlias
 
 from gantt.model.advice import Advice, AdviceRequest
 from gantt.model.audit import GRACE_S, Audit, Finding, Kind
-from gantt.model.capacity import By, FairSplit, Forecast
+from gantt.model.capacity import By, FairSplit, Forecast, Prices
 from gantt.model.diagnosis import Relaxation
 from gantt.model.fleet import FleetRefusal, FleetStatement
 from gantt.model.fleet_lists import GroupQuery, HostAggregateQuery, ServiceQuery
@@ -78,6 +78,10 @@ class SchedulerProtocol(Protocol):
         proportion to ``weights`` (default: alike) as far as they fit, and the rest to
         those that still do. ``by``: all hosts, or those of each zone or host aggregate
         by themselves. Raises Invalid."""
+
+    def rule_prices(self, spec: RequestSpec) -> Prices:
+        """How many more instances like ``spec`` would fit without each rule that
+        applies to it: what it asks for, filters, and what inventories say."""
 
     def runs_out(
         self,

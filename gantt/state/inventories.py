@@ -8,6 +8,7 @@ inventory that they judge.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from typing import ClassVar
 
 import numpy as np
@@ -119,6 +120,14 @@ class ClassTable(DatedColumns):
         fits &= self.max_unit[slots] >= total
         return fits
 
+    def supposing(self, **columns: Int64s | Floats) -> ClassTable:
+        """The same with other columns, for a question: what is put into either later
+        shows in both or none."""
+        found = copy(self)
+        for name, values in columns.items():
+            setattr(found, name, values)
+        return found
+
     def largest(
         self, most: int, slots: Int64s | Int32s | slice | None = None
     ) -> Int64s:
@@ -148,6 +157,12 @@ class Inventories:
     def table(self, class_index: int) -> ClassTable | None:
         """The table of a class, or None when no provider ever had any."""
         return self._tables.get(class_index)
+
+    def supposing(self, class_index: int, table: ClassTable) -> Inventories:
+        """The same with another table, for a question."""
+        found = copy(self)
+        found._tables = {**self._tables, class_index: table}
+        return found
 
     def slot(self, provider: int, class_index: int) -> tuple[ClassTable, int] | None:
         """Where a provider's inventory of a class stands."""

@@ -263,6 +263,20 @@ def test_flavors_counted_together(fleet: Program) -> None:
         assert f"--mix '{mix}'" in refusal
 
 
+def test_prices_of_rules(fleet: Program) -> None:
+    asked = f"name=a,{SIZE},trait:COMPUTE_NODE=required"
+    (found,) = fleet.ask("capacity", "--price", asked)
+    prices = {one["name"]: one for one in found["prices"]}
+    assert (found["flavor"], found["total"]) == ("a", 0)
+    assert prices["required"]["more"] == fleet.ask("capacity", SIZE)[0]["total"]
+    text = fleet.do("capacity", "--price", asked)
+    assert "a: 0 fit" in text and "do not ask: trait COMPUTE_NODE" in text
+    rows = list(
+        csv.reader(io.StringIO(fleet.do("capacity", "--price", asked, "-ocsv")))
+    )
+    assert rows[0] == ["flavor", "kind", "rule", "more"]
+
+
 def test_when_it_runs_out(fleet: Program) -> None:
     (found,) = fleet.ask("capacity", "--runs-out", f"name=a,{SIZE}")["outlooks"]
     assert (found["name"], found["state"]) == ("a", "too little history")

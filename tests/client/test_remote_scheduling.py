@@ -194,6 +194,12 @@ def test_fair_split(books: GanttProtocol) -> None:
         books.fair_split([SPEC], [])
 
 
+def test_prices_of_rules(books: GanttProtocol) -> None:
+    found = books.rule_prices(SPEC)
+    assert (found.total, found.left_out) == (8, 0)
+    assert {one.kind for one in found.prices} >= {"filter"}
+
+
 def test_runs_out(books: GanttProtocol) -> None:
     found = books.runs_out([SPEC, HUGE])
     assert [(one.name, one.left, one.state) for one in found.outlooks] == [

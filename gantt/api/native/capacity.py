@@ -6,7 +6,7 @@ from gantt.api.call import Call
 from gantt.api.native import redaction
 from gantt.api.native.bodies import Body, CapacityBody, FairBody, RunsOutBody
 from gantt.api.native.claims import bound_to, owned
-from gantt.model.capacity import FairSplit, Forecast
+from gantt.model.capacity import FairSplit, Forecast, Prices
 from gantt.model.forms.spec import read_spec
 from gantt.model.selection import Capacity
 
@@ -30,6 +30,13 @@ def fair(call: Call) -> FairSplit:
     specs = [owned(project, read_spec(one)) for one in body.request_specs]
     found = call.gantt.fair_split(specs, body.weights, by=body.by)
     return redaction.fair_split(call, found)
+
+
+def prices(call: Call) -> Prices:
+    """POST /gantt/capacity/prices"""
+    body = _BODY.read(call)
+    spec = read_spec(body.request_spec, body.filter_properties)
+    return redaction.prices(call, call.gantt.rule_prices(owned(bound_to(call), spec)))
 
 
 def runs_out(call: Call) -> Forecast:

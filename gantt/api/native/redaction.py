@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from msgspec.structs import replace
 
 from gantt.api.call import Call
-from gantt.model.capacity import FairSplit
+from gantt.model.capacity import FairSplit, Prices
 from gantt.model.selection import Capacity, Decision, Why
 
 WHOLE = "gantt:decisions:whole"
@@ -65,6 +65,14 @@ def fair_split(call: Call, found: FairSplit) -> FairSplit:
         for split in found.splits
     ]
     return replace(found, splits=tuple(splits))
+
+
+def prices(call: Call, found: Prices) -> Prices:
+    """``found`` as the caller may see it: what its own request costs it."""
+    if sees_all(call):
+        return found
+    own = [replace(one, aggregates={}) for one in found.prices if one.kind == "request"]
+    return replace(found, prices=tuple(own))
 
 
 def visible(call: Call, records: Iterable[Decision]) -> Iterator[Decision]:

@@ -145,6 +145,15 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "POST",
+        "/gantt/capacity/prices",
+        capacity.prices,
+        "How many more instances like this would fit without each rule that applies; "
+        "filters, options and inventories require gantt:decisions:whole.",
+        rule="gantt:capacity",
+        body=CapacityBody,
+    ),
+    Operation(
+        "POST",
         "/gantt/capacity/runs-out",
         capacity.runs_out,
         "When each resource class, and each flavor that is asked for, runs out: dates "

@@ -1,4 +1,4 @@
-"""Plans capacity: how many more of several flavors fit together, and until when.
+"""Plans capacity: how many of several flavors fit, what rules cost, until when.
 
 Beside Scheduling, which decides about one request; nothing here is claimed or recorded.
 """
@@ -12,10 +12,11 @@ from typing import Final
 from gantt.engine.scheduling.checks import Checks
 from gantt.engine.scheduling.scheduling import Scheduling
 from gantt.errors import Invalid
-from gantt.model.capacity import BY, MOST_DAYS, By, FairSplit, Forecast
+from gantt.model.capacity import BY, MOST_DAYS, By, FairSplit, Forecast, Prices
 from gantt.model.spec import RequestSpec, ScheduleRequest
 from gantt.model.usage_history import SECONDS, HistoryQuery, UsageRecord
 from gantt.scheduler.capacity.outlook import History, history_of, outlook
+from gantt.scheduler.capacity.price import prices
 from gantt.scheduler.capacity.split import Mix, fair_split
 from gantt.scheduler.feasibility.candidates import CandidateSource
 from gantt.state.state import State
@@ -56,6 +57,13 @@ class Planning:
         mix, sources = self._asked(specs, factors, by)
         split = self._scheduling.plugins.decided(self._split_on)
         return self._scheduling.reader.search(split, mix, sources)
+
+    def rule_prices(self, spec: RequestSpec) -> Prices:
+        """See SchedulerProtocol."""
+        spec = self._checks.spec(spec)
+        mix, (source,) = self._asked((spec,), (1.0,), "fleet")
+        price = self._scheduling.plugins.decided(self._prices_on)
+        return self._scheduling.reader.search(price, mix, source)
 
     def runs_out(
         self,
@@ -109,6 +117,18 @@ class Planning:
             *(state, mix, sources, at.driver, history, horizon_s),
             now=at.clock.now(),
             budget=self._search_budget,
+        )
+
+    def _prices_on(self, state: State, mix: Mix, source: CandidateSource) -> Prices:
+        at = self._scheduling
+        return prices(
+            state,
+            mix,
+            source,
+            at.driver.policy,
+            now=at.clock.now(),
+            budget=self._search_budget,
+            pause=at.reader.rest,
         )
 
     def _split_on(

@@ -81,6 +81,7 @@ class FlavorRoom:
         together.is_searched |= bool(self._is_searched.any())
         self._shut = np.zeros(len(hosts), np.bool_)
         self._stops: dict[str, list[int]] = {}
+        self._known: dict[int, int] = {}
 
     @property
     def is_searched(self) -> Bools:
@@ -222,13 +223,27 @@ class FlavorRoom:
         self._shut[place] |= got < most
         return got
 
+    def _tried(self, place: int, most: int) -> int:
+        """How many a host takes of these alone, beside nothing of others."""
+        if place not in self._known:
+            fitting = fitting_of(self._state, self.feasible, self._meter)
+            places = RemainingCandidates(
+                self.feasible.candidates, self._budget, fitting
+            )
+            row, is_tree = int(self.rows[place]), bool(self._trees[place])
+            self._known[place], _ = searched(places, row, most, is_tree=is_tree)
+        return min(most, self._known[place])
+
     def _one_host(self, found: Int64s) -> Int64s:
         """Of members that must be together, before the first: the host with the most
         room."""
         sums: Counter[str] = Counter()
         names = self.feasible.hosts.names
         for place in np.flatnonzero(found).tolist():
-            sums[names[place]] += int(found[place])
+            most = int(found[place])
+            if self._is_searched[place]:
+                most = self._tried(place, most)
+            sums[names[place]] += most
         best = max(sums, key=sums.__getitem__, default=None)
         if best is None:
             return found

@@ -36,6 +36,7 @@ POSTS: dict[str, Any] = {
     "/gantt/select": {"request_spec": SPEC},
     "/gantt/capacity": {"request_spec": SPEC},
     "/gantt/capacity/fair": {"request_specs": [SPEC]},
+    "/gantt/capacity/prices": {"request_spec": SPEC},
     "/gantt/capacity/runs-out": {"request_specs": [SPEC]},
 }
 # Long for other reasons than a search: the database, or the committer.

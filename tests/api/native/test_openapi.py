@@ -135,6 +135,8 @@ def test_answers_and_bodies_match_the_document(
     fair = "/gantt/capacity/fair"
     mix = {"request_specs": [SPEC, SPEC], "weights": [2, 1], "by": "zone"}
     assert ask("POST", fair, fair, mix).json["splits"]
+    prices = "/gantt/capacity/prices"
+    assert ask("POST", prices, prices, {"request_spec": SPEC}).json["prices"]
     runs_out = "/gantt/capacity/runs-out"
     when = {"request_specs": [SPEC], "by": "zone", "horizon_days": 7}
     assert ask("POST", runs_out, runs_out, when).json["outlooks"]

@@ -180,6 +180,14 @@ def test_members_see_how_many_fit_but_not_where(client: WsgiClient) -> None:
     assert told == {**whole, "hosts": {}, "nearest": [], "change": None}
 
 
+def test_members_see_what_their_own_request_costs(client: WsgiClient) -> None:
+    body = {"request_spec": {**PLAIN, "availability_zone": "nova"}}
+    whole = client("POST", "/gantt/capacity/prices", body=body).json
+    told = client("POST", "/gantt/capacity/prices", body=body, headers=MEMBER).json
+    assert {one["kind"] for one in whole["prices"]} == {"request", "filter"}
+    assert [one["name"] for one in told["prices"]] == ["zone"]
+
+
 def test_members_see_a_split_but_not_its_hosts(client: WsgiClient) -> None:
     body = {"request_specs": [PLAIN]}
     told = client("POST", "/gantt/capacity/fair", body=body, headers=MEMBER).json
