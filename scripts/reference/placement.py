@@ -5,76 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from gantt.api.native.placement_part import PLACEMENT
 from gantt.api.routes import ROUTES
-from gantt.api.wire import schemas
 from gantt.api.wire.microversion import MAX_MINOR
 from scripts.reference.markdown import as_json, escaped, fenced, table
 from scripts.reference.native import OURS, operations
 from scripts.reference.samples import Sample, samples
 
-_PROVIDER: Final = "/resource_providers/{uuid}"
 SchemaOf = Callable[[int], dict[str, Any]]
 
-# What each operation is for, in a line.
-SUMMARIES: Final = {
-    ("GET", "/"): "The versions that this service speaks; no token is needed.",
-    ("GET", "/resource_classes"): "All resource classes.",
-    ("POST", "/resource_classes"): "Create a custom resource class.",
-    ("GET", "/resource_classes/{name}"): "One resource class.",
-    ("PUT", "/resource_classes/{name}"): "Rename it (before 1.7); create it if it is "
-    "missing (since 1.7, without a body).",
-    ("DELETE", "/resource_classes/{name}"): "Delete a custom resource class.",
-    ("GET", "/resource_providers"): "Providers that match the query.",
-    ("POST", "/resource_providers"): "Create a provider; since 1.20 the answer has it.",
-    ("GET", _PROVIDER): "One provider.",
-    ("PUT", _PROVIDER): "Rename a provider, or give it a parent.",
-    ("DELETE", _PROVIDER): "Delete a provider that has no children and no allocations.",
-    ("GET", f"{_PROVIDER}/inventories"): "What a provider has of each resource class.",
-    ("POST", f"{_PROVIDER}/inventories"): "Add an inventory of one class.",
-    ("PUT", f"{_PROVIDER}/inventories"): "Replace all inventories.",
-    ("DELETE", f"{_PROVIDER}/inventories"): "Delete all inventories.",
-    ("GET", f"{_PROVIDER}/inventories/{{resource_class}}"): "The inventory of a class.",
-    ("PUT", f"{_PROVIDER}/inventories/{{resource_class}}"): "Replace it.",
-    ("DELETE", f"{_PROVIDER}/inventories/{{resource_class}}"): "Delete it.",
-    ("GET", f"{_PROVIDER}/usages"): "What is in use of a provider.",
-    ("GET", f"{_PROVIDER}/aggregates"): "The aggregates that a provider is in.",
-    ("PUT", f"{_PROVIDER}/aggregates"): "Replace them.",
-    ("GET", f"{_PROVIDER}/allocations"): "Who uses a provider, and how much of it.",
-    ("GET", f"{_PROVIDER}/traits"): "The traits of a provider.",
-    ("PUT", f"{_PROVIDER}/traits"): "Replace them.",
-    ("DELETE", f"{_PROVIDER}/traits"): "Take them all away.",
-    ("POST", "/allocations"): "Replace the allocations of several consumers at once.",
-    ("GET", "/allocations/{consumer_uuid}"): "The allocations of a consumer; one that "
-    "is not known has none.",
-    ("PUT", "/allocations/{consumer_uuid}"): "Replace the allocations of a consumer.",
-    ("DELETE", "/allocations/{consumer_uuid}"): "Delete the allocations of a consumer.",
-    ("GET", "/allocation_candidates"): "Where a request would fit.",
-    ("GET", "/traits"): "Traits that match the query.",
-    ("GET", "/traits/{name}"): "Whether a trait exists: 204, or 404.",
-    ("PUT", "/traits/{name}"): "Create a custom trait: 201, or 204 if it exists.",
-    ("DELETE", "/traits/{name}"): "Delete a custom trait that is not in use.",
-    ("GET", "/usages"): "What a project, or a user of it, uses.",
-    ("POST", "/reshaper"): "Move inventories and allocations between providers, at "
-    "once.",
+SUMMARIES: Final = {(one.method, one.path): one.summary for one in PLACEMENT}
+BODIES: Final = {
+    (one.method, one.path): one.body for one in PLACEMENT if one.body is not None
 }
-BODIES: Final[dict[tuple[str, str], SchemaOf]] = {
-    ("POST", "/resource_providers"): schemas.create_provider,
-    ("PUT", _PROVIDER): schemas.update_provider,
-    ("POST", f"{_PROVIDER}/inventories"): schemas.add_inventory,
-    ("PUT", f"{_PROVIDER}/inventories"): schemas.set_inventories,
-    ("PUT", f"{_PROVIDER}/inventories/{{resource_class}}"): schemas.set_inventory,
-    ("PUT", f"{_PROVIDER}/aggregates"): schemas.set_aggregates,
-    ("PUT", f"{_PROVIDER}/traits"): schemas.set_traits,
-    ("POST", "/resource_classes"): schemas.name_class,
-    ("PUT", "/allocations/{consumer_uuid}"): schemas.set_allocations,
-    ("POST", "/allocations"): schemas.set_many_allocations,
-    ("POST", "/reshaper"): schemas.reshape,
-}
-QUERIES: Final[dict[tuple[str, str], SchemaOf]] = {
-    ("GET", "/resource_providers"): schemas.provider_query,
-    ("GET", "/traits"): schemas.trait_query,
-    ("GET", "/usages"): schemas.usage_query,
-    ("GET", "/allocation_candidates"): schemas.candidate_query,
+QUERIES: Final = {
+    (one.method, one.path): one.query for one in PLACEMENT if one.query is not None
 }
 
 

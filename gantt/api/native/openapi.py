@@ -16,13 +16,14 @@ from msgspec import Struct
 from gantt.api.handlers import diagnosis, verification
 from gantt.api.native import watch
 from gantt.api.native.operation import Operation
+from gantt.api.native.placement_part import add_paths
 from gantt.api.wire.problem import STATUSES
 from gantt.model.answers import Report
 from gantt.model.diagnosis import Diagnosis
 from gantt.model.hosts import HostAggregate, HostStats, Instance, ServerGroup, Service
 from gantt.model.selection import Why
 from gantt.model.spec import RequestSpec
-from gantt.model.watching import Events
+from gantt.model.watching import Event, Events
 
 Json = dict[str, Any]
 
@@ -86,6 +87,7 @@ OTHERS: tuple[Operation, ...] = (
         rule="gantt:watch",
         query=watch.WatchQuery,
         answer=Events,
+        event=Event,
         errors=(410,),
     ),
 )
@@ -120,6 +122,7 @@ def document(operations: Iterable[Operation]) -> Json:
     known = (*operations, *OTHERS)
     sent = [kind for one in known for kind in (one.body, one.query) if kind is not None]
     kinds = [*sent, *(kind for one in known for kind in one.answers), *_FORMS]
+    kinds += [one.event for one in known if one.event is not None]
     schemas, components = msgspec.json.schema_components(kinds, ref_template=_REF)
     # By name, because annotated types are not hashable.
     schema_of = dict(zip(map(repr, kinds), schemas, strict=True))
@@ -127,12 +130,14 @@ def document(operations: Iterable[Operation]) -> Json:
     for one in known:
         described = _operation(one, schema_of, components)
         paths.setdefault(one.path, {})[one.method.lower()] = described
+    add_paths(paths, schema_of[repr(Errors)], schema_of[repr(Unauthorized)])
     return {
         "openapi": "3.1.0",
         "info": {
             "title": "Gantt",
             "version": VERSION,
-            "summary": "Scheduling: hosts, claims and explanations.",
+            "summary": "Scheduling and placement: hosts, claims, explanations; "
+            "providers, inventories, allocations.",
         },
         "servers": [{"url": "/"}, {"url": "/placement"}],
         "security": [{"token": []}],
@@ -196,6 +201,8 @@ def _responses(one: Operation, schema_of: dict[str, Json]) -> Json:
     answers = [schema_of[repr(kind)] for kind in one.answers]
     if answers:
         content = _json(answers[0] if len(answers) == 1 else {"anyOf": answers})
+        if one.event is not None:
+            content["text/event-stream"] = _stream(schema_of[repr(one.event)])
         found: Json = {"200": {"description": "The answer.", "content": content}}
     else:
         found = {"204": {"description": "Done."}}
@@ -210,6 +217,19 @@ def _responses(one: Operation, schema_of: dict[str, Json]) -> Json:
             ),
         }
     return found
+
+
+def _stream(event: Json) -> Json:
+    """Server-sent events: each has an id to go on after, and JSON as its data."""
+    return {
+        "schema": {
+            "type": "string",
+            "description": "Events, each with the lines id (to continue after, as "
+            "Last-Event-ID or since) and data; comments are heartbeats.",
+            "contentMediaType": "text/event-stream",
+            "x-event-data": event,
+        }
+    }
 
 
 def _json(schema: Json) -> Json:

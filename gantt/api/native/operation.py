@@ -21,7 +21,8 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 class Operation(Struct, frozen=True):
     """``rule`` "": no authorization. ``body`` and ``query``: the types to decode, or
     None; ``answer``: the type of an answer that the handler writes itself instead of
-    returning it; ``errors``: statuses beyond those of every operation;
+    returning it; ``event``: the type of the data of each event, where it can also be a
+    stream of them; ``errors``: statuses beyond those of every operation;
     ``is_long``: the answer is compressed for clients that accept it."""
 
     method: str
@@ -32,6 +33,7 @@ class Operation(Struct, frozen=True):
     body: object = None
     query: object = None
     answer: object = None
+    event: object = None
     errors: tuple[int, ...] = ()
     is_long: bool = False
 

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
+from openapi_spec_validator import OpenAPIV31SpecValidator, validate
 
 from gantt.api.access.policy import RULES
+from gantt.api.native.placement_part import PLACEMENT
 from gantt.api.routes import ROUTES
 from gantt.engine.gantt import Gantt
 from tests.api.native.fleet import SPEC, STATS, TOO_MUCH, A, client_of
@@ -17,6 +19,9 @@ from tests.api.wsgi_client import Answer, WsgiClient
 
 WHERE = "/gantt/openapi.json"
 Json = dict[str, Any]
+OPEN = {WHERE, "/"}
+# What is put there is its name alone.
+BARE = {("PUT", "/traits/{name}"), ("PUT", "/resource_classes/{name}")}
 
 
 @pytest.fixture
@@ -53,15 +58,29 @@ def test_openapi_needs_no_token_at_either_mount(books: Gantt) -> None:
     assert client("GET", "/gantt/hosts", headers=no_token).status == 401
 
 
-def test_openapi_has_exactly_the_native_routes(document: Json) -> None:
-    routes = {
-        (path, method)
-        for path, methods in ROUTES.items()
-        if path.startswith(("/gantt/", "/scheduler/"))
-        for method in methods
-    }
+def test_openapi_has_exactly_the_routes(document: Json) -> None:
+    routes = {(path, method) for path, methods in ROUTES.items() for method in methods}
     assert {(path, method) for path, method, _ in operations(document)} == routes
-    assert len(routes) > 20
+    assert len(routes) > 60
+
+
+def test_placement_s_part_agrees_with_routes_and_policy() -> None:
+    for one in PLACEMENT:
+        assert ROUTES[one.path][one.method].since == one.since, one
+        assert one.policy_rule in RULES or not one.rule
+    rules = {rule for rule in RULES if rule.startswith("placement:")}
+    assert {one.policy_rule for one in PLACEMENT} - {""} == rules
+
+
+def test_a_validator_accepts_it(document: Json) -> None:
+    validate(document, cls=OpenAPIV31SpecValidator)
+
+
+def test_the_event_stream_is_described(document: Json) -> None:
+    content = document["paths"]["/gantt/watch"]["get"]["responses"]["200"]["content"]
+    assert set(content) == {"application/json", "text/event-stream"}
+    data = content["text/event-stream"]["schema"]["x-event-data"]
+    assert data["$ref"].endswith("/Event")
 
 
 def test_openapi_is_well_formed(document: Json) -> None:
@@ -91,11 +110,10 @@ def test_every_operation_is_well_formed(document: Json) -> None:
         fields = [each["name"] for each in one["parameters"] if each["in"] == "path"]
         assert fields == re.findall(r"\{(\w+)\}", path)
         assert all(each["required"] for each in one["parameters"][: len(fields)])
-        assert ("requestBody" in one) == (method in {"PUT", "POST"}) or (
-            path.endswith("/confirm") and "requestBody" not in one
-        )
+        bare = path.endswith("/confirm") or (method, path) in BARE
+        assert ("requestBody" in one) == (method in {"PUT", "POST"} and not bare)
         rule = one.get("x-policy-rule")
-        assert rule in RULES if path != WHERE else rule is None
+        assert rule in RULES if path not in OPEN else rule is None
 
 
 def test_every_rule_guards_an_operation(document: Json) -> None:
