@@ -53,13 +53,10 @@ function show() {
 	}
 	if (page?.about !== about) {
 		page?.opened.close();
-		main.replaceChildren();
-		page = { about, opened: about.open(main) };
+		main.replaceChildren(el("h1.spoken", about.title));
+		page = { about, opened: new about.View(main) };
 		document.title = `${about.title} · Gantt`;
-		for (const one of root.querySelectorAll("nav a")) {
-			if (one.dataset.page === about.name) one.setAttribute("aria-current", "page");
-			else one.removeAttribute("aria-current");
-		}
+		for (const one of root.querySelectorAll("nav a")) one.ariaCurrent = one.dataset.page === about.name ? "page" : null;
 	}
 	page.opened.update(params);
 }

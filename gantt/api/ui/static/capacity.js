@@ -1,5 +1,4 @@
-// The page Capacity: what is used of a class over time and by zone, how many more of each
-// flavor fit now, and what blocks one more; in the words of `gantt capacity`.
+// The page Capacity: use over time and by zone, and how many more fit.
 
 import { get, post } from "./api.js";
 import { chart, minute } from "./chart.js";
@@ -28,7 +27,7 @@ const blocks = (one) => one.wrong ?? limitsOf(one);
 
 export const where = ({ hosts }) => (hosts ? listed("Where", "capacity-by-host.csv", [column("host", "0", ([host]) => hostLink(host)), number("more", "1")], Object.entries(hosts), MOST_ROWS) : null);
 
-class CapacityView {
+export class CapacityView {
 	constructor(root) {
 		this.columns = new Columns();
 		this.refresher = new Refresher(this.columns, { changed: () => this._zones(), failed: (error) => this._fail(this.zones, error) });
@@ -36,7 +35,7 @@ class CapacityView {
 		this.bar = toolbar();
 		this.input = el("input.grow", { spellcheck: "false", on: { change: () => change({ flavors: this.input.value.trim() }) } });
 		[this.history, this.zones, this.fits] = [1, 2, 3].map(() => el("div.part"));
-		root.append(el("h1.spoken", "Capacity"), el("section.health", this.bar, this.history,
+		root.append(el("section.health", this.bar, this.history,
 			el("label.controls", "Flavors, as gantt capacity takes them", this.input), this.fits, this.zones));
 	}
 
@@ -113,5 +112,3 @@ class CapacityView {
 			el("details", { data: { words: one.words }, open: open.includes(one.words) }, el("summary", one.words), where(one), reasons(one))));
 	}
 }
-
-export const capacityPage = { name: "capacity", title: "Capacity", open: (root) => new CapacityView(root) };

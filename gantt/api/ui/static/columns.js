@@ -104,8 +104,6 @@ export class Columns {
 			this.count += 1;
 			this.byRow.set(row, index);
 			this.rows[index] = row;
-			for (const { capacity, used } of this.classes.values()) capacity[index] = used[index] = 0;
-			for (const values of this.metrics.values()) values[index] = null;
 		}
 		return index;
 	}
@@ -152,12 +150,7 @@ export class Columns {
  * question at a time. */
 export class Refresher {
 	constructor(columns, { changed, failed }) {
-		this._columns = columns;
-		this._changed = changed;
-		this._failed = failed;
-		this._stop = new AbortController();
-		this._isAsking = false;
-		this._isWanted = false;
+		Object.assign(this, { _columns: columns, _changed: changed, _failed: failed, _stop: new AbortController() });
 	}
 
 	close() {

@@ -1,5 +1,4 @@
-// One decision: its funnel of filters, the scores of the best hosts, and the choice; or
-// what was refused, how near it came, and what would help.
+// One decision: its funnel, scores and choice; or how near it came, and what would help.
 
 import { bar, el, fill } from "./elements.js";
 import { kept } from "./request.js";

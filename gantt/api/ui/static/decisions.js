@@ -34,7 +34,7 @@ function columnsOf(of) {
 	];
 }
 
-class DecisionsView {
+export class DecisionsView {
 	constructor(root) {
 		this.params = {};
 		this.found = new Map(); // key -> decision, the latest first
@@ -73,7 +73,6 @@ class DecisionsView {
 			button("CSV", () => save("decisions.csv", csv(this.columns, this.table.shown))));
 		this.aside = el("aside.host.decision", { hidden: true, "aria-label": "Decision", tabindex: "-1" });
 		root.append(
-			el("h1.spoken", "Decisions"),
 			el("section.fleet", el("div.controls", this.search.input, this.controls, this.count), this.note, el("div.stage", this.table.root)),
 			this.aside,
 		);
@@ -190,7 +189,7 @@ class DecisionsView {
 
 	_pause() {
 		this.poll.pause(!this.poll.isPaused);
-		this.pause.setAttribute("aria-pressed", String(this.poll.isPaused));
+		this.pause.ariaPressed = String(this.poll.isPaused);
 	}
 
 	_key(event) {
@@ -211,5 +210,3 @@ class DecisionsView {
 		this.open(shown[next]);
 	}
 }
-
-export const decisionsPage = { name: "decisions", title: "Decisions", open: (root) => new DecisionsView(root) };

@@ -1,5 +1,4 @@
-// Elements made of data: text is always text, never markup, and whatever it would hide
-// is escaped. Names are untrusted.
+// Elements made of data: text is never markup, and shows what would hide in it.
 
 import { plain } from "./text.js";
 

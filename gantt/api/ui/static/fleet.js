@@ -14,7 +14,7 @@ const LEAST_SIZE = 0.42;
 const SHOWN_CLASSES = 6;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-class FleetView {
+export class FleetView {
 	constructor(root) {
 		this.params = {};
 		this.stage = new Stage({
@@ -56,7 +56,6 @@ class FleetView {
 		});
 		this.aside = el("aside.host", { hidden: true, "aria-label": "Host" });
 		root.append(
-			el("h1.spoken", "Fleet"),
 			el("section.fleet", this.sums, el("div.controls", this.search.input, this.bar), this.stage.legend, this.note, this.stage.root),
 			this.aside,
 		);
@@ -278,5 +277,3 @@ class FleetView {
 		this.panel.show(host, node, this.columns);
 	}
 }
-
-export const fleetPage = { name: "fleet", title: "Fleet", open: (root) => new FleetView(root) };

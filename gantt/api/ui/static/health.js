@@ -1,5 +1,4 @@
-// The page Health: the service's processes, database and streams, hosts that are
-// down or stale, and what the audit finds. From what the service tells anyway.
+// The page Health: the service, hosts that are silent, and what the audit finds.
 
 import { get, probe } from "./api.js";
 import { Columns, Refresher, STATES } from "./columns.js";
@@ -29,7 +28,7 @@ function tile(label, value, detail, { isWrong = false, values = null } = {}) {
 		el("small", { title: detail }, detail), values?.length > 1 ? line(values) : null);
 }
 
-class HealthView {
+export class HealthView {
 	constructor(root) {
 		this.columns = new Columns();
 		this.history = { requests: [], commits: [], queue: [] };
@@ -44,7 +43,7 @@ class HealthView {
 		this.note = el("p.note", { role: "status" }, "Loading …");
 		this.silent = el("div.part");
 		this.audit = el("div.part");
-		root.append(el("h1.spoken", "Health"), el("section.health", this.note, this.sums, this.silent, this.audit));
+		root.append(el("section.health", this.note, this.sums, this.silent, this.audit));
 		this.poll = new Poll((signal) => this._look(signal), ([ready, exposed]) => this._draw(ready, read(exposed)), (error) => {
 			this.note.hidden = false;
 			fill(this.note, error.message);
@@ -151,5 +150,3 @@ class HealthView {
 		}
 	}
 }
-
-export const healthPage = { name: "health", title: "Health", open: (root) => new HealthView(root) };

@@ -49,8 +49,7 @@ export class HostPanel {
 		this.root = root;
 		this._leave = leave;
 		this._place = null;
-		this._asked = 0;
-		this._timer = 0;
+		this._asked = this._timer = 0;
 		this._leases = setInterval(() => this._count(), LEASE_MS);
 	}
 

@@ -1,5 +1,4 @@
-// Where each host stands on the map: groups as blocks of equal slots, on shelves.
-// Pure arithmetic, so that it can be tried without a canvas.
+// Where each host stands on the map: groups as blocks of equal slots. Pure arithmetic.
 
 // Room for the name of a group, at least so wide; and between groups.
 const FEW = { head: 18, gap: 10, label: 72 };

@@ -1,5 +1,4 @@
-// What changes: the event stream of the service, or, where that is not to be had,
-// a tick every few seconds. What changed is not read: pages ask for what they show.
+// Ticks when anything changes: by the event stream, or, without one, every few seconds.
 
 import { BASE, headers, refusal } from "./api.js";
 import { token } from "./session.js";

@@ -1,5 +1,4 @@
-// The map: a canvas of hosts. However many changes arrive, it draws at most once per
-// frame, and only the cells that changed or still glow.
+// The map: a canvas, drawn at most once per frame, and only where it changes or glows.
 
 import { arrange, hostAt, neighbour } from "./layout.js";
 import { NONE, inkOn, palette } from "./scale.js";
@@ -17,10 +16,7 @@ export class HostMap {
 	constructor(canvas, { name, pick, open, hover }) {
 		this.canvas = canvas;
 		this._draw = canvas.getContext("2d", { alpha: false });
-		this._name = name;
-		this._pick = pick;
-		this._open = open;
-		this._hover = hover;
+		Object.assign(this, { _name: name, _pick: pick, _open: open, _hover: hover });
 		this.groups = [];
 		this.steps = new Uint8Array(0);
 		this.sizes = new Float32Array(0);

@@ -1,12 +1,13 @@
-// The pages of the dashboard, in the order of the navigation. Each is an object
-// { name, title, open(root) } whose open returns { update(params), close() }:
-// `update` is called at once, and whenever the parameters in the address change.
+// The pages, in the order of the navigation. `update(params)` of each is called at once,
+// and whenever what the address says changes; then `close()`.
 
-import { capacityPage } from "./capacity.js";
-import { decisionsPage } from "./decisions.js";
-import { fleetPage } from "./fleet.js";
-import { healthPage } from "./health.js";
-import { shadowPage } from "./shadow.js";
-import { tryPage } from "./try.js";
+import { CapacityView } from "./capacity.js";
+import { DecisionsView } from "./decisions.js";
+import { FleetView } from "./fleet.js";
+import { HealthView } from "./health.js";
+import { ShadowView } from "./shadow.js";
+import { TryView } from "./try.js";
 
-export const PAGES = [fleetPage, decisionsPage, tryPage, capacityPage, shadowPage, healthPage];
+const VIEWS = { Fleet: FleetView, Decisions: DecisionsView, Try: TryView, Capacity: CapacityView, Shadow: ShadowView, Health: HealthView };
+
+export const PAGES = Object.entries(VIEWS).map(([title, View]) => ({ name: title.toLowerCase(), title, View }));

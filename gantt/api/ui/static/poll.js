@@ -1,5 +1,4 @@
-// Asks at once, and again after a while as long as the tab is seen: one question at a
-// time. A 403, which no waiting changes, ends it.
+// Asks again and again as long as the tab is seen, until a 403, which no waiting changes.
 
 export class Poll {
 	/** `ask(signal)` finds something, `take` gets it where it is not as before, and

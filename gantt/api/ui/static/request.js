@@ -43,8 +43,12 @@ export function asked(params, aggregates) {
 	return { request_spec: spec, given_up: names(params.given_up).map((one) => JSON.parse(one)) };
 }
 
-/** A change, which is JSON, in a few words. */
+/** A change, which is JSON or nonsense, in a few words. */
 export function conceded(text) {
-	const { kind, names: about = [], amount, lowered = null } = JSON.parse(text);
-	return `${kind.replaceAll("_", " ")} ${about.join(", ")}${lowered === null ? "" : `: ${lowered} instead of ${amount}`}`;
+	try {
+		const { kind, names: about, amount, lowered = null } = JSON.parse(text);
+		return `${kind.replaceAll("_", " ")} ${about.join(", ")}${lowered === null ? "" : `: ${lowered} instead of ${amount}`}`;
+	} catch {
+		return text;
+	}
 }

@@ -1,5 +1,4 @@
-// What is shown is in the fragment of the address, so that a link shows the same:
-// #/PAGE?name=value. It never reaches a server.
+// What is shown is in the fragment of the address, #/PAGE?name=value; no server sees it.
 
 export const route = new EventTarget();
 

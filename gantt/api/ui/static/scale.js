@@ -1,6 +1,5 @@
-// Colours for amounts: one scale for each background, from little ink to much. Only
-// lightness and blue to yellow change, which colour-blind eyes read, too (the dark one is
-// after cividis: Nuñez, Anderton, Renslow, 2018). In steps: colours are made once.
+// Colours for amounts, by lightness and blue to yellow, which colour-blind eyes read, too;
+// the dark ones are after cividis (Nuñez, Anderton, Renslow, 2018).
 
 const DARK = [
 	[18, 45, 88], [48, 66, 110], [73, 83, 109], [97, 101, 111], [122, 121, 120],

@@ -1,5 +1,4 @@
-// The search of a page, and keys: / goes there, Enter opens the first that is found,
-// Escape clears it or closes what is open.
+// The search of a page, and keys: / goes there, Enter opens the first, Escape clears it.
 
 import { el } from "./elements.js";
 import { change } from "./router.js";

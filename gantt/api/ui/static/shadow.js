@@ -1,5 +1,4 @@
-// The page Shadow: how far Gantt and Nova agree, where they differ and why, as
-// `gantt shadow` tells it.
+// The page Shadow: how far Gantt and Nova agree, where they differ and why.
 
 import { get } from "./api.js";
 import { button, el, fill, select, toolbar } from "./elements.js";
@@ -35,11 +34,11 @@ function whole(one) {
 	];
 }
 
-class ShadowView {
+export class ShadowView {
 	constructor(root) {
 		this.bar = toolbar();
 		this.part = el("div.part", "Loading …");
-		root.append(el("h1.spoken", "Shadow"), el("section.health", this.bar, this.part));
+		root.append(el("section.health", this.bar, this.part));
 		this.poll = new Poll((signal) => this._ask(signal), (found) => this._draw(found), (error) => fill(this.part, el("p.note", error.message)), 5000);
 	}
 
@@ -82,5 +81,3 @@ class ShadowView {
 		];
 	}
 }
-
-export const shadowPage = { name: "shadow", title: "Shadow", open: (root) => new ShadowView(root) };

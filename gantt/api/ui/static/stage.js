@@ -1,5 +1,4 @@
-// The map with what is said beside it: a tip for the mouse, a sentence for screen readers,
-// a legend; how hosts are grouped and coloured. The pages Fleet and Try share it.
+// The map with its tip, legend and sentences; how hosts are grouped and coloured.
 
 import { Columns, Refresher, STATES } from "./columns.js";
 import { el, fill, say } from "./elements.js";

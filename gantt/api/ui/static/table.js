@@ -1,5 +1,4 @@
-// Tables: what stands in their cells; sorted by a click on a head, drawn as far as they are
-// seen, saved as CSV.
+// Tables: what stands in cells, sorting, drawing only what is seen, saving as CSV.
 
 import { bar, button, el, fill } from "./elements.js";
 import { link } from "./router.js";
@@ -50,17 +49,10 @@ const compare = (one, other) => {
  * make an element, else it is the value as text. `open(row)`: a row is chosen;
  * `isCurrent(row)`: it is the one that is open. */
 export class Table {
-	constructor({ columns, caption, open, sort, sorted, isCurrent }) {
-		this.columns = columns;
-		this._open = open;
-		this._isCurrent = isCurrent ?? (() => false);
-		this._sorted = sorted ?? (() => {});
-		this.sort = sort ?? `${columns[0].key}`;
-		this._rows = [];
-		this._shown = [];
+	constructor({ columns, caption, open, sort, sorted, isCurrent = () => false }) {
+		Object.assign(this, { columns, sort, _open: open, _sorted: sorted, _isCurrent: isCurrent, _rows: [], shown: [] });
 		this._body = el("tbody");
-		this._above = el("tr", { "aria-hidden": "true" }, el("td", { colspan: columns.length }));
-		this._below = el("tr", { "aria-hidden": "true" }, el("td", { colspan: columns.length }));
+		[this._above, this._below] = [1, 2].map(() => el("tr", { "aria-hidden": "true" }, el("td", { colspan: columns.length })));
 		this._head = el("tr");
 		this._table = el("table.long", el("caption.spoken", caption), el("thead", this._head), this._body);
 		this.root = el("div.scroll", { tabindex: "0", role: "region", "aria-label": caption }, this._table);
@@ -94,10 +86,6 @@ export class Table {
 		else if (bottom > scrollTop + clientHeight) this.root.scrollTop = bottom - clientHeight;
 	}
 
-	get shown() {
-		return this._shown;
-	}
-
 	sortBy(key) {
 		if (key === this.sort) return;
 		this.sort = key;
@@ -110,8 +98,8 @@ export class Table {
 		const column = this.columns.find((one) => one.key === this.sort.replace(/^-/, "")) ?? this.columns[0];
 		const keyed = this._rows.map((row) => [column.value(row), row]);
 		keyed.sort(([one], [other]) => (isDown ? -compare(one, other) : compare(one, other)));
-		this._shown = keyed.map(([, row]) => row);
-		this._table.setAttribute("aria-rowcount", this._shown.length + 1);
+		this.shown = keyed.map(([, row]) => row);
+		this._table.ariaRowCount = this.shown.length + 1;
 		this._request();
 	}
 
@@ -145,10 +133,10 @@ export class Table {
 	_draw() {
 		const first = Math.max(0, Math.floor(this.root.scrollTop / ROW_PX) - SPARE);
 		const seen = Math.ceil(this.root.clientHeight / ROW_PX) + 2 * SPARE;
-		const last = Math.min(this._shown.length, first + seen);
+		const last = Math.min(this.shown.length, first + seen);
 		this._above.firstChild.style.height = `${first * ROW_PX}px`;
-		this._below.firstChild.style.height = `${(this._shown.length - last) * ROW_PX}px`;
-		const rows = this._shown.slice(first, last).map((row, at) => this._row(row, first + at));
+		this._below.firstChild.style.height = `${(this.shown.length - last) * ROW_PX}px`;
+		const rows = this.shown.slice(first, last).map((row, at) => this._row(row, first + at));
 		const focused = this._body.contains(document.activeElement) ? document.activeElement.closest("tr").dataset.row : null;
 		this._body.replaceChildren(this._above, ...rows, this._below);
 		if (focused !== null) rows.find((one) => one.dataset.row === focused)?.querySelector("button")?.focus({ preventScroll: true });

@@ -1,7 +1,7 @@
 // Numbers, times and names as text.
 
-// Characters that would hide text or turn it round, as in the names of hostile hosts.
-const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/gu;
+// What would hide text or turn it round, and halves of characters.
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
 /** `text` with an escape for each character that cannot be seen. */
 export function plain(text) {

@@ -1,5 +1,4 @@
-// The page Try: a request is built and decided as a dry run: where it would land on the
-// map, why there, and how many like it fit. Nothing is claimed.
+// The page Try: a dry run of a request that is built here, and how many like it fit.
 
 import { get, post } from "./api.js";
 import { limitsOf, where } from "./capacity.js";
@@ -28,7 +27,7 @@ function chips(name, chosen, label, offered, text = (one) => one) {
 	return field(label, input, el("datalist", { id: `offer-${name}` }, offered.map((value) => el("option", { value }))), list);
 }
 
-class TryView {
+export class TryView {
 	constructor(root) {
 		this.params = {};
 		this._turn = 0;
@@ -43,9 +42,10 @@ class TryView {
 		this.note = el("p", { role: "status" });
 		this.bar = toolbar();
 		this.aside = el("aside.host.decision.beside", { hidden: true, "aria-label": "Outcome", tabindex: "-1" });
-		root.append(el("h1.spoken", "Try a request"), el("section.fleet", this.form, this.note, this.bar, this.stage.legend, this.stage.root), this.aside);
+		root.append(el("section.fleet", this.form, this.note, this.bar, this.stage.legend, this.stage.root), this.aside);
 		const groups = get("gantt/server_groups").then((found) => found.server_groups, () => []); // not for this token
-		this._ready = Promise.all([groups, this.stage.look()]);
+		this._ready = Promise.all([groups, new Promise((resolve) => { this._hasHosts = resolve; })]);
+		this.stage.look();
 	}
 
 	close() {
@@ -54,6 +54,7 @@ class TryView {
 	}
 
 	_fail(error) {
+		this._hasHosts();
 		this.note.className = "wrong";
 		fill(this.note, error.message);
 	}
@@ -137,6 +138,7 @@ class TryView {
 	}
 
 	_changed(places) {
+		this._hasHosts();
 		if (places === null) this.stage.group(this.params.by || "zone");
 		this._paint();
 		if (places) this.stage.map.changed(places);
@@ -175,5 +177,3 @@ class TryView {
 			select("Group by", GROUPINGS, by, (one) => change({ by: one })));
 	}
 }
-
-export const tryPage = { name: "try", title: "Try", open: (root) => new TryView(root) };
