@@ -58,6 +58,12 @@ class Chromium(GuardedServer):
             self.close()
             raise
 
+    @property
+    def pid(self) -> int:
+        """Of the driver, above all processes of its browsers."""
+        assert self._process is not None
+        return self._process.pid
+
     @classmethod
     def find(cls) -> Path:
         """The browser. Raises Missing."""
@@ -82,16 +88,21 @@ class Chromium(GuardedServer):
 
     @contextmanager
     def window(
-        self, service: str, *, width: int = 1440, height: int = 900
+        self,
+        service: str,
+        *,
+        width: int = 1440,
+        height: int = 900,
+        keeps_answers: bool = True,
     ) -> Iterator[Window]:
-        """A browser of its own that looks at ``service``; closed at the end."""
+        """A browser of its own that looks at ``service``; closed at the end. What it
+        asks for is only known where it ``keeps_answers``, in the memory of the page."""
         options = webdriver.ChromeOptions()
         options.binary_location = str(BROWSER)
         for flag in (*_FLAGS, f"--window-size={width},{height}"):
             options.add_argument(flag)
-        options.set_capability(
-            "goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"}
-        )
+        logs = {"browser": "ALL", **({"performance": "ALL"} if keeps_answers else {})}
+        options.set_capability("goog:loggingPrefs", logs)
         connection = ChromeRemoteConnection(f"http://127.0.0.1:{self.port}")
         driver = webdriver.Remote(connection, options=options)
         try:
