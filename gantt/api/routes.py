@@ -28,7 +28,7 @@ from gantt.api.handlers import (
     verification,
 )
 from gantt.api.hosting.middleware import ROUTE
-from gantt.api.native import watch
+from gantt.api.native import snapshot, watch
 from gantt.api.native.operation import Operation
 from gantt.api.native.table import OPERATIONS
 from gantt.api.wire.problem import Problem
@@ -105,6 +105,7 @@ ROUTES: dict[str, dict[str, Route]] = {
         "GET": Route(diagnosis.explain, 10, first=diagnosis.assume_newest),
     },
     "/gantt/verify": {"GET": Route(verification.verify)},
+    "/gantt/snapshot": {"GET": Route(snapshot.snapshot)},
     "/gantt/watch": {"GET": Route(watch.watch, first=diagnosis.assume_newest)},
     "/traits": {"GET": Route(traits.list_, 6)},
     "/traits/{name}": {

@@ -15,6 +15,7 @@ from gantt.cli.decision import why_text
 from gantt.cli.flavor import flavor
 from gantt.cli.output import plain, say, table
 from gantt.cli.session import Session, books_command
+from gantt.cli.what_if import try_capacity, what_if_option
 from gantt.model.capacity import BY, MOST_DAYS, By
 from gantt.model.selection import Capacity, Why
 from gantt.model.spec import RequestSpec
@@ -65,6 +66,7 @@ _ENDS: Final = {
     show_default=True,
     help="With --runs-out: how far to look ahead.",
 )
+@what_if_option
 @books_command
 def capacity(
     session: Session,
@@ -90,6 +92,11 @@ def capacity(
         raise click.UsageError("Give one of --fair, --price and --runs-out.")
     if mix is not None and not fair:
         raise click.UsageError("--mix says how to split: add --fair.")
+    if session.tried is not None:
+        if fair or runs_out or price:
+            raise click.UsageError("--what-if goes with none of the other questions.")
+        try_capacity(session, session.tried, flavors)
+        return
     if by != "fleet" and not (fair or runs_out):
         raise click.UsageError("--by goes with --fair and --runs-out: add one.")
     if not (flavors or runs_out):

@@ -30,6 +30,7 @@ from gantt.cli.scheduler import scheduler
 from gantt.cli.select import claim, select
 from gantt.cli.serve import serve
 from gantt.cli.shadow import shadow
+from gantt.cli.snapshot import snapshot
 from gantt.cli.top import top
 from gantt.cli.usage import usage
 from gantt.cli.watch import watch
@@ -53,6 +54,7 @@ NOUNS: tuple[click.Command, ...] = (
     capacity,
     replay,
     bench,
+    snapshot,
     host,
     service,
     server_group,

@@ -82,6 +82,14 @@ def replay() -> None:
 @click.option(
     "--limit", type=click.IntRange(min=1), help="Stop after so many arrivals."
 )
+@click.option(
+    "--what-if",
+    "what_if",
+    type=_PATH,
+    metavar="FILE",
+    help="TOML file with other hosts, ratios, options or flavors: replay the trace "
+    "as it is and with these, and print the difference.",
+)
 @click.option("--out", type=_PATH, help="Write each decision (.gz and .xz are packed).")
 @_OUTPUT
 def run(
@@ -95,6 +103,7 @@ def run(
     together: bool,
     sample_s: int,
     limit: int | None,
+    what_if: Path | None,
     out: Path | None,
     output: str,
 ) -> None:
@@ -117,8 +126,8 @@ def run(
 
             _refuse_for_records(fleet, part, mapping, limit)
             policy = _policy(config_files) if config_files else None
-            is_same = replay_records(traces, policy, out, output)
-            if not is_same and policy is None:
+            is_same = replay_records(traces, policy, what_if, out, output)
+            if not is_same and policy is None and what_if is None:
                 raise SystemExit(1)
             return
         if len(traces) > 1:
@@ -132,6 +141,9 @@ def run(
             trace, part=part, mapping=mapping, seed=seed, together=together
         )
         settings = Settings(_policy(config_files), seed, sample_s * 1_000_000)
+        if what_if is not None:
+            _try(found, fleet, settings, limit, what_if, output)
+            return
         began = time.monotonic()
         report = _run(found, fleet, settings, limit, out)
         took_s = time.monotonic() - began
@@ -186,16 +198,10 @@ def _run(
     out: Path | None,
 ) -> Report:
     from gantt.replay import decisions
-    from gantt.replay.fleets import fleet_of
     from gantt.replay.report import report_of
     from gantt.replay.run import Replay
 
-    machines = fleet_of(fleet) if fleet else trace.machines
-    if not machines:
-        raise Invalid(
-            "The trace has no machines of its own: give --fleet, such as "
-            "1000xvcpus=64,memory_mb=262144."
-        )
+    machines = _machines(trace, fleet)
     replaying = Replay(machines, settings)
     asked = decisions.Counted(islice(trace.reader.arrivals(), limit))
     decided = replaying.run(asked)
@@ -208,6 +214,41 @@ def _run(
     return report_of(
         trace.name, replaying.outcome, skipped, footer.arrivals, footer.decisions
     )
+
+
+def _machines(trace: Trace, fleet: tuple[str, ...]) -> tuple[Machine, ...]:
+    from gantt.replay.fleets import fleet_of
+
+    machines = fleet_of(fleet) if fleet else trace.machines
+    if not machines:
+        raise Invalid(
+            "The trace has no machines of its own: give --fleet, such as "
+            "1000xvcpus=64,memory_mb=262144."
+        )
+    return machines
+
+
+def _try(
+    trace: Trace,
+    fleet: tuple[str, ...],
+    settings: Settings,
+    limit: int | None,
+    path: Path,
+    output: str,
+) -> None:
+    """The trace twice, as it is and with the what-if; both see the same arrivals."""
+    from gantt.cli.replay_text import what_if_paragraphs
+    from gantt.replay.trace_trial import try_trace
+    from gantt.replay.what_if import read_what_if
+
+    found = try_trace(
+        trace, _machines(trace, fleet), settings, read_what_if(path), limit
+    )
+    _tell_skipped(trace)
+    if output == "table":
+        say("\n\n".join(what_if_paragraphs(plain(found))))
+    else:
+        print_document(found, output)
 
 
 def _header(trace: Trace, machines: tuple[Machine, ...], settings: Settings) -> Header:

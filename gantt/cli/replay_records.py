@@ -10,32 +10,49 @@ from typing import TYPE_CHECKING, Any
 
 from gantt import __version__
 from gantt.cli.output import plain, print_document, say, table
+from gantt.errors import Invalid
 
 if TYPE_CHECKING:
     from gantt.replay.record_report import Differing, RecordReport
+    from gantt.replay.what_if import WhatIf
     from gantt.scheduler.options import SchedulerOptions
 
 
 def replay_records(
     paths: tuple[Path, ...],
     policy: SchedulerOptions | None,
+    changed: Path | None,
     out: Path | None,
     output: str,
 ) -> bool:
     """Make all decisions again and print what came of it; whether all are as recorded,
-    which only decisions by the same policy are expected to be."""
+    which only decisions by the same policy are expected to be. ``changed``: a file with
+    a what-if."""
+    from gantt.replay.what_if import WhatIf, read_what_if
+
+    what_if = WhatIf() if changed is None else read_what_if(changed)
+    if what_if.has_hosts:
+        raise Invalid(
+            f"{changed} changes hosts, but recorded decisions are made on the hosts "
+            "that they saw. Take a trace, or a snapshot of the books with gantt select "
+            "or gantt capacity; for a record, change options and flavors alone."
+        )
+    is_other = policy is not None or changed is not None
     began = time.monotonic()
-    found = _report(paths, policy, out)
+    found = _report(paths, policy, what_if, out)
     took_s = time.monotonic() - began
     if output == "table":
-        say("\n\n".join(_paragraphs(plain(found), took_s, is_other=policy is not None)))
+        say("\n\n".join(_paragraphs(plain(found), took_s, is_other=is_other)))
     else:
         print_document(found, output)
     return found.is_same
 
 
 def _report(
-    paths: tuple[Path, ...], policy: SchedulerOptions | None, out: Path | None
+    paths: tuple[Path, ...],
+    policy: SchedulerOptions | None,
+    what_if: WhatIf,
+    out: Path | None,
 ) -> RecordReport:
     from gantt.replay import decisions
     from gantt.replay.record_report import Tally
@@ -45,7 +62,7 @@ def _report(
     processes, played = open_records(paths), Played()
     tally = Tally(len(processes), played)
     asked = decisions.Counted(
-        play(processes, played, policy), lambda one: (one.now, one.request)
+        play(processes, played, policy, what_if), lambda one: (one.now, one.request)
     )
     remade = tally.decided(asked)
     if out is None:
@@ -58,7 +75,8 @@ def _report(
             version=__version__,
             trace="record",
             fleet=str(heads),
-            policy={} if policy is None else decisions.options_of(policy),
+            policy=({} if policy is None else decisions.options_of(policy))
+            | what_if.options,
         )
         decisions.write(out, header, remade, asked)
     return tally.report()

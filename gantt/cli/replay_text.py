@@ -10,6 +10,7 @@ from gantt.replay.compare import Comparison
 from gantt.replay.decisions import Header
 from gantt.replay.report import Report
 from gantt.replay.run import Decided
+from gantt.replay.trace_trial import TraceTrial
 
 
 def paragraphs(found: Report, took_s: float) -> Iterator[str]:
@@ -49,6 +50,38 @@ def _figures(found: Report) -> Iterator[tuple[str, Any]]:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
+
+
+def what_if_paragraphs(found: TraceTrial) -> Iterator[str]:
+    """A trace as it is and with a what-if, and how they differ."""
+    live, other = found.live, found.what_if
+    yield f"{live.trace}: {live.arrived:,} instances, {found.arrivals:,} arrivals."
+    figures = zip(_figures(live), _figures(other), strict=True)
+    rows: list[tuple[Any, ...]] = [("hosts", live.hosts, other.hosts)]
+    rows += [(name, one, two) for (name, one), (_, two) in figures]
+    for name in dict.fromkeys((*live.classes, *other.classes)):
+        uses = [one.classes.get(name) for one in (live, other)]
+        peaks = ["-" if use is None else _percent(use.used_peak) for use in uses]
+        rows.append((f"{name}, used at peak", *peaks))
+    yield table(("figure", "live", "what if"), rows)
+    reasons = dict.fromkeys((*live.refused, *other.refused))
+    if reasons:
+        yield table(
+            ("refused by", "live", "what if"),
+            [
+                (why, live.refused.get(why, 0), other.refused.get(why, 0))
+                for why in reasons
+            ],
+        )
+    yield table(
+        ("arrivals", "count"),
+        [
+            ("the same", found.same),
+            ("on other hosts", found.moved),
+            ("placed live alone", found.only_live),
+            ("placed in the what-if alone", found.only_what_if),
+        ],
+    )
 
 
 def comparison(one: Header, other: Header, found: Comparison) -> Iterator[str]:

@@ -15,6 +15,7 @@ from gantt.cli.flavor import flavor, spec_of_file
 from gantt.cli.output import DOCUMENTS, print_document
 from gantt.cli.session import Session, books_command
 from gantt.cli.topology import tag_texts
+from gantt.cli.what_if import try_select, what_if_option
 from gantt.errors import NoValidHost
 from gantt.model.scheduling import Selections
 from gantt.model.selection import CellPlace, DevicePlace, Place, Why
@@ -60,6 +61,7 @@ PLACE = "place"
 )
 @click.option("--no-alternates", is_flag=True, help="Return no alternate hosts.")
 @click.option("--dry-run", is_flag=True, help="Show the decision; claim nothing.")
+@what_if_option
 @books_command
 def select(
     session: Session,
@@ -98,6 +100,9 @@ def select(
         lease_s=lease,
         request_id=f"req-{uuid4()}",
     )
+    if session.tried is not None:
+        try_select(session, session.tried, request)
+        return
     if not dry_run:
         session.expect(*COLUMNS, PLACE)
     if dry_run:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import click
@@ -23,6 +24,7 @@ from gantt.cli.output import (
 )
 from gantt.cli.program import output_options
 from gantt.cli.tracing import traced
+from gantt.cli.what_if import Tried, open_tried
 from gantt.cli.where import Where, open_books, where_options
 from gantt.errors import Invalid, NotFound
 from gantt.model.answers import Provider
@@ -36,11 +38,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 class Session(Struct, frozen=True):
     """The books that a command works on, its output format, and the columns to
-    print."""
+    print. ``tried``: copies of the books, one changed (``--what-if``)."""
 
     books: GanttProtocol
     output: str
     columns: tuple[str, ...] = ()
+    tried: Tried | None = None
 
     @property
     def is_whole(self) -> bool:
@@ -128,13 +131,16 @@ def books_command(
     def command(*args: P.args, **kwargs: P.kwargs) -> None:
         where = cast("Where", kwargs.pop("where"))
         output, columns = str(kwargs.pop("output")), kwargs.pop("columns")
+        what_if = kwargs.pop("what_if", None)
         path = click.get_current_context().command_path
         with refusals_reported(), traced(path, os.environ) as propagate:
-            books = open_books(where, propagate)
+            tried = open_tried(where, what_if) if isinstance(what_if, Path) else None
+            books = open_books(where, propagate) if tried is None else tried.live
             try:
-                session = Session(books, output, cast("tuple[str, ...]", columns))
+                shown = cast("tuple[str, ...]", columns)
+                session = Session(books, output, shown, tried)
                 function(session, *args, **kwargs)
             finally:
-                books.close()
+                (tried or books).close()
 
     return command

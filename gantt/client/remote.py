@@ -49,6 +49,11 @@ class RemoteGantt(RemoteProviders, RemoteNames, RemoteAllocations, RemoteSchedul
         reply = self._wire.ask("GET", "/metrics")
         return reply.body.decode("utf-8", "replace")
 
+    def snapshot_lines(self) -> list[bytes]:
+        """All rows of the books and the fleet at one revision, as lines of a record.
+        Raises Forbidden, Unavailable."""
+        return self._wire.ask("GET", "/gantt/snapshot").body.splitlines(keepends=True)
+
     def close(self) -> None:
         """Close all connections; a later call opens new ones."""
         self._wire.close()

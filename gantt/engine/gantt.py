@@ -11,7 +11,7 @@ import os
 import random
 import socket
 import uuid as uuids
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from functools import wraps
 from operator import attrgetter
 from typing import Concatenate, ParamSpec, TypeVar, TypeVarTuple
@@ -34,6 +34,7 @@ from gantt.engine.reading.reader import CandidateSearch, Consistency, Reader
 from gantt.engine.reading.replica import Replica
 from gantt.engine.reading.rest import Rest
 from gantt.engine.recording.recording import Recording
+from gantt.engine.recording.snapshot import snapshot_lines, snapshot_of
 from gantt.engine.reporting import Reporting
 from gantt.engine.scheduling.advising import Advising
 from gantt.engine.scheduling.checks import Checks
@@ -358,6 +359,17 @@ class Gantt(_Parts):
     def verify(self) -> Report:
         """Compare the columns with the tables, and check every invariant."""
         return verify.verify(self._store, self._replica, self._log_tailer)
+
+    def snapshot_lines(self) -> Generator[bytes, None, None]:
+        """All rows at one revision, and the policy, as the lines of a record; exhaust
+        or close it. Raises StoreFailed."""
+        return snapshot_lines(
+            snapshot_of(self._store, self._replica),
+            self._scheduling.options,
+            self._options.search_budget,
+            process=self.name,
+            at=self._scheduling.clock.now(),
+        )
 
     # -- for operators -----------------------------------------------------------------
 

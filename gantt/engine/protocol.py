@@ -6,7 +6,7 @@ metrics. ``Gantt`` implements it; tests of a door may use something smaller.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol, TypeVar, TypeVarTuple
 
@@ -61,6 +61,10 @@ class Engine(GanttProtocol, Protocol):
         """As ``read``, for a query that also returns when the rows that it used last
         changed (``State.applied``): the answer waits for no later change. With
         ``at_once`` it waits for nothing: raises WouldWait instead."""
+
+    def snapshot_lines(self) -> Generator[bytes, None, None]:
+        """All rows at one revision, and the policy, as the lines of a record; exhaust
+        or close it. Raises StoreFailed."""
 
     def report_hosts(
         self, reports: Iterable[Report | bytes], *, only_host: str | None = None

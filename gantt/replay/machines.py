@@ -52,17 +52,18 @@ def build(machines: Sequence[Machine]) -> Books:
     if not machines:
         raise Invalid("The fleet has no machine; name at least one.")
     books = Books(START)
-    for command in _names(machines):
+    for command in name_commands(machines):
         books.submit(command)
     for machine in machines:
-        for command in _machine(machine):
+        for command in machine_commands(machine):
             books.submit(command)
     for aggregate in _aggregates(machines):
         books.submit(c.SetHostAggregates((aggregate,)))
     return books
 
 
-def _names(machines: Sequence[Machine]) -> Iterator[c.Command[object]]:
+def name_commands(machines: Sequence[Machine]) -> Iterator[c.Command[object]]:
+    """What makes the names of classes and traits that the machines need."""
     classes: dict[str, None] = {}
     traits: dict[str, None] = {}
     for machine in machines:
@@ -80,7 +81,8 @@ def _names(machines: Sequence[Machine]) -> Iterator[c.Command[object]]:
             yield c.CreateTrait(name)
 
 
-def _machine(machine: Machine) -> Iterator[c.Command[object]]:
+def machine_commands(machine: Machine) -> Iterator[c.Command[object]]:
+    """What makes the machine, whose names of classes and traits there are."""
     root = uuid_of(machine.name)
     yield from _provider(root, machine.name, None, machine.inventories, machine.traits)
     for part in machine.parts:

@@ -12,15 +12,18 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from gantt.errors import Invalid
-from gantt.model.record import FORMAT, KIND, SUFFIX, Closed, Head, Line
+from gantt.model.record import FORMAT, KIND, SUFFIX, Closed, Head, Line, Rows
+from gantt.model.rows import ROW_TYPES, Key, Row, key_of
 
 _GZIP: Final = 31
 _CHUNK: Final = 1 << 16
 _LONGEST: Final = 1 << 30
 _DECODE: Final = msgspec.json.Decoder(Line).decode
+_ROWS: Final = {table: msgspec.json.Decoder(kind) for table, kind in ROW_TYPES.items()}
+_MANY: Final = msgspec.json.Decoder(list[Raw])
 
 
 class RecordedProcess(Struct, frozen=True):
@@ -38,7 +41,7 @@ class RecordedFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.is_early = False
-        self.head = _head(path, next(_lines(path), b""))
+        self.head = head_of(path, next(_lines(path), b""))
 
     def __iter__(self) -> Iterator[Line]:
         """All lines after the first. Raises Invalid."""
@@ -85,7 +88,27 @@ def _all(paths: Iterable[Path]) -> Iterator[Path]:
             yield path
 
 
-def _head(path: Path, line: bytes) -> Head:
+def rows_of(line: Rows) -> dict[Key, Row]:
+    """The rows of a snapshot's line, by their keys. Raises Invalid."""
+    try:
+        found = list(map(_ROWS[line.table].decode, _MANY.decode(line.rows)))
+    except (msgspec.MsgspecError, KeyError) as error:
+        raise Invalid(f"Rows of {line.table} cannot be read: {error}.") from error
+    return {key_of(row): row for row in found}
+
+
+def row_of(table: str, raw: Raw) -> Row | None:
+    """A row as it became; None: it went. Raises Invalid."""
+    if bytes(raw) == b"null":
+        return None
+    try:
+        return _ROWS[table].decode(raw)
+    except (msgspec.MsgspecError, KeyError) as error:
+        raise Invalid(f"A row of {table} cannot be read: {error}.") from error
+
+
+def head_of(path: Path | str, line: bytes) -> Head:
+    """The first line. Raises Invalid for another kind, or a newer format."""
     try:
         found = msgspec.json.decode(line, type=Head)
     except msgspec.MsgspecError:

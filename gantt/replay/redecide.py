@@ -21,9 +21,16 @@ from gantt.engine.scheduling.dice import Dice
 from gantt.errors import BudgetSpent, Invalid, NoValidHost, UnknownName
 from gantt.model import record as r
 from gantt.model.changes import Change, Cursor
-from gantt.model.rows import ROW_TYPES, Key, Row
+from gantt.model.rows import Key
 from gantt.model.spec import ScheduleRequest
-from gantt.replay.records import RecordedFile, RecordedProcess, missing_files
+from gantt.replay.records import (
+    RecordedFile,
+    RecordedProcess,
+    missing_files,
+    row_of,
+    rows_of,
+)
+from gantt.replay.what_if import AS_IT_IS, WhatIf
 from gantt.scheduler import cycle
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.feasibility.candidates import BOOK_SOURCE, REPORT_SOURCE
@@ -42,10 +49,6 @@ REMOTE: Final = "a remote Placement had listed the candidates"
 LEFT: Final = "it was begun again, or a plug-in failed"
 CUT: Final = "its file ended before it"
 ASIDE: Final = "others wrote while a plug-in was called"
-_DECODERS: Final = {
-    table: msgspec.json.Decoder(kind) for table, kind in ROW_TYPES.items()
-}
-_MANY: Final = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 class Redecided(Struct, frozen=True):
@@ -101,20 +104,25 @@ def play(
     processes: tuple[RecordedProcess, ...],
     played: Played,
     options: SchedulerOptions | None = None,
+    what_if: WhatIf = AS_IT_IS,
 ) -> Iterator[Redecided]:
     """All decisions of all processes, by the revisions that they saw. ``options``: the
-    policy; None: that of the record. Raises Invalid, Refused."""
-    each = [_of_process(one, played, options) for one in processes]
+    policy; None: that of the record. ``what_if``: its options and flavors. Raises
+    Invalid, Refused."""
+    each = [_of_process(one, played, options, what_if) for one in processes]
     return merge(*each, key=lambda one: one.revision)
 
 
 def _of_process(
-    process: RecordedProcess, played: Played, options: SchedulerOptions | None
+    process: RecordedProcess,
+    played: Played,
+    options: SchedulerOptions | None,
+    what_if: WhatIf,
 ) -> Iterator[Redecided]:
     for number in missing_files(process):
         played.missing.append(f"{process.process}, file {number}")
     for files in _runs(process.files):
-        yield from _Player(files, played, options).run()
+        yield from _Player(files, played, options, what_if).run()
 
 
 def _runs(files: tuple[RecordedFile, ...]) -> list[list[RecordedFile]]:
@@ -141,8 +149,9 @@ class _Player:
         files: list[RecordedFile],
         played: Played,
         options: SchedulerOptions | None,
+        what_if: WhatIf,
     ) -> None:
-        self._files, self._played = files, played
+        self._files, self._played, self._what_if = files, played, what_if
         self._process = files[0].head.process
         self._options = options
         self._budget = 0
@@ -199,8 +208,7 @@ class _Player:
             played.changes += len(line.changes)
             self._apply(line)
         elif isinstance(line, r.Rows):
-            decode = _DECODERS[line.table].decode
-            self._state.load(line.table, list(map(decode, _MANY.decode(line.rows))))
+            self._state.load(line.table, list(rows_of(line).values()))
         elif isinstance(line, r.Started):
             self._state.apply((), Cursor(line.revision, line.batch))
             self._is_started = True
@@ -221,7 +229,7 @@ class _Player:
         options = self._options
         if options is None:
             options = msgspec.convert(line.options, SchedulerOptions)
-        options = replace(options, placement="embedded")
+        options = self._what_if.policy(replace(options, placement="embedded"))
         if self._driver is not None and options == self._driver.policy.options:
             return
         self._state.fleet.journal = Journal(options.kept_changes)
@@ -277,10 +285,11 @@ class _Player:
     ) -> tuple[r.Marks, tuple[str, ...]]:
         state, driver = self._state, self._driver
         assert driver is not None, "the policy comes before the first decision"
+        spec = self._what_if.asked(began.request.spec)
         try:
             found = cycle.decide(
                 state,
-                began.request,
+                replace(began.request, spec=spec),
                 BOOK_SOURCE if began.source == r.BOOKS else REPORT_SOURCE,
                 driver,
                 now=began.now,
@@ -358,6 +367,4 @@ class _Resting:
 
 
 def _change(table: str, key: Key, raw: msgspec.Raw) -> Change:
-    is_gone = bytes(raw) == b"null"
-    row: Row | None = None if is_gone else _DECODERS[table].decode(raw)
-    return Change(table, key, None, row)
+    return Change(table, key, None, row_of(table, raw))

@@ -70,6 +70,7 @@ _PLACEMENT = (
 _NATIVE = (
     "verify",
     "watch",
+    "snapshot",
     "audit",
     "audit:repair",
     "select",

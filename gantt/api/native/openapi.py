@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from gantt.api.handlers import diagnosis, verification
-from gantt.api.native import watch
+from gantt.api.native import snapshot, watch
 from gantt.api.native.operation import Operation
 from gantt.api.native.placement_part import add_paths
 from gantt.api.wire.problem import STATUSES
@@ -77,6 +77,16 @@ OTHERS: tuple[Operation, ...] = (
         "Compare the columns of the process that answers with its tables.",
         rule="gantt:verify",
         answer=Report,
+    ),
+    Operation(
+        "GET",
+        "/gantt/snapshot",
+        snapshot.snapshot,
+        "All rows of the books and the fleet at one revision, and the policy, as the "
+        "lines of a record (JSON arrays, with MIME type application/x-ndjson): for "
+        "questions asked of a copy.",
+        rule="gantt:snapshot",
+        answer=list[str],
     ),
     Operation(
         "GET",

@@ -21,14 +21,13 @@ from gantt.engine.reading.replica import Replica
 from gantt.engine.recording.files import RecordFile, trim
 from gantt.engine.recording.lines import Lines, whole
 from gantt.engine.recording.options import RecordOptions
+from gantt.engine.recording.snapshot import row_line, snapshot_of
 from gantt.engine.recording.tape import Asked, Entry, Moved, Policed, Tape
 from gantt.engine.threads import Threads
 from gantt.errors import GanttError
 from gantt.model.changes import Cursor
-from gantt.model.record import KIND, Closed, Dropped, Head, Rows, Started
-from gantt.model.rows import ROW_TYPES, Row
+from gantt.model.record import KIND, Closed, Dropped, Head, Started
 from gantt.store.interface import Chunks, Store
-from gantt.store.memory import MemoryStore
 
 LOG = logging.getLogger(__name__)
 PERIOD_S: Final = 0.25
@@ -201,7 +200,7 @@ class Writing:
         file.write([_ENCODE(head)])
         for table, rows in chunks:
             if rows:
-                file.write([whole(Rows(table, msgspec.Raw(_ENCODE(rows))))])
+                file.write([row_line(table, rows)])
             if len(following.later) < self._options.record_backlog:
                 self._drain()
         file.write([whole(Started(cursor.revision, cursor.batch))])
@@ -209,13 +208,7 @@ class Writing:
             file.write([self._lines.policy])
 
     def _snapshot(self) -> tuple[Cursor, Chunks]:
-        """Of the tables; where there are none, of the columns."""
-        if not isinstance(self._store, MemoryStore):
-            return self._store.load()
-        with self._replica.lock:
-            state = self._replica.state
-            rows = {table: list(state.rows(table)) for table in ROW_TYPES}
-            return state.cursor, _chunks(rows)
+        return snapshot_of(self._store, self._replica)
 
     def _switch(self) -> None:
         """Write the new file from now on, if it is ready and its time has come."""
@@ -305,7 +298,3 @@ class Writing:
                 file.write([whole(line)])
             finally:
                 file.close()
-
-
-def _chunks(rows: dict[str, list[Row]]) -> Chunks:
-    yield from rows.items()

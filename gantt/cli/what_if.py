@@ -1,0 +1,191 @@
+"""``--what-if FILE``: the same question to two copies of the books, one changed.
+
+Both copies are of one snapshot, so that a difference is due to the change alone; the
+live books are only read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+from msgspec.structs import replace
+
+from gantt.cli.flavor import flavor
+from gantt.cli.output import plain, say, table
+from gantt.cli.where import Where, open_books
+from gantt.model.selection import Capacity, Decision
+from gantt.model.spec import RequestSpec, ScheduleRequest
+
+if TYPE_CHECKING:
+    from gantt.cli.session import Session
+    from gantt.engine.gantt import Gantt
+    from gantt.replay.snapshots import Snapshot
+    from gantt.replay.what_if import WhatIf
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+what_if_option: Final[Callable[[F], F]] = click.option(
+    "--what-if",
+    "what_if",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="TOML file with other hosts, ratios, options or flavors: ask two copies of "
+    "the books, one changed, and print the difference. Nothing is written. --url may "
+    "also name a snapshot or a file of a record.",
+)
+
+
+class Tried:
+    """Two engines in memory: ``live``, a copy, and ``changed``."""
+
+    def __init__(self, snapshot: Snapshot, what_if: WhatIf) -> None:
+        from gantt.replay.trying import tried
+
+        self.revision = snapshot.cursor.revision
+        self.changed: Gantt = tried(snapshot, what_if)
+        self.live: Gantt = snapshot.engine()
+        self.asked = what_if.asked
+
+    def close(self) -> None:
+        """Forget both."""
+        self.live.close()
+        self.changed.close()
+
+
+def open_tried(where: Where, path: Path) -> Tried:
+    """Raises Invalid, Refused, Forbidden, StoreFailed, Unavailable."""
+    from gantt.replay.what_if import read_what_if
+
+    what_if = read_what_if(path)
+    return Tried(snapshot_at(where), what_if)
+
+
+def snapshot_at(where: Where) -> Snapshot:
+    """Of a service, a database, which is only read, or a file. Raises as above."""
+    from gantt.replay import snapshots
+
+    if is_service(where):
+        return snapshots.of_lines(service_lines(where), where.url)
+    if "://" not in where.url:
+        return snapshots.of_file(Path(where.url))
+    return snapshots.of_database(where.url)
+
+
+def is_service(where: Where) -> bool:
+    """Whether a service is asked, not a database or a file."""
+    is_named = where.is_given or where.cloud is None
+    return not is_named or where.url.startswith(("http://", "https://"))
+
+
+def service_lines(where: Where) -> list[bytes]:
+    """What a service sends as a snapshot. Raises as above."""
+    from gantt.client.remote import RemoteGantt
+
+    books = open_books(where)
+    try:
+        assert isinstance(books, RemoteGantt), "a service is asked"
+        return books.snapshot_lines()
+    finally:
+        books.close()
+
+
+# -- select -----------------------------------------------------------------------
+
+
+def try_select(session: Session, tried: Tried, request: ScheduleRequest) -> None:
+    """Both decisions, and where they differ."""
+    request = replace(request, dry_run=True)
+    other = replace(request, spec=tried.asked(request.spec))
+    live, changed = tried.live.decide(request), tried.changed.decide(other)
+    if session.is_whole:
+        session.print_document(
+            {"revision": tried.revision, "live": live, "what_if": changed}
+        )
+        return
+    rows = list(_instances(request, live, changed))
+    columns = ("instance", "live", "what if", "same")
+    if not session.is_prose:
+        session.print_rows(columns, rows)
+        return
+    say(f"At revision {tried.revision:,}; nothing was claimed.\n")
+    say(table(columns, plain(rows)))
+    say("\n" + table(("hosts", "live", "what if"), plain(list(_steps(live, changed)))))
+    for title, one in (("live", live), ("what if", changed)):
+        if one.failure is not None:
+            say("\n" + plain(f"{title}: {one.failure}"))
+
+
+def _instances(
+    request: ScheduleRequest, live: Decision, changed: Decision
+) -> Iterator[tuple[str, str, str, str]]:
+    for number, uuid in enumerate(request.instance_uuids or ()):
+        one, other = _host(live, number), _host(changed, number)
+        yield uuid, one, other, "yes" if one == other else "no"
+
+
+def _host(decision: Decision, number: int) -> str:
+    if decision.failure is not None or number >= len(decision.chosen):
+        return "refused"
+    return decision.chosen[number][0].service_host
+
+
+def _steps(live: Decision, changed: Decision) -> Iterator[tuple[str, Any, Any]]:
+    """How many hosts there are, and how many each filter left."""
+    yield "all", live.hosts, changed.hosts
+    one = {step.name: step.after for step in live.steps}
+    other = {step.name: step.after for step in changed.steps}
+    for name in dict.fromkeys((*one, *other)):
+        yield f"after {name}", one.get(name, "-"), other.get(name, "-")
+
+
+# -- capacity ---------------------------------------------------------------------
+
+
+def try_capacity(session: Session, tried: Tried, flavors: Sequence[str]) -> None:
+    """How many fit on both, and where they differ."""
+    if not flavors:
+        raise click.UsageError("Name a flavor, such as vcpus=2,memory_mb=4096.")
+    asked = [RequestSpec(flavor(words)) for words in flavors]
+    found = [
+        (words, tried.live.capacity(spec), tried.changed.capacity(tried.asked(spec)))
+        for words, spec in zip(flavors, asked, strict=True)
+    ]
+    if session.is_whole:
+        session.print_document(
+            {
+                "revision": tried.revision,
+                "flavors": [
+                    {"flavor": words, "live": live, "what_if": changed}
+                    for words, live, changed in found
+                ],
+            }
+        )
+        return
+    sums = [
+        (words, _sum(live), _sum(changed), f"{changed.total - live.total:+}")
+        for words, live, changed in found
+    ]
+    columns = ("flavor", "live", "what if", "difference")
+    if not session.is_prose:
+        session.print_rows(columns, sums)
+        return
+    say(f"At revision {tried.revision:,}.\n\n{table(columns, plain(sums))}")
+    for words, live, changed in found:
+        rows = list(_hosts(live, changed))
+        if rows:
+            say("\n" + plain(f"{words}, hosts that differ:"))
+            say(table(("host", "live", "what if", "difference"), plain(rows)))
+
+
+def _sum(found: Capacity) -> str:
+    return f"{'at least ' * found.is_lower_bound}{found.total}"
+
+
+def _hosts(live: Capacity, changed: Capacity) -> Iterator[tuple[str, int, int, str]]:
+    for host in dict.fromkeys((*live.hosts, *changed.hosts)):
+        one, other = live.hosts.get(host, 0), changed.hosts.get(host, 0)
+        if one != other:
+            yield host, one, other, f"{other - one:+}"

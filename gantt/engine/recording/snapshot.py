@@ -1,0 +1,70 @@
+"""All rows at one revision, and the policy, as the lines of a record without decisions.
+
+So what reads records reads snapshots: for questions about other hosts or policies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import closing
+from typing import Final
+
+import msgspec
+
+from gantt import __version__
+from gantt.engine.reading.replica import Replica
+from gantt.engine.recording.lines import Lines, whole
+from gantt.engine.recording.tape import Policed
+from gantt.model.changes import Cursor
+from gantt.model.record import KIND, Closed, Head, Rows, Started
+from gantt.model.rows import ROW_TYPES, Row
+from gantt.scheduler.options import SchedulerOptions
+from gantt.store.interface import Chunks, Store
+from gantt.store.memory import MemoryStore
+
+_ENCODE: Final = msgspec.json.Encoder().encode
+_BEGAN: Final = "a snapshot was asked for"
+
+
+def snapshot_of(store: Store, replica: Replica) -> tuple[Cursor, Chunks]:
+    """Of the tables; where there are none, of the columns. Exhaust or close the chunks.
+    Raises StoreFailed."""
+    if not isinstance(store, MemoryStore):
+        return store.load()
+    with replica.lock:
+        state = replica.state
+        rows = {table: list(state.rows(table)) for table in ROW_TYPES}
+        return state.cursor, _chunks(rows)
+
+
+def snapshot_lines(
+    snapshot: tuple[Cursor, Chunks],
+    options: SchedulerOptions,
+    search_budget: int,
+    *,
+    process: str,
+    at: int,
+) -> Generator[bytes, None, None]:
+    """Lines with their ends. Raises StoreFailed, while they are made."""
+    cursor, chunks = snapshot
+    with closing(chunks):
+        head = Head(
+            kind=KIND, version=__version__, process=process, at=at, began=_BEGAN
+        )
+        yield _ENCODE(head) + b"\n"
+        for table, rows in chunks:
+            if rows:
+                yield row_line(table, rows) + b"\n"
+        yield whole(Started(cursor.revision, cursor.batch)) + b"\n"
+        policy = Lines(search_budget).take_policy(Policed(options, False))
+        yield policy + b"\n"
+        yield whole(Closed()) + b"\n"
+
+
+def row_line(table: str, rows: list[Row]) -> bytes:
+    """Some rows of a snapshot, without the end of the line."""
+    return whole(Rows(table, msgspec.Raw(_ENCODE(rows))))
+
+
+def _chunks(rows: dict[str, list[Row]]) -> Chunks:
+    yield from rows.items()

@@ -1,0 +1,135 @@
+"""Snapshots of books and fleet, and engines in memory that begin with them.
+
+From the lines of a record or of a service, or from a database, which is only read. What
+is done to such an engine is never written back: its store knows no other place.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from gantt.engine.gantt import Gantt
+from gantt.engine.options import EngineOptions
+from gantt.engine.recording.snapshot import snapshot_lines
+from gantt.errors import Invalid
+from gantt.model import record as r
+from gantt.model.changes import Cursor
+from gantt.model.rows import ROW_TYPES, Row
+from gantt.replay.records import RecordedFile, head_of, row_of, rows_of
+from gantt.scheduler.options import SchedulerOptions
+from gantt.store import open_store
+from gantt.store.snapshot import SnapshotStore
+
+_DECODE: Final = msgspec.json.Decoder(r.Line).decode
+
+
+class Snapshot(Struct, frozen=True):
+    """``rows``: by table, in the order of their keys. ``options``: the policy of the
+    service; None: not known."""
+
+    cursor: Cursor
+    rows: dict[str, list[Row]]
+    options: SchedulerOptions | None = None
+    search_budget: int = EngineOptions().search_budget
+
+    def engine(self, **changed: Any) -> Gantt:
+        """A copy in memory, with options ``changed``. Raises Refused, Invalid."""
+        options = self.options or SchedulerOptions()
+        fixed: dict[str, Any] = {"placement": "embedded", "shared_records": 0}
+        return Gantt(
+            SnapshotStore(self.cursor, self.rows),
+            EngineOptions(
+                search_budget=self.search_budget,
+                usage_sample_s=0,
+                heartbeats=False,
+                scheduler=replace(options, **(changed | fixed)),
+            ),
+        )
+
+
+def of_database(url: str, options: SchedulerOptions | None = None) -> Snapshot:
+    """Read the database at ``url``, and write nothing. Raises Refused, StoreFailed."""
+    store = open_store(url)
+    try:
+        cursor, chunks = store.load()
+        rows: dict[str, list[Row]] = {}
+        with closing(chunks):
+            for table, some in chunks:
+                rows.setdefault(table, []).extend(some)
+    finally:
+        store.close()
+    return Snapshot(cursor, rows, options)
+
+
+def lines_of_database(url: str) -> Iterator[bytes]:
+    """As a service sends them; with the default policy, as a database has none. Raises
+    Refused, StoreFailed."""
+    store = open_store(url)
+    try:
+        usual = EngineOptions()
+        yield from snapshot_lines(
+            store.load(),
+            usual.scheduler,
+            usual.search_budget,
+            process=store.url,
+            at=time.time_ns() // 1000,
+        )
+    finally:
+        store.close()
+
+
+def of_lines(lines: Iterable[bytes], where: str) -> Snapshot:
+    """What a service sent. Raises Invalid, also where it is not whole."""
+    each = iter(lines)
+    head_of(where, next(each, b""))
+    return _snapshot(_decoded(each, where), where)
+
+
+def of_file(path: Path) -> Snapshot:
+    """A file of a record as it was at its end, or one that ``gantt snapshot`` wrote.
+    Raises Invalid."""
+    return _snapshot(iter(RecordedFile(path)), str(path))
+
+
+def _decoded(lines: Iterable[bytes], where: str) -> Iterator[r.Line]:
+    for number, line in enumerate(lines, 2):
+        try:
+            yield _DECODE(line)
+        except msgspec.MsgspecError as error:
+            raise Invalid(f"{where}:{number}: {error}.") from error
+
+
+def _snapshot(lines: Iterator[r.Line], where: str) -> Snapshot:
+    rows: dict[str, dict[Any, Row]] = {table: {} for table in ROW_TYPES}
+    cursor: Cursor | None = None
+    policy: r.Policy | None = None
+    for line in lines:
+        if isinstance(line, r.Rows):
+            rows[line.table] |= rows_of(line)
+        elif isinstance(line, r.Applied):
+            for table, key, raw in line.changes:
+                row = row_of(table, raw)
+                if row is None:
+                    rows[table].pop(key, None)
+                else:
+                    rows[table][key] = row
+        elif isinstance(line, r.Policy):
+            policy = line
+        if isinstance(line, r.Started | r.Applied):
+            cursor = Cursor(line.revision, line.batch)
+    if cursor is None or policy is None:
+        raise Invalid(f"{where} is no whole snapshot, it ended early: take another.")
+    return Snapshot(
+        cursor,
+        {table: [mine[key] for key in sorted(mine)] for table, mine in rows.items()},
+        msgspec.convert(policy.options, SchedulerOptions),
+        policy.search_budget,
+    )

@@ -1,0 +1,78 @@
+"""A trace twice: as it is, and with a what-if."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import islice
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from gantt.replay.decisions import Counted, count
+from gantt.replay.machines import Machine
+from gantt.replay.report import Report, report_of
+from gantt.replay.run import Decided, Replay, Settings
+from gantt.replay.traces import Trace
+from gantt.replay.what_if import AS_IT_IS, WhatIf
+
+_WAYS: Final = ("same", "moved", "only_live", "only_what_if")
+
+
+class TraceTrial(Struct, frozen=True):
+    """Both reports, and how many arrivals went the same way: on the same hosts, or
+    refused by both; ``moved``: on other hosts; the rest was placed on one side."""
+
+    live: Report
+    what_if: Report
+    arrivals: int
+    same: int
+    moved: int
+    only_live: int
+    only_what_if: int
+
+
+def try_trace(
+    trace: Trace,
+    machines: Sequence[Machine],
+    settings: Settings,
+    what_if: WhatIf,
+    limit: int | None = None,
+) -> TraceTrial:
+    """Raises Invalid, Refused."""
+    options = what_if.policy(settings.options)
+    others = what_if.machines(machines)
+    live, left = _replayed(trace, machines, settings, AS_IT_IS, limit)
+    changed = replace(settings, options=options)
+    tried, right = _replayed(trace, others, changed, what_if, limit)
+    went = Counter(map(_went, left, right))
+    return TraceTrial(live, tried, len(left), *(went[one] for one in _WAYS))
+
+
+def _went(one: Decided, other: Decided) -> str:
+    if one.hosts == other.hosts:
+        return "same"
+    if one.hosts and other.hosts:
+        return "moved"
+    return "only_live" if one.hosts else "only_what_if"
+
+
+def _replayed(
+    trace: Trace,
+    machines: Sequence[Machine],
+    settings: Settings,
+    what_if: WhatIf,
+    limit: int | None,
+) -> tuple[Report, list[Decided]]:
+    before = len(trace.reader.skipped)
+    replaying = Replay(machines, settings)
+    arrivals = islice(trace.reader.arrivals(), limit)
+    asked = Counted(what_if.arrivals(arrivals))
+    decided = list(replaying.run(asked))
+    footer = count(decided, asked)
+    skipped = len(trace.reader.skipped) - before
+    report = report_of(
+        trace.name, replaying.outcome, skipped, footer.arrivals, footer.decisions
+    )
+    return report, decided

@@ -1,0 +1,31 @@
+"""A store in memory that begins with rows of elsewhere, which it never writes back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from gantt.model.changes import Cursor
+from gantt.model.rows import ROW_TYPES, Row
+from gantt.store.interface import Chunks
+from gantt.store.memory import MemoryStore
+
+
+class SnapshotStore(MemoryStore):
+    """``rows``: by table, each in the order of its keys, as of ``cursor``."""
+
+    url = "memory:// (a copy)"
+
+    def __init__(self, cursor: Cursor, rows: Mapping[str, Sequence[Row]]) -> None:
+        super().__init__()
+        self._end = cursor
+        self._rows = rows
+
+    def load(self) -> tuple[Cursor, Chunks]:
+        """The rows that it began with; once only."""
+        return self._end, self._chunks()
+
+    def _chunks(self) -> Chunks:
+        rows, self._rows = self._rows, {}
+        for table in ROW_TYPES:
+            if table in rows:
+                yield table, list(rows[table])

@@ -1,0 +1,96 @@
+"""``--what-if``: the difference between two copies of the books."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from gantt.cli.main import gantt
+from tests.replay.recorded import add_hosts, service
+
+ASKED = "vcpus=4,memory_mb=1024"
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    with service(tmp_path) as engine:
+        add_hosts(engine, "h0", "h1")
+    (tmp_path / "what-if.toml").write_text('drain = ["h0"]\n[[add]]\nlike = "h1"\n')
+    return f"sqlite:///{tmp_path}/gantt.db"
+
+
+def run(*words: str | Path) -> Result:
+    found = CliRunner().invoke(gantt, list(map(str, words)))
+    assert found.exit_code == 0, found.output
+    return found
+
+
+def test_capacity_tells_what_changes(url: str, tmp_path: Path) -> None:
+    asked = ("--url", url, "--what-if", tmp_path / "what-if.toml", ASKED)
+    text = run("capacity", *asked).output
+    assert "difference" in text
+    assert [line.split()[0] for line in text.splitlines() if line.endswith("+4")] == [
+        "what-if-1"
+    ]
+    (one,) = json.loads(run("capacity", *asked, "-o", "json").output)["flavors"]
+    assert (one["live"]["total"], one["what_if"]["total"]) == (8, 8)
+    assert set(one["what_if"]["hosts"]) == {"h1", "what-if-1"}
+
+
+def test_select_decides_on_both_and_claims_nothing(url: str, tmp_path: Path) -> None:
+    asked = ("--url", url, "--what-if", tmp_path / "what-if.toml", "--flavor")
+    text = run("select", *asked, ASKED, "--count", "2").output
+    assert "nothing was claimed" in text
+    assert "after ComputeFilter" in text
+    whole = json.loads(run("select", *asked, "vcpus=99", "-o", "json").output)
+    assert whole["live"]["failure"]
+    assert whole["what_if"]["failure"]
+    left = json.loads(run("capacity", "--url", url, ASKED, "-o", "json").output)
+    assert left[0]["total"] == 8
+
+
+def test_a_snapshot_in_a_file_serves_as_well(url: str, tmp_path: Path) -> None:
+    file = tmp_path / "now.record.gz"
+    run("snapshot", file, "--url", url)
+    what_if = tmp_path / "what-if.toml"
+    found = run("capacity", "--url", file, "--what-if", what_if, ASKED, "-o", "json")
+    assert json.loads(found.output)["flavors"][0]["what_if"]["total"] == 8
+    again = CliRunner().invoke(gantt, ["snapshot", str(file), "--url", url])
+    assert again.exit_code == 1
+    assert "exists" in again.output
+    wrong = CliRunner().invoke(gantt, ["snapshot", str(what_if), "--url", url])
+    assert wrong.exit_code == 2
+
+
+def test_a_trace_is_replayed_twice(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("vm,at,cores,mb\na,0,4,1024\nb,1,4,1024\n")
+    (tmp_path / "m.toml").write_text(
+        '[columns]\nname = "vm"\nat = { column = "at", unit = "s" }\n'
+        'vcpus = "cores"\nmemory_mb = "mb"\n'
+    )
+    what_if = tmp_path / "what-if.toml"
+    what_if.write_text('remove = ["host-1"]\n')
+    asked = (tmp_path / "t.csv", "--mapping", tmp_path / "m.toml")
+    fleet = ("--fleet", "2xvcpus=4,memory_mb=4096", "--what-if", what_if)
+    text = run("replay", *asked, *fleet).output
+    assert "placed live alone" in text
+    whole = json.loads(run("replay", *asked, *fleet, "-o", "json").output)
+    assert (whole["live"]["placed"], whole["what_if"]["placed"]) == (2, 1)
+    assert whole["only_live"] == 1
+
+
+def test_recorded_decisions_take_other_options_and_no_other_hosts(
+    url: str, tmp_path: Path
+) -> None:
+    del url
+    what_if = tmp_path / "what-if.toml"
+    found = CliRunner().invoke(
+        gantt, ["replay", str(tmp_path / "record"), "--what-if", str(what_if)]
+    )
+    assert found.exit_code == 1
+    assert "changes hosts" in found.output
+    what_if.write_text("[options]\ncpu_weight_multiplier = -1.0\n")
+    run("replay", tmp_path / "record", "--what-if", what_if)
