@@ -60,7 +60,11 @@ class Lines:
         return self
 
     def __next__(self) -> bytes:
-        return next(self._chunks)
+        try:
+            return next(self._chunks)
+        except BaseException:  # its end, or that of the database
+            self.close()
+            raise
 
     def close(self) -> None:
         """Called by the server when all is sent or the client has gone."""

@@ -34,7 +34,7 @@ def bits_of(feasible: FeasibleHosts, picks: Sequence[Sequence[Pick]]) -> Bits:
 
 def marks_of(bits: Bits, picks: Sequence[Sequence[Pick]], feasible: int) -> Marks:
     """The marks of a decision whose ``bits`` were taken when it was made."""
-    whole = [[_ENCODE(one.candidate) for one in mine] for mine in picks]
+    whole = [[one.candidate for one in mine] for mine in picks]
     digest = blake2b(_ENCODE(whole), digest_size=12).hexdigest()
     return Marks(tuple(map(tuple, bits)), digest, feasible)
 
