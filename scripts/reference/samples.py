@@ -282,13 +282,15 @@ def _service() -> Iterator[_Asker]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "gantt.conf"
         file.write_text(_CONFIGURATION)
-        app, books = open_app(load([str(file)]))
-        logging.disable(logging.INFO)  # its access log
+        logging.disable(logging.INFO)
         try:
-            yield _Asker(app)
+            app, books = open_app(load([str(file)]))
+            try:
+                yield _Asker(app)
+            finally:
+                books.close()
         finally:
             logging.disable(logging.NOTSET)
-            books.close()
 
 
 def samples(since: dict[tuple[str, str], int]) -> list[Sample]:
