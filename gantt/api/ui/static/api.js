@@ -2,7 +2,6 @@
 
 import { end, token } from "./session.js";
 
-/** Where the service is mounted: "" or, say, "/placement". */
 export const BASE = location.pathname.replace(/\/gantt\/ui\/?$/, "");
 
 export class Refusal extends Error {
@@ -44,7 +43,6 @@ async function send(method, place, query, body, signal) {
 	return answer.status === 204 ? null : answer.json();
 }
 
-/** What the service refused, and why; a 401 ends the session. */
 export async function refusal(answer) {
 	let body = null;
 	try {

@@ -9,14 +9,16 @@ import { flavor } from "./flavor.js";
 import { Poll } from "./poll.js";
 import { change } from "./router.js";
 import { column, hostLink, listed, number, told } from "./table.js";
-import { amount, percent } from "./text.js";
+import { amount, percent, span } from "./text.js";
 
 const POLL_MS = 10000;
 const MOST_RECORDS = 400;
 const MOST_ROWS = 200;
-const LATEST = 12;
+const LATEST = 6;
 const MOST_FLAVORS = 8;
 const PERIODS = ["5m", "day", "hour"];
+const PARTS = ["aggregate", "fleet", "zone"];
+const BLOCKS = "What blocks one more, on how many hosts";
 const FLAVORS = "vcpus=1,memory_mb=2048,disk_gb=20 vcpus=4,memory_mb=8192,disk_gb=80";
 
 const sorted = (names) => [...new Set(names)].sort((one, other) => one.localeCompare(other, undefined, { numeric: true }));
@@ -34,9 +36,9 @@ export class CapacityView {
 		this.poll = new Poll((signal) => this._ask(signal), (found) => this._draw(...found), (error) => this._fail(this.history, error), POLL_MS);
 		this.bar = toolbar();
 		this.input = el("input.grow", { spellcheck: "false", on: { change: () => change({ flavors: this.input.value.trim() }) } });
-		[this.history, this.zones, this.fits] = [1, 2, 3].map(() => el("div.part"));
+		[this.history, this.zones, this.fits, this.split, this.ahead] = [1, 2, 3, 4, 5].map(() => el("div.part"));
 		root.append(el("section.health", this.bar, this.history,
-			el("label.controls", "Flavors, as gantt capacity takes them", this.input), this.fits, this.zones));
+			el("label.controls", "Flavors, as gantt capacity takes them", this.input), this.fits, this.split, this.ahead, this.zones));
 	}
 
 	close() {
@@ -44,8 +46,8 @@ export class CapacityView {
 		this.refresher.close();
 	}
 
-	update({ class: name = "VCPU", zone = "", period = "hour", flavors = FLAVORS }) {
-		this.by = { name, zone, period: PERIODS.includes(period) ? period : "hour" };
+	update({ class: name = "VCPU", zone = "", period = "hour", by = "fleet", flavors = FLAVORS }) {
+		this.by = { name, zone, period: PERIODS.includes(period) ? period : "hour", by: PARTS.includes(by) ? by : "fleet" };
 		this.asked = [...new Set(flavors.split(/\s+/))].filter(Boolean).slice(0, MOST_FLAVORS);
 		this.input.value = flavors;
 		this._offered = null;
@@ -58,28 +60,37 @@ export class CapacityView {
 	}
 
 	_ask(signal) {
-		const { name, period } = this.by;
+		const { name, period, by } = this.by;
 		this.refresher.look();
-		return Promise.all([get("gantt/usage-history", { resource_class: name, period, limit: MOST_RECORDS }, signal), ...this.asked.map((words) => this._count(words, signal))]);
+		const specs = [];
+		for (const words of this.asked) try { specs.push(this._spec(words)); } catch { /* told where it is counted */ }
+		const planned = (what) => post(`gantt/capacity/${what}`, { request_specs: specs, by }, signal).catch((error) => ({ wrong: error.message }));
+		return Promise.all([
+			get("gantt/usage-history", { resource_class: name, period, limit: MOST_RECORDS }, signal),
+			planned("fair"), planned("runs-out"), ...this.asked.map((words) => this._count(words, signal)),
+		]);
+	}
+
+	_spec(words) {
+		return { flavor: flavor(words), availability_zone: this.by.zone || null };
 	}
 
 	/** How many more fit; what is wrong with one flavor is told beside the others. */
 	async _count(words, signal) {
 		try {
-			return { words, ...await post("gantt/capacity", { request_spec: { flavor: flavor(words), availability_zone: this.by.zone || null } }, signal) };
+			return { words, ...await post("gantt/capacity", { request_spec: this._spec(words) }, signal) };
 		} catch (error) {
 			return { words, wrong: error.message };
 		}
 	}
 
-	/** What there is to choose from, only where it is other than before. */
 	_offer() {
-		const { name, zone, period } = this.by;
+		const { name, zone, period, by } = this.by;
 		const { classes, zones } = this.columns;
-		const offered = [[name, ...classes.keys()], ["", zone, ...zones], PERIODS].map((names) => sorted(names).map((one) => [one, one || "all"]));
+		const offered = [[name, ...classes.keys()], ["", zone, ...zones], PERIODS, PARTS].map((names) => sorted(names).map((one) => [one, one || "all"]));
 		if (JSON.stringify(offered) === this._offered) return;
 		this._offered = JSON.stringify(offered);
-		fill(this.bar, ["class", "zone", "period"].map((key, at) => select(key, offered[at], [name, zone, period][at], (one) => change({ [key]: one }))));
+		fill(this.bar, ["class", "zone", "period", "by"].map((key, at) => select(key, offered[at], [name, zone, period, by][at], (one) => change({ [key]: one }))));
 	}
 
 	_zones() {
@@ -93,7 +104,27 @@ export class CapacityView {
 		], rows, MOST_ROWS));
 	}
 
-	_draw({ usage_history: records }, ...found) {
+	/** How many of all flavors fit together, and until when room lasts. */
+	_plan({ splits, wrong }, forecast) {
+		const rows = splits?.flatMap((one) => one.shares.map((share) => ({ ...share, where: one.name })));
+		fill(this.split, wrong ? el("p.note", wrong) : listed("How many fit together, fairly split", "fair-split.csv", [
+			column("where", "where"), column("flavor", "flavor", (one) => told(one.flavor)),
+			number("more", "more", (one) => (one.is_lower_bound ? "at least " : "") + amount(one.more)), number("alone", "alone"),
+			column(BLOCKS, limitsOf, (one) => told(limitsOf(one))),
+		], rows, MOST_ROWS));
+		const { outlooks, history_s: known, horizon_s: reach } = forecast;
+		fill(this.ahead, outlooks ? [
+			listed("Until when room lasts", "runs-out.csv", [
+				column("where", "where"), column("kind", "kind"), column("name", "name", (one) => told(one.name)), number("left", "left"), column("state", "state"),
+				...[["90 % until", "lasts_until"], ["50 %", "likely_until"], ["10 %", "latest_until"]].map(([label, key]) => column(label, (one) => minute(one[key]))),
+				number("chance", "chance", (one) => percent(one.chance ?? NaN)),
+			], outlooks, MOST_ROWS),
+			el("p.none", `There is room until these dates with these chances; the last is that it runs out within ${span(reach)}. From ${span(known)} of the usage history.`),
+		] : el("p.note", forecast.wrong));
+	}
+
+	_draw({ usage_history: records }, fair, forecast, ...found) {
+		this._plan(fair, forecast);
 		const label = `${this.by.name} over time`;
 		const table = listed(label, "usage-history.csv", [
 			column("start", (one) => minute(one.start)), column("resource_class", "resource_class"),
@@ -107,7 +138,7 @@ export class CapacityView {
 			column("flavor", "words", (one) => told(one.words)),
 			number("more", "total", (one) => (one.is_lower_bound ? "at least " : "") + amount(one.total)),
 			number("hosts", (one) => one.hosts && Object.keys(one.hosts).length),
-			column("What blocks one more, on how many hosts", blocks, (one) => told(blocks(one))),
+			column(BLOCKS, blocks, (one) => told(blocks(one))),
 		], found), found.filter((one) => one.hosts).map((one) =>
 			el("details", { data: { words: one.words }, open: open.includes(one.words) }, el("summary", one.words), where(one), reasons(one))));
 	}

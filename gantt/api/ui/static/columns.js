@@ -108,7 +108,6 @@ export class Columns {
 		return index;
 	}
 
-	/** The last host takes the place of the one that is gone. */
 	_remove(row) {
 		const index = this.byRow.get(row);
 		if (index === undefined) return;

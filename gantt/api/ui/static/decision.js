@@ -17,7 +17,6 @@ const score = (number) => (Math.round(number * 1e4) / 1e4).toString();
 const section = (title, ...inside) => el("section", el("h3", title), inside);
 const some = (title, name, columns, rows) => (rows.length ? listed(title, name, columns, rows) : null);
 
-/** So many of all hosts, as a centred bar; those that are lost here are hatched. */
 function level(all, before, after) {
 	const width = (part) => ({ width: `${all ? (100 * part) / all : 0}%` });
 	return el("span.level", { "aria-hidden": "true" }, el("span.lost", { style: width(before) }), el("span.left", { style: width(after) }));
@@ -45,7 +44,6 @@ function funnel(decision) {
 		el("p.none", alone(steps)));
 }
 
-/** What the filters removed that no other would have. */
 function alone(steps) {
 	const most = steps.filter((one) => one.removed_alone).sort((one, other) => other.removed_alone - one.removed_alone);
 	if (!most.length) return "No filter alone removed a host.";
@@ -103,7 +101,6 @@ function choice(decision) {
 	], rows);
 }
 
-/** The smallest change with which a refused request would have had hosts. */
 function help(why) {
 	const more = why.is_truncated
 		? `${why.change ? "A smaller change may also help" : "A change may help"}: the search for it stopped at change_budget of [scheduler], or because of concurrent writes.`

@@ -122,7 +122,6 @@ export class DecisionsView {
 		fill(this.note, error.status === 403 ? `This token may not list decisions: ${said}` : said);
 	}
 
-	/** Older ones, by what the service can look up; each name once. */
 	async _seek(name) {
 		if (this._sought.has(name)) return;
 		this._sought.set(name, false);

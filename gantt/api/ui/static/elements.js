@@ -47,7 +47,6 @@ export function fill(node, ...children) {
 	return filled(node, {}, children);
 }
 
-/** A choice among values, or [value, label] pairs. */
 export function select(label, options, chosen, choose, name = null) {
 	const box = el(
 		"select",
@@ -57,7 +56,6 @@ export function select(label, options, chosen, choose, name = null) {
 	return el("label.choice", el("span", label), box);
 }
 
-/** A bar of `part` (0..1); beyond 1 it is marked as over. */
 export function bar(part, label) {
 	const width = `${Math.round(Math.min(1, Math.max(0, part)) * 1000) / 10}%`;
 	return el("span", { class: part > 1 ? "bar over" : "bar", role: "img", "aria-label": label }, el("span", { style: { width } }));

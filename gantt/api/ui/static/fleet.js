@@ -151,7 +151,6 @@ export class FleetView {
 		if (UUID.test(query) && !this.matches.length) this._locate(query);
 	}
 
-	/** The host of an instance or a provider, whose uuids are not on the map. */
 	async _locate(uuid) {
 		if (uuid === this._sought) return;
 		this._sought = uuid;

@@ -168,7 +168,6 @@ export class HostPanel {
 		return section;
 	}
 
-	/** Leases run down without a question. */
 	_count() {
 		const now = Date.now() * 1000 + (this._offset ?? 0);
 		for (const one of this.root.querySelectorAll(".lease")) {

@@ -56,7 +56,6 @@ async function exchange(form, wrong) {
 	return form.elements.password.focus();
 }
 
-/** The form; `why` the last session ended. */
 export async function login(root, why) {
 	root.replaceChildren();
 	const known = await settings();

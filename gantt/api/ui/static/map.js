@@ -41,7 +41,6 @@ export class HostMap {
 		cancelAnimationFrame(this._pending);
 	}
 
-	/** Show these groups of hosts: { name, members }. */
 	setGroups(groups, count) {
 		this.groups = groups;
 		this._count = count;
@@ -49,7 +48,6 @@ export class HostMap {
 		this._arrange();
 	}
 
-	/** Colours, sizes and states may all be others. */
 	restyle() {
 		this._isWhole = true;
 		this._request();
@@ -81,7 +79,6 @@ export class HostMap {
 		return Math.min(1, this._height / (this._arranged.height || 1));
 	}
 
-	/** Zoom by `factor`, keeping what is at (x, y) where it is. */
 	zoom(factor, x = this._width / 2, y = this._height / 2) {
 		const view = this._view;
 		const most = Math.max(1, MOST_ZOOM / this._arranged.pitch);

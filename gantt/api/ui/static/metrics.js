@@ -14,7 +14,6 @@ export function read(text) {
 	return found;
 }
 
-/** The sum over all labels; null: there is no such metric. */
 export function total(metrics, name) {
 	return metrics.get(name)?.reduce((sum, one) => sum + one.value, 0) ?? null;
 }

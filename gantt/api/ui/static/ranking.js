@@ -25,14 +25,12 @@ export function without(scores) {
 	});
 }
 
-/** "placed", "refused", "repair" or "takeover". */
 export function outcome(decision) {
 	if (decision.takeover) return "takeover";
 	if (decision.repair) return "repair";
 	return decision.failure === null ? "placed" : "refused";
 }
 
-/** Where its instances are: names of hosts, each once. */
 export function hostsOf(decision) {
 	if (decision.takeover) return [decision.takeover.new_host];
 	if (decision.repair) return decision.repair.host ? [decision.repair.host] : [];

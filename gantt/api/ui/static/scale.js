@@ -1,11 +1,8 @@
 // Colours for amounts, by lightness and blue to yellow, which colour-blind eyes read, too;
 // the dark ones are after cividis (Nuñez, Anderton, Renslow, 2018).
 
-const DARK = [
-	[18, 45, 88], [48, 66, 110], [73, 83, 109], [97, 101, 111], [122, 121, 120],
-	[150, 144, 119], [178, 167, 112], [207, 190, 99], [231, 210, 82], [254, 232, 56],
-];
-const LIGHT = [[214, 228, 241], [180, 208, 231], [140, 183, 217], [99, 153, 200], [66, 122, 178], [41, 92, 151], [25, 66, 121], [15, 45, 92], [8, 29, 66]];
+const DARK = [[18, 45, 88], [73, 83, 109], [122, 121, 120], [178, 167, 112], [254, 232, 56]];
+const LIGHT = [[214, 228, 241], [140, 183, 217], [66, 122, 178], [25, 66, 121], [8, 29, 66]];
 export const STEPS = 48;
 export const OVER = STEPS; // more than there is
 export const NONE = STEPS + 1; // nothing of it there
@@ -17,7 +14,6 @@ function mixed(stops, part) {
 	return from.map((one, channel) => Math.round(one + (to[channel] - one) * (at - low)));
 }
 
-/** Colours by step, then those of OVER and NONE. */
 export function palette(isDark) {
 	const stops = isDark ? DARK : LIGHT;
 	const found = [];
@@ -34,7 +30,6 @@ export function inkOn(at, isDark) {
 	return at < STEPS / 2 === isDark ? "#ffffff" : "#10161d";
 }
 
-/** The step of `value` between `least` and `most`. */
 export function step(value, least, most) {
 	if (value === null || value === undefined || Number.isNaN(value)) return NONE;
 	if (value > most) return OVER;

@@ -30,7 +30,6 @@ export class Search {
 		document.removeEventListener("keydown", this._keys);
 	}
 
-	/** What the address says, unless it is being typed. */
 	show(query = "") {
 		if (document.activeElement !== this.input) this.input.value = query;
 	}

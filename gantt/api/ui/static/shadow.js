@@ -15,7 +15,6 @@ const LISTS = ["ranked", "refused_hosts"];
 const ms = (seconds) => (seconds === null ? null : Math.round(seconds * 1e5) / 100);
 const flat = (found, name = "") => (found instanceof Object ? Object.entries(found).flatMap(([key, one]) => flat(one, `${name} ${key}`)) : [[name.trim(), found]]);
 
-/** Columns that the report's examples and the records have in common. */
 const both = (of) => [
 	column("instance", (one) => of(one).instance_uuid, (one) => code(of(one).instance_uuid)),
 	column("nova", (one) => of(one).host, (one) => hostLink(of(one).host)),

@@ -38,7 +38,6 @@ export function range(columns, value, floor = 0) {
 	return { least: Math.min(0, Number.isFinite(least) ? least : 0), most: most || 1 };
 }
 
-/** Hosts by what they have in common: [{ name, members }]. */
 export function grouped(columns, by) {
 	const members = new Map();
 	const put = (name, index) => {

@@ -7,7 +7,6 @@ import { amount, percent, sized } from "./text.js";
 const ROW_PX = 28;
 const SPARE = 8;
 
-// What a spreadsheet would take for a formula.
 const FORMULA = /^[=+\-@\t\r]/;
 
 function cell(value) {
@@ -77,7 +76,6 @@ export class Table {
 		this._request();
 	}
 
-	/** Scroll so far that the row at `place` is seen. */
 	reveal(place) {
 		const { scrollTop, clientHeight } = this.root;
 		const top = place * ROW_PX;
@@ -193,13 +191,11 @@ export function hostLink(host, node = host) {
 	return el("a", { href: link("fleet", { host, node: node === host ? "" : node }), title: host }, host);
 }
 
-/** How much of a class is used, as a bar and in words. */
 export function use(name, used, capacity, className = name) {
 	const part = capacity ? used / capacity : used ? Infinity : 0;
 	return el("div.use", el("span", name), bar(part, `${name}: ${percent(part)} used`), el("span", `${sized(used, className)} / ${sized(capacity, className)}`));
 }
 
-/** The title of what is open; `leave` closes it, if anything does. */
 export function headed(title, leave, ...badges) {
 	return el("header", el("h2", title), badges, el("span.grow"),
 		leave && button("×", leave, { "aria-label": "Close", title: "Close (Esc)" }));

@@ -18,7 +18,6 @@ export function amount(number) {
 
 const UNITS = { MEMORY_MB: ["MB", "GB", "TB", "PB"], DISK_GB: ["GB", "TB", "PB", "EB"] };
 
-/** An amount of a resource class, with its unit where it has one. */
 export function sized(number, className) {
 	const units = UNITS[className];
 	if (!units) return short(number);

@@ -23,7 +23,6 @@ export function toggle() {
 dark.addEventListener("change", apply);
 apply();
 
-/** A colour of the style sheet, such as --text. */
 export function colour(name) {
 	return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }

@@ -144,7 +144,6 @@ export class TryView {
 		if (places) this.stage.map.changed(places);
 	}
 
-	/** What hosts may be coloured by: weights, how many more fit, use. */
 	_measures() {
 		const { columns, decision, room } = this;
 		const found = new Map();
