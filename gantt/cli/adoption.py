@@ -13,7 +13,7 @@ import click
 
 from gantt.cli.database import settings_for
 from gantt.cli.failure import refusals_reported
-from gantt.cli.output import bars, print_rows, say
+from gantt.cli.output import bars, print_rows, say, waiting
 
 if TYPE_CHECKING:
     from gantt.conf import Settings
@@ -42,9 +42,10 @@ def adopt(database: str | None, *, dry_run: bool) -> None:
 
     with refusals_reported():
         settings = _settings(database)
-        done = taking.adopt(
-            settings.database_url, owner=_owner(settings), is_dry=dry_run
-        )
+        with waiting("Looking at" if dry_run else "Taking over"):
+            done = taking.adopt(
+                settings.database_url, owner=_owner(settings), is_dry=dry_run
+            )
     say(f"{done.url} holds {_listed(done.counts)}.")
     if done.was == taking.OURS:
         say("It already belongs to Gantt: nothing to do.")

@@ -15,7 +15,7 @@ from gantt import __version__
 from gantt.cli.adoption import adopt, imports, release
 from gantt.cli.database import database_options, settings_for
 from gantt.cli.failure import Failed, Program, refusals_reported
-from gantt.cli.output import print_rows, say
+from gantt.cli.output import print_rows, say, waiting
 from gantt.conf import placement_session
 from gantt.connection import connect, open_gantt
 from gantt.model.printable import printable
@@ -107,7 +107,8 @@ def verify(url: str | None, token: str | None) -> None:
     with refusals_reported():
         books = _books() if url is None else connect(url, token=token)
         try:
-            report = books.verify()
+            with waiting("Comparing the books with the tables"):
+                report = books.verify()
         finally:
             books.close()
     for problem in report.problems:

@@ -375,3 +375,23 @@ def bars(*, is_shown: bool) -> Iterator[Callable[[str, int, int], None]]:
             drawn.update(tasks[what], completed=done)
 
         yield show
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """While work goes on whose length is not known: what it is and since when, on
+    standard error if that is a terminal."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    name = TextColumn("{task.description}", markup=False)
+    drawn = Progress(
+        *(SpinnerColumn(), name, TimeElapsedColumn()),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+    with drawn:
+        drawn.add_task(printable(what), total=None)
+        yield

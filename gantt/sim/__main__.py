@@ -25,6 +25,7 @@ from gantt.sim.fault_schedule import KINDS
 from gantt.sim.run import GALERA, MEMORY, Plan, Result, Run
 
 SQLITE = "sqlite"
+_WIDTH = 60  # of the line that tells how far it is
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -113,7 +114,8 @@ def _shrunk(plan: Plan, result: Result) -> tuple[Plan, Result]:
 
 
 def _try_many(plan: Plan, store: str, seeds: int | None, minutes: float | None) -> int:
-    end = time.monotonic() + 60 * minutes if minutes is not None else float("inf")
+    began = time.monotonic()
+    end = began + 60 * minutes if minutes is not None else float("inf")
     tried, broken = 0, 0
     sums: Counter[str] = Counter()
     struck: Counter[str] = Counter()
@@ -123,6 +125,7 @@ def _try_many(plan: Plan, store: str, seeds: int | None, minutes: float | None) 
         one = replace(plan, seed=plan.seed + number)
         result = Run(one).go()
         tried += 1
+        _tell_progress(tried, seeds, time.monotonic() - began, end - time.monotonic())
         sums.update(tally(result))
         struck.update(result.struck)
         if result.findings:
@@ -134,6 +137,20 @@ def _try_many(plan: Plan, store: str, seeds: int | None, minutes: float | None) 
     _say("  " + ", ".join(f"{n:,} {what}" for what, n in sums.items()))
     _say("  faults: " + ", ".join(f"{struck[kind]:,} {kind}" for kind in KINDS))
     return 1 if broken else 0
+
+
+def _tell_progress(tried: int, seeds: int | None, took_s: float, left_s: float) -> None:
+    """Seeds so far, their rate and the time left, on standard error if that is a
+    terminal; the next line that is printed overwrites it."""
+    if not sys.stderr.isatty():
+        return
+    rate = tried / took_s
+    if seeds is not None:
+        left_s = min(left_s, (seeds - tried) / rate)
+    of = "" if seeds is None else f" of {seeds:,}"
+    text = f"{tried:,}{of} seeds, {rate:.1f}/s, {max(0, left_s):.0f} s left"
+    sys.stderr.write(f"\r{text:<{_WIDTH}}\r")
+    sys.stderr.flush()
 
 
 def tally(result: Result) -> dict[str, int]:
@@ -181,6 +198,9 @@ def _summary(result: Result) -> str:
 
 
 def _say(text: str) -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r{'':<{_WIDTH}}\r")
+        sys.stderr.flush()
     sys.stdout.write(text + "\n")
 
 

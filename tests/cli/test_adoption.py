@@ -13,7 +13,7 @@ import pytest
 
 from gantt.cli.main import gantt
 from gantt.cli.manage import manage
-from gantt.cli.output import bars
+from gantt.cli.output import bars, waiting
 from gantt.connection import open_gantt
 from gantt.store import head, schema
 from tests.cli.conftest import Program
@@ -143,6 +143,17 @@ def test_progress_bar_is_drawn_on_a_terminal(monkeypatch: pytest.MonkeyPatch) ->
         assert ("inventories" in drawn and "7/7" in drawn) == is_drawn
         # Rows per second, and the time left.
         assert bool(re.search(r"400/400 +[\d,]+/s +0:00:00", drawn)) == is_drawn
+
+
+def test_waiting_is_told_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    for file, is_drawn in ((io.StringIO(), False), (Terminal(), True)):
+        monkeypatch.setattr(sys, "stderr", file)
+        with waiting("Comparing \x1b[31m"):
+            pass
+        drawn = file.getvalue()
+        assert ("Comparing" in drawn and "0:00:0" in drawn) == is_drawn
+        assert "\x1b[31m" not in drawn
 
 
 def test_commands_require_a_database(
