@@ -307,17 +307,20 @@ class Demo:
             self._books.delete_allocations(name)
 
     def _report(self) -> None:
-        """Hosts tell what runs there; those with cells do not, so that their claims
-        stay pending and show which CPUs they hold."""
+        """Hosts tell what runs there; those with cells tell their load alone, so that
+        their claims stay pending and show which CPUs they hold."""
         on: dict[str, dict[str, Flavor]] = {}
         for name, (host, flavor, _) in self._running.items():
             on.setdefault(host, {})[name] = flavor
         for number in range(HOSTS):
-            if KINDS[number].has_cells:
-                continue
             host = host_name(number)
             running = on.get(host, {})
-            used = read_stats(_used(number, (*running.values(),)), host=host)
+            said = _used(number, (*running.values(),))
+            if KINDS[number].has_cells:
+                load = read_stats({"metrics": said["metrics"]}, host=host)
+                self._books.update_host(host, host, load)
+                continue
+            used = read_stats(said, host=host)
             whole = replace(used, instances=(*running,), lists_instances=True)
             self._books.update_host(host, host, whole)
 

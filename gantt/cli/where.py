@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import math
 import os
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
@@ -134,7 +135,17 @@ def _options(what: str) -> list[Callable[[Callable[..., Any]], Callable[..., Any
     ]
 
 
-_SECONDS: Final = click.FloatRange(0.1, 86_400)
+class _Seconds(click.FloatRange):
+    """Refuses nan as well, which compares as within every range."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        found = super().convert(value, param, ctx)
+        if math.isnan(found):
+            self.fail("nan is not a number of seconds.", param, ctx)
+        return found
+
+
+_SECONDS: Final = _Seconds(0.1, 86_400)
 
 
 def _where(given: dict[str, Any]) -> Where:

@@ -224,6 +224,17 @@ def test_a_silent_service_is_waited_for_so_long(silent: str) -> None:
     assert "within 0.3 s" in told
 
 
+@pytest.mark.parametrize("seconds", ["nan", "0", "-1", "inf", "x", "1e999"])
+def test_times_that_are_none(silent: str, seconds: str) -> None:
+    environ: dict[str, str | None] = {"GANTT_URL": silent, "GANTT_TOKEN": "admin"}
+    told = said(environ, "--http-timeout", seconds, "trait", "list", status=2)
+    assert "Invalid value for '--http-timeout'" in told
+    environ["GANTT_HTTP_TIMEOUT"] = seconds
+    assert "Invalid value for '--http-timeout'" in said(
+        environ, "trait", "list", status=2
+    )
+
+
 def test_a_silent_keystone_is_waited_for_so_long(silent: str, cloud: Keystone) -> None:
     environ = variables(cloud, OS_AUTH_URL=f"{silent}/v3")
     told = said(environ, "trait", "list", "--http-timeout", "0.2")
