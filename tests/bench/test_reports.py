@@ -112,10 +112,14 @@ def test_figures_in_documents_are_those_of_the_reports() -> None:
         if document.renewed(path.read_text()) != path.read_text()
     ]
     assert old == [], "run `.venv/bin/python -m bench.document`"
+    blocks = [document.BLOCK.search(path.read_text()) for path in document.documents()]
+    assert any(blocks), "no document has the figures"
 
 
 def test_pages_beside_reports_are_theirs() -> None:
-    for path in sorted(document.KEPT.glob("*.json")):
+    kept = sorted(document.KEPT.glob("*.json"))
+    assert kept
+    for path in kept:
         found = reports.read(path)
         assert found.command.startswith("gantt bench ")
         assert path.with_suffix(".html").read_text() == page(found)

@@ -79,10 +79,18 @@ def find(
     resolved = resolve(state, request, steps)
     if resolved is None:
         return Found((), np.empty((0, 0), np.intp))
-    combinations, is_truncated = order.choose(
-        _generate(resolved, steps), limit=request.limit, rng=rng, budget=steps
-    )
     parts = tuple((need.suffix, need.amounts) for need in resolved.needs)
+    roots, alone = viable(resolved)
+    if rng is None and not (roots & ~alone).any():
+        # Each candidate is one provider: no walk, and nothing comes up twice.
+        rows = order.by_age(state, roots)[: max(1, min(limits)) if limits else None]
+        return Found(parts, np.repeat(rows[:, None], len(parts), axis=1))
+    combinations, is_truncated = order.choose(
+        _generate(resolved, roots, alone, steps),
+        limit=request.limit,
+        rng=rng,
+        budget=steps,
+    )
     return Found(parts, _table(combinations, len(parts)), is_truncated)
 
 
@@ -91,7 +99,7 @@ def has_candidate(state: State, request: CandidateRequest, budget: Budget) -> bo
     resolved = resolve(state, request, budget)
     if resolved is None:
         return False
-    return next(_generate(resolved, budget), None) is not None
+    return next(_generate(resolved, *viable(resolved), budget), None) is not None
 
 
 def resolve(
@@ -147,7 +155,7 @@ def _has_combination(resolved: ResolvedRequest, budget: Budget) -> bool:
     request = structs.replace(resolved.request, nested=True, same_subtrees=())
     alone = structs.replace(resolved, request=request)
     try:
-        return next(_generate(alone, budget), None) is not None
+        return next(_generate(alone, *viable(alone), budget), None) is not None
     except Spent:
         return True
 
@@ -165,10 +173,12 @@ def viable(resolved: ResolvedRequest) -> tuple[Bools, Bools]:
     return mask | alone, alone
 
 
-def _generate(resolved: ResolvedRequest, budget: Budget) -> Iterator[Combination]:
+def _generate(
+    resolved: ResolvedRequest, roots: Bools, alone: Bools, budget: Budget
+) -> Iterator[Combination]:
     """Distinct combinations in their order, as many as may be generated."""
     combinations = order.distinct(
-        order.walk(resolved, *viable(resolved), budget),
+        order.walk(resolved, roots, alone, budget),
         frozenset(resolved.sharing.rows),
     )
     most = resolved.request.generation_limit
