@@ -1,4 +1,4 @@
-"""Fair splits of random fleets, predicted and then launched.
+"""Fair splits of random fleets, predicted and then launched, and the price of rules.
 
 Every fleet is split, and the plan is carried out instance by instance: decided by the
 cycle, claimed by the committer's rule, on a State in memory.
@@ -6,20 +6,30 @@ cycle, claimed by the committer's rule, on a State in memory.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 
 from msgspec import Struct
 
 from bench.launching import launch, place
 from bench.random_fleets import Case, case
-from bench.report import Row, say
+from bench.report import Row, duration, say
+from gantt.model.spec import Flavor, RequestSpec
+from gantt.replay.fleets import fleet_of
+from gantt.replay.machines import build
 from gantt.scheduler.capacity.fair import Planned, divide
-from gantt.scheduler.capacity.split import feasible_of
+from gantt.scheduler.capacity.price import prices
+from gantt.scheduler.capacity.split import Mix, feasible_of
 from gantt.scheduler.capacity.taken import Together
 from gantt.scheduler.feasibility.candidates import BOOK_SOURCE
+from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
+from gantt.scheduler.policy import policy_of
 
 FLEETS, LEAST = 1000, 0.99
+HOSTS, PRICE_S, TIMES = 10_000, 5.0, 5
+FAST = "CUSTOM_FAST"
 
 
 class Outcome(Struct, frozen=True):
@@ -58,6 +68,28 @@ def carried_out(one: Case) -> Outcome:
     return Outcome(tuple(predicted), tuple(launched), tuple(more))
 
 
+def price_s(hosts: int) -> tuple[float, int]:
+    """Seconds of the processor for the price of all rules, and how many these are."""
+    words = "vcpus=64,memory_mb=262144,disk_gb=2000,cpu_ratio=2"
+    half = hosts // 2
+    books = build(
+        fleet_of(
+            [f"{half}x{words},zone=a", f"{hosts - half}x{words},zone=b,trait={FAST}"]
+        )
+    )
+    filters = (*DEFAULT_FILTERS, "AggregateInstanceExtraSpecsFilter")
+    policy = policy_of(SchedulerOptions(enabled_filters=filters))
+    asked = {f"aggregate_instance_extra_specs:key{one}": "x" for one in range(90)}
+    flavor = Flavor(4, 8192, 20, extra_specs={f"trait:{FAST}": "required", **asked})
+    mix = Mix((RequestSpec(flavor, availability_zone="b"),), (1.0,))
+    times = []
+    for _ in range(TIMES):
+        began = time.process_time()
+        found = prices(books.state, mix, BOOK_SOURCE, policy, now=books.now)
+        times.append(time.process_time() - began)
+    return median(times), len(found.prices)
+
+
 def measure(folder: Path, scale: float) -> Iterator[Row]:  # noqa: ARG001
     """All rows of this suite."""
     fleets = max(1, int(FLEETS * scale))
@@ -65,6 +97,15 @@ def measure(folder: Path, scale: float) -> Iterator[Row]:  # noqa: ARG001
     outcomes = [carried_out(case(seed)) for seed in range(fleets)]
     equal = sum(one.is_equal for one in outcomes)
     instances = sum(sum(one.launched) for one in outcomes)
+    size = int(HOSTS * scale)
+    say(f"fair: the price of rules on {size:,} hosts ...")
+    seconds, rules = price_s(size)
+    yield Row(
+        f"{size:,} hosts: the price of {rules} rules, processor time (median)",
+        f"≤ {PRICE_S:.0f} s",
+        duration(seconds),
+        is_met=seconds <= PRICE_S,
+    )
     yield Row(
         f"{fleets:,} random fleets, {instances:,} instances: fair splits that could be "
         "launched exactly, and nothing more after",
