@@ -1,4 +1,5 @@
-"""``make bench``: the speed of this machine's Gantt, as one table.
+"""``python -m bench``: the speed of this machine's Gantt, as one table; what needs this
+repository, beside ``gantt bench``.
 
 Over HTTP with keep-alive, SQLite with synchronous=FULL, client and server on the same
 processors, upstream placement beside it where it can be asked the same. Nothing here
