@@ -139,6 +139,7 @@ def test_later_sources_take_precedence(
 ELSEWHERE = {
     *("listen", "tokens_file", "freshness", "advice_from", "patient"),
     *("advice_placement", "advice_weights", "advice_subset_size", "report_also"),
+    *("packing", "usual_flavors"),
 }
 
 
