@@ -30,7 +30,7 @@ from gantt.model.record import KIND, Closed, Dropped, Head, Started
 from gantt.store.interface import Chunks, Store
 
 LOG = logging.getLogger(__name__)
-PERIOD_S: Final = 0.25
+PERIOD_S: Final = 1.0
 """Between two writes; a process that is killed loses the decisions of this time."""
 _AGAIN_S: Final = 10.0
 _AT_ONCE: Final = 512

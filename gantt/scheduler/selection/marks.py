@@ -16,35 +16,30 @@ import numpy as np
 from gantt.model.record import Marks
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.selection.select import Pick
-from gantt.state.column import Int64s
 
 _ENCODE: Final = msgspec.msgpack.Encoder(order="deterministic").encode
 
-Bits = list[list[tuple[int, int]]]
+Bits = list[int]
 
 
 def bits_of(feasible: FeasibleHosts, picks: Sequence[Sequence[Pick]]) -> Bits:
-    """For each instance the hosts to try: (id, bits of the float64 weight with which
-    the host came to the selection)."""
+    """The bits of the float64 weight with which each pick came to the selection, those
+    of the first instance first."""
     rows = np.array([one.row for mine in picks for one in mine], np.int64)
-    weights = feasible.weights[_places(feasible.hosts.rows, rows)]
-    bits = iter(weights.view(np.int64).tolist())
-    return [[(one.host_id, next(bits)) for one in mine] for mine in picks]
+    known = feasible.hosts.rows
+    # Rows ascend, unless a driver of another package has chosen.
+    places = known.searchsorted(rows)
+    if known.take(places, mode="clip").tobytes() != rows.tobytes():
+        order = np.argsort(known)
+        places = order[np.searchsorted(known, rows, sorter=order)]
+    bits: Bits = feasible.weights.take(places).view(np.int64).tolist()
+    return bits
 
 
 def marks_of(bits: Bits, picks: Sequence[Sequence[Pick]], feasible: int) -> Marks:
     """The marks of a decision whose ``bits`` were taken when it was made."""
     whole = [[one.candidate for one in mine] for mine in picks]
     digest = blake2b(_ENCODE(whole), digest_size=12).hexdigest()
-    return Marks(tuple(map(tuple, bits)), digest, feasible)
-
-
-def _places(known: Int64s, rows: Int64s) -> Int64s:
-    """Where in ``known`` the ``rows`` are; it ascends, unless a driver of another
-    package has chosen."""
-    places = np.searchsorted(known, rows)
-    if (places < len(known)).all() and (known[places] == rows).all():
-        return places
-    order = np.argsort(known)
-    found: Int64s = order[np.searchsorted(known, rows, sorter=order)]
-    return found
+    each = iter(bits)
+    weighed = (tuple((one.host_id, next(each)) for one in mine) for mine in picks)
+    return Marks(tuple(weighed), digest, feasible)
