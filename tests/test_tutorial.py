@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -58,7 +59,8 @@ def test_its_commands_print_what_is_shown(tmp_path: Path) -> None:
         terminal = Terminal(service.url, instead=instead)
         assert terminal.follow(FIRST) > 10
         assert started == ["make run"]
-        assert terminal.follow(_without_programs(PYTHON)) == 1
+        with_curl = int(shutil.which("curl") is not None)
+        assert terminal.follow(_without_programs(PYTHON)) == with_curl
         used = terminal.type("gantt usage show $(hostname)")
         assert service.stop() == 0
         again = live.start(url, tmp_path / "second.log", options=SERVED)
