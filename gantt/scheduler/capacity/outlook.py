@@ -16,7 +16,7 @@ from gantt.model.usage_history import MICROS, UsageRecord
 from gantt.placement.candidates.combine import Budget
 from gantt.scheduler.capacity.flavor_room import FlavorRoom
 from gantt.scheduler.capacity.forecast import Passage, passage
-from gantt.scheduler.capacity.split import Mix, Places, feasible_of
+from gantt.scheduler.capacity.split import Localities, Mix, feasible_of
 from gantt.scheduler.capacity.taken import Together
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.feasibility.candidates import CandidateSource
@@ -64,7 +64,7 @@ def outlook(
     feasible = feasible_of(state, mix.specs, sources, driver, now=now, budget=budget)
     run = _Run(state, history, horizon_s // history.step_s, now)
     outlooks: list[Outlook] = []
-    for where, hosts in Places(state, mix.default_zone).parts(mix.by):
+    for where, hosts in Localities(state, mix.default_zone).parts(mix.by):
         sums = _sums(state, sorted(history.used), hosts)
         outlooks += run.classes(where, sums)
         for one in feasible:

@@ -21,7 +21,7 @@ from gantt.model.spec import RequestSpec, ScheduleRequest
 from gantt.placement import groups
 from gantt.placement.candidates.combine import Budget
 from gantt.scheduler.capacity.flavor_room import FlavorRoom
-from gantt.scheduler.capacity.split import Mix, Places
+from gantt.scheduler.capacity.split import Localities, Mix
 from gantt.scheduler.capacity.taken import Together
 from gantt.scheduler.cycle import evaluate
 from gantt.scheduler.explain.concessions import conceded, concessions
@@ -81,7 +81,7 @@ def prices(
     policy = structs.replace(policy, weighers=())
     (spec,) = mix.specs
     spec = structs.replace(groups.with_rule(state.fleet, spec), num_instances=1)
-    places, moves = Places(state, mix.default_zone), _moves(state)
+    places, moves = Localities(state, mix.default_zone), _moves(state)
 
     def counted(one: Supposed) -> FlavorRoom:
         feasible = evaluate(
@@ -118,7 +118,7 @@ def _moves(state: State) -> tuple[int, int]:
     return state.fleet.hosts.structure, state.providers.structure
 
 
-def _price(rule: Rule, room: FlavorRoom, base: FlavorRoom, places: Places) -> Price:
+def _price(rule: Rule, room: FlavorRoom, base: FlavorRoom, places: Localities) -> Price:
     return Price(
         rule.kind,
         rule.name,

@@ -50,7 +50,7 @@ def fair_split(
     feasible = feasible_of(state, mix.specs, sources, driver, now=now, budget=budget)
     searched = [one for one in feasible if not one.candidates.is_per_host]
     pause = within(state, (searched or feasible)[0], pause)
-    places = Places(state, mix.default_zone)
+    places = Localities(state, mix.default_zone)
     together, splits = Together(state), []
     for name, hosts in places.parts(mix.by):
         if mix.by == "aggregate":  # these overlap
@@ -86,7 +86,7 @@ def feasible_of(
     return found
 
 
-class Places:
+class Localities:
     """Zones and host aggregates of hosts."""
 
     def __init__(self, state: State, default_zone: str) -> None:
@@ -133,7 +133,7 @@ class Places:
 
 
 def _split(
-    state: State, name: str, division: Division, mix: Mix, places: Places
+    state: State, name: str, division: Division, mix: Mix, places: Localities
 ) -> Split:
     shares = tuple(
         _share(state, room, alone, spec.flavor.name or "", weight, places)
@@ -150,7 +150,7 @@ def _share(
     alone: Int64s,
     flavor: str,
     weight: float,
-    places: Places,
+    places: Localities,
 ) -> Share:
     rows, counts = room.rows, room.counts
     hosts: dict[str, int] = {}
