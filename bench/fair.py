@@ -79,7 +79,7 @@ def price_s(hosts: int) -> tuple[float, int]:
     )
     filters = (*DEFAULT_FILTERS, "AggregateInstanceExtraSpecsFilter")
     policy = policy_of(SchedulerOptions(enabled_filters=filters))
-    asked = {f"aggregate_instance_extra_specs:key{one}": "x" for one in range(90)}
+    asked = {f"aggregate_instance_extra_specs:key{one}": "x" for one in range(91)}
     flavor = Flavor(4, 8192, 20, extra_specs={f"trait:{FAST}": "required", **asked})
     mix = Mix((RequestSpec(flavor, availability_zone="b"),), (1.0,))
     times = []
