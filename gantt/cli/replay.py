@@ -13,6 +13,7 @@ from gantt import __version__
 from gantt.cli.failure import refusals_reported
 from gantt.cli.output import plain, print_document, say
 from gantt.cli.program import config_file_option
+from gantt.cli.replay_packing import packing
 from gantt.errors import Invalid
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def run(
             from gantt.cli.replay_records import replay_records
 
             _refuse_for_records(fleet, part, mapping, limit)
-            policy = _policy(config_files) if config_files else None
+            policy = policy_options(config_files) if config_files else None
             is_same = replay_records(traces, policy, what_if, out, output)
             if not is_same and policy is None and what_if is None:
                 raise SystemExit(1)
@@ -140,7 +141,7 @@ def run(
         found = open_trace(
             trace, part=part, mapping=mapping, seed=seed, together=together
         )
-        settings = Settings(_policy(config_files), seed, sample_s * 1_000_000)
+        settings = Settings(policy_options(config_files), seed, sample_s * 1_000_000)
         if what_if is not None:
             _try(found, fleet, settings, limit, what_if, output)
             return
@@ -181,7 +182,8 @@ def _refuse_for_records(*options: object) -> None:
         )
 
 
-def _policy(config_files: tuple[str, ...]) -> SchedulerOptions:
+def policy_options(config_files: tuple[str, ...]) -> SchedulerOptions:
+    """The policy of these files, else the default. Raises Refused."""
     from gantt.conf import Source
     from gantt.scheduler.options import SchedulerOptions
 
@@ -269,3 +271,6 @@ def _tell_skipped(trace: Trace) -> None:
         say(plain(f"Skipped {one}"), err=True)
     if len(skipped) > _MOST_SKIPPED:
         say(f"Skipped {len(skipped) - _MOST_SKIPPED:,} more places.", err=True)
+
+
+replay.add_command(packing)

@@ -30,7 +30,6 @@ from gantt.replay.groups import Groups
 from gantt.replay.machines import START, Machine, build, uuid_of
 from gantt.replay.measures import Gauge, Sample
 from gantt.replay.reports import Reports
-from gantt.scheduler import cycle
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.feasibility.candidates import BOOK_SOURCE, BOOKS
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
@@ -38,6 +37,7 @@ from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.drivers import driver_of
 from gantt.scheduler.policy import policy_of
 from gantt.scheduler.selection.claim import claim_of
+from gantt.scheduler.selection.picking import pick_hosts
 from gantt.state.state import State
 
 MINUTE: Final = 60_000_000
@@ -85,14 +85,20 @@ class Outcome(Struct):
 
 
 class Replay:
-    """One pass over a trace, on machines that are empty at first. Raises Invalid,
-    Refused for options that name what does not exist."""
+    """One pass over a trace, on machines that are empty at first. ``driver``: decides;
+    None: the one that the options name. Raises Invalid, Refused for options that name
+    what does not exist."""
 
-    def __init__(self, machines: Sequence[Machine], settings: Settings) -> None:
+    def __init__(
+        self,
+        machines: Sequence[Machine],
+        settings: Settings,
+        driver: Driver | None = None,
+    ) -> None:
         self.books = books = build(machines)
         self.outcome = Outcome()
         self._settings = settings
-        self._driver: Driver = driver_of(policy_of(settings.options))
+        self._driver = driver or driver_of(policy_of(settings.options))
         self._gauge = Gauge(books.state)
         self._groups = Groups()
         self._reports = Reports(machines)
@@ -182,7 +188,7 @@ class Replay:
         request = ScheduleRequest(
             arrival.spec, instance_uuids=uuids, return_alternates=False
         )
-        found = cycle.pick_hosts(
+        found = pick_hosts(
             state,
             request,
             BOOK_SOURCE,

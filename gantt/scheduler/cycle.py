@@ -18,7 +18,6 @@ from types import MappingProxyType
 from typing import Protocol, TypeVar
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
 from gantt.errors import ClaimLost, GanttError, NoValidHost
@@ -40,14 +39,11 @@ from gantt.scheduler.feasibility.feasible_hosts import (
 )
 from gantt.scheduler.held_host import HeldHost
 from gantt.scheduler.hosts import Hosts
-from gantt.scheduler.pauses import Pause, never, within
+from gantt.scheduler.pauses import Pause, never
 from gantt.scheduler.policy import Policy
-from gantt.scheduler.request.job import spec_of_first
 from gantt.scheduler.scoring.scale import scales_of, total
-from gantt.scheduler.selection.held_hosts import hold
-from gantt.scheduler.selection.remaining_candidates import RemainingCandidates
-from gantt.scheduler.selection.remaining_hosts import RemainingHosts
-from gantt.scheduler.selection.select import Dice, Pick, seed_of, select, spare_picks
+from gantt.scheduler.selection.picking import Selected, pick_hosts
+from gantt.scheduler.selection.select import Dice, spare_picks
 from gantt.state.state import State
 
 D = TypeVar("D")
@@ -124,19 +120,6 @@ def schedule(
     )
 
 
-class Selected(Struct, frozen=True, eq=False):
-    """``picks``: for each instance that found a host, its picks, best first: the claim
-    takes the first that still holds, alternates come from the others. ``spare``:
-    further picks, for the alternates of several instances. ``remaining``,
-    ``candidates``: what is left after the picks."""
-
-    feasible: FeasibleHosts
-    picks: list[list[Pick]]
-    remaining: RemainingHosts
-    candidates: RemainingCandidates
-    spare: tuple[Pick, ...] = ()
-
-
 def decide(
     state: State,
     request: ScheduleRequest,
@@ -174,42 +157,6 @@ def decide(
     # Alternates: Nova builds on up to ``max_attempts`` hosts.
     spare = spare_picks(found.remaining, found.candidates, len(picks), options, rng)
     return replace(found, spare=spare)
-
-
-def pick_hosts(
-    state: State,
-    request: ScheduleRequest,
-    source: CandidateSource,
-    driver: Driver,
-    now: int,
-    budget: Budget,
-    *,
-    rng: Dice | None = None,
-    is_trial: bool = False,
-    pause: Pause = never,
-    held: Mapping[int, HeldHost] = MappingProxyType({}),
-) -> Selected:
-    """Picks for as many instances as find a host. ``is_trial``: the driver need not
-    cache it; one pick for each is enough. Raises what ``decide`` does."""
-    spec = spec_of_first(state, request)
-    # prepare, candidates, filter, score: ``evaluate``, or the same from a cache
-    feasible = driver.feasible_hosts(
-        state, spec, source, now=now, budget=budget, is_trial=is_trial
-    )
-    # select
-    remaining = RemainingHosts(feasible)
-    if held:
-        hold(remaining, feasible, held, driver.policy.options.choices, budget)
-    if driver.chooser is not None:  # of another package; columns may be newer then
-        feasible = remaining.ask(driver.chooser, feasible, request.count, seed_of(rng))
-    candidates = RemainingCandidates.of(state, feasible, budget, driver)
-    picks = select(
-        *(remaining, candidates, request.names, driver.policy.options, rng),
-        has_alternates=request.return_alternates and not is_trial,
-        is_trial=is_trial,
-        pause=within(state, feasible, pause),
-    )
-    return Selected(feasible, picks, remaining, candidates)
 
 
 def evaluate(

@@ -42,6 +42,7 @@ PACKINGS: dict[str, dict[str, float]] = {
         "cpu_weight_multiplier": -1.0,
         "disk_weight_multiplier": -1.0,
         "io_ops_weight_multiplier": 0.0,
+        "room_weight_multiplier": 0.4,
     },
     "room": {
         "ram_weight_multiplier": 0.0,
@@ -69,12 +70,12 @@ class SchedulerOptions(Struct, frozen=True):
     factor; those not named are as ``packing`` says, else as ``DEFAULT_MULTIPLIERS``.
     ``usual_flavors``: for RoomWeigher (``request.usual_flavors``).
     ``service_down_time`` in seconds. ``choices``: alternative hosts of a claim, per
-    instance. ``claim_choices``: of all its instances together. ``max_instances``,
-    ``max_request_groups``, ``max_request_names``: of one request; ``max_statement``:
-    aggregates, instances, members, traits or reports in one statement;
-    ``max_statement_hosts``: hosts of such aggregates. ``max_shapes``: of requests, that
-    the caching driver keeps, with ``max_shape_hosts`` in all; ``kept_changes``: how
-    many changes of hosts are stored
+    instance, and hosts tried for instances that must share one. ``claim_choices``: of
+    all its instances together. ``max_instances``, ``max_request_groups``,
+    ``max_request_names``: of one request; ``max_statement``: aggregates, instances,
+    members, traits or reports in one statement; ``max_statement_hosts``: hosts of such
+    aggregates. ``max_shapes``: of requests, that the caching driver keeps, with
+    ``max_shape_hosts`` in all; ``kept_changes``: how many changes of hosts are stored
     for it. ``explain_budget``: steps of the search for a reason; ``change_budget``: of
     that for the smallest change of a refused request; ``capacity_per_host``: where
     counting ends; ``capacity_flavors``: that one call counts together;

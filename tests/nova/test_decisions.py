@@ -51,7 +51,8 @@ def _policy(options: SchedulerOptions) -> Policy:
     """With the weighers in Nova's order, since sums depend on it in the last bit."""
     policy = policy_of(options)
     places = list(upstream.WEIGHERS)
-    in_order = sorted(policy.weighers, key=lambda one: places.index(one.name))
+    theirs = [one for one in policy.weighers if one.name in places]
+    in_order = sorted(theirs, key=lambda one: places.index(one.name))
     return replace(policy, weighers=tuple(in_order))
 
 

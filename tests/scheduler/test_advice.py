@@ -30,10 +30,10 @@ from gantt.model.spec import (
     RequestSpec,
     ScheduleRequest,
 )
-from gantt.scheduler.cycle import Selected, pick_hosts
 from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
 from gantt.scheduler.plugins.plugin_calls import Outside
 from gantt.scheduler.policy import Policy, policy_of
+from gantt.scheduler.selection.picking import Selected, pick_hosts
 from tests.scheduler.refusals import Scene, Way, ways
 
 EXAMPLES = int(os.environ.get("GANTT_ADVICE_EXAMPLES", "40"))

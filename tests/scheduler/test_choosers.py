@@ -14,13 +14,13 @@ from gantt.model.selection import Step, Why
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ScheduleRequest
 from gantt.scheduler import cycle
 from gantt.scheduler.contract import Chooser
-from gantt.scheduler.cycle import Selected
 from gantt.scheduler.drivers.filter import FilterDriver
 from gantt.scheduler.held_host import HeldHost
 from gantt.scheduler.hosts import Hosts, Taken
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.drivers import driver_of
 from gantt.scheduler.policy import policy_of
+from gantt.scheduler.selection.picking import Selected
 from tests.scheduler.choosers import Told, install, install_told, named
 from tests.scheduler.desk import Desk, source
 

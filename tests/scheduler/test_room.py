@@ -12,7 +12,6 @@ from gantt.placement.candidates.combine import Budget
 from gantt.replay.books import Books
 from gantt.replay.machines import Machine, Part, build, uuid_of
 from gantt.scheduler.contract import Request
-from gantt.scheduler.cycle import pick_hosts
 from gantt.scheduler.feasibility.candidates import BOOK_SOURCE
 from gantt.scheduler.options import PACKINGS, SchedulerOptions
 from gantt.scheduler.plugins.drivers import driver_of
@@ -21,6 +20,7 @@ from gantt.scheduler.request.usual_flavors import MOST, usual_flavors
 from gantt.scheduler.scoring.mix import mix_of
 from gantt.scheduler.scoring.weighers.room import RoomWeigher
 from gantt.scheduler.selection.claim import claim_of
+from gantt.scheduler.selection.picking import pick_hosts
 from tests.scheduler.fleets import Plan, a_host, all_hosts, request
 
 GPU = "CUSTOM_GPU_MILLI"
@@ -96,7 +96,7 @@ def test_packing_sets_what_no_option_does() -> None:
     )
     assert options.multiplier("ram_weight_multiplier") == 3
     assert options.multiplier("cpu_weight_multiplier") == -1
-    assert options.multiplier("room_weight_multiplier") == 0
+    assert options.multiplier("pci_weight_multiplier") == 1
     assert SchedulerOptions(packing="room").multiplier("room_weight_multiplier") == 1
     assert PACKINGS["spread"] == {}
     with pytest.raises(Refused, match=r"packing of \[gantt\] is 'tight'; there is spr"):

@@ -22,7 +22,6 @@ from gantt.model.changes import Change, Cursor
 from gantt.model.record import BOOKS, REMOTE, REPORTS, Paused, Settled
 from gantt.model.spec import ScheduleRequest
 from gantt.scheduler import cycle
-from gantt.scheduler.cycle import Selected
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.feasibility.candidates import (
     BOOK_SOURCE,
@@ -33,6 +32,7 @@ from gantt.scheduler.held_host import HeldHost
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.policy import Policy
 from gantt.scheduler.selection.marks import bits_of
+from gantt.scheduler.selection.picking import Selected
 from gantt.state.state import State
 from gantt.store.interface import Store
 

@@ -38,7 +38,7 @@ from gantt.model.selection import Capacity, Decision
 from gantt.model.spec import RequestSpec, ScheduleRequest
 from gantt.placement.candidates.combine import Budget
 from gantt.scheduler import cycle
-from gantt.scheduler.cycle import Selected, Stale
+from gantt.scheduler.cycle import Stale
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.explain.capacity import capacity
 from gantt.scheduler.explain.giving_up import Changed, without
@@ -49,8 +49,10 @@ from gantt.scheduler.needs import needs
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.drivers import driver_of
 from gantt.scheduler.policy import policy_of
+from gantt.scheduler.selection import picking
 from gantt.scheduler.selection.answer import selections
 from gantt.scheduler.selection.claim import claim_of
+from gantt.scheduler.selection.picking import Selected
 from gantt.state.state import State
 
 LOG = logging.getLogger(__name__)
@@ -247,7 +249,7 @@ class Scheduling:
         """As ``select``, without chance, for as many instances as find a host: what
         would help others is not searched for."""
         budget = Budget(self._search_budget)
-        return cycle.pick_hosts(
+        return picking.pick_hosts(
             *(state, request, source, self.driver, now, budget), pause=self.reader.rest
         )
 

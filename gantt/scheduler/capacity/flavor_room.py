@@ -74,7 +74,7 @@ class FlavorRoom:
             feasible.candidates,
             budget,
             self._fitting,
-            is_tight=is_tight,
+            prefers=int(is_tight),
             taken=together.by_name,
         )
         self._free = free_at(state, feasible.surveys, self._providers)

@@ -24,7 +24,6 @@ from gantt.scheduler.capacity.counting import (
 )
 from gantt.scheduler.capacity.group_rule import GroupRule
 from gantt.scheduler.contract import Filter
-from gantt.scheduler.cycle import pick_hosts
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.explain.blocks import (
     BUDGET,
@@ -43,6 +42,7 @@ from gantt.scheduler.feasibility.candidates import CandidateSource
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.pauses import Pause, never
 from gantt.scheduler.selection.fitting import Fitting, fitting_of
+from gantt.scheduler.selection.picking import pick_hosts
 from gantt.scheduler.selection.remaining_candidates import RemainingCandidates
 from gantt.state.column import Bools, Int64s
 from gantt.state.state import State

@@ -22,9 +22,10 @@ _COMPARED: Final = 16
 
 class RemainingCandidates:
     """Candidates of hosts, less what was taken through ``take``. ``fitting``: of a
-    request for cells or devices. ``is_tight``: of the first few of a host's candidates
-    that which leaves the least of its providers, so that others stay whole. ``taken``:
-    (uuid of a provider, class) -> amount, where other requests take of the same."""
+    request for cells or devices. ``prefers``: of the first few of a host's candidates
+    that which leaves the least of its providers (1), so that others stay whole, or the
+    most (-1), so that none is used up; the first one (0). ``taken``: (uuid of a
+    provider, class) -> amount, where other requests take of the same."""
 
     def __init__(
         self,
@@ -32,10 +33,10 @@ class RemainingCandidates:
         budget: Budget,
         fitting: Fitting | None = None,
         *,
-        is_tight: bool = False,
+        prefers: int = 0,
         taken: dict[tuple[str, str], int] | None = None,
     ) -> None:
-        self._is_tight = is_tight
+        self._prefers = prefers
         self._candidates = candidates
         self._budget = budget
         self.fitting = fitting
@@ -43,14 +44,21 @@ class RemainingCandidates:
 
     @classmethod
     def of(
-        cls, state: State, feasible: FeasibleHosts, budget: Budget, meter: Meter
+        cls,
+        state: State,
+        feasible: FeasibleHosts,
+        budget: Budget,
+        meter: Meter,
+        *,
+        is_loose: bool = False,
     ) -> RemainingCandidates:
         """Before the first instance is picked. Raises Invalid."""
         fitting = None
         if feasible.policy.fits:
             fitting = fitting_of(state, feasible, meter)
         is_tight = feasible.policy.options.packing != "spread"
-        return cls(feasible.candidates, budget, fitting, is_tight=is_tight)
+        prefers = -1 if is_loose else 1 if is_tight else 0
+        return cls(feasible.candidates, budget, fitting, prefers=prefers)
 
     def find_each(self, host_rows: list[int]) -> Iterable[Candidate | None]:
         """As ``find``, for hosts one after the other, lazily."""
@@ -61,15 +69,18 @@ class RemainingCandidates:
         return map(self.find, host_rows)
 
     def find(self, host_row: int) -> Candidate | None:
-        """The first candidate of a host that still fits, or the tightest of the first
-        few, or None. Raises Spent."""
+        """The first candidate of a host that still fits, or the preferred one of the
+        first few, or None. Raises Spent."""
         fitting = (
             one
             for one in self._candidates.of(host_row, self._budget)
             if not self._taken or not any(self._lacks(one))
         )
-        if self._is_tight:
-            return min(islice(fitting, _COMPARED), key=self._left_by, default=None)
+        if self._prefers:
+            few = islice(fitting, _COMPARED)
+            return min(
+                few, key=lambda one: self._prefers * self._left_by(one), default=None
+            )
         return next(fitting, None)
 
     def _left_by(self, candidate: Candidate) -> float:

@@ -1,0 +1,1 @@
+"""Policies that fill a fleet, compared on a trace: ours, and plain ones of books."""
