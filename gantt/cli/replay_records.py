@@ -59,7 +59,8 @@ def _report(
     from gantt.replay.records import open_records
     from gantt.replay.redecide import Played, play
 
-    processes, played = open_records(paths), Played()
+    played = Played()
+    processes = open_records(paths, played.early)
     tally = Tally(len(processes), played)
     asked = decisions.Counted(
         play(processes, played, policy, what_if), lambda one: (one.now, one.request)

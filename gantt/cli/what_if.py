@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from gantt.cli.flavor import flavor
 from gantt.cli.output import plain, say, table
 from gantt.cli.where import Where, open_books
+from gantt.errors import Invalid
 from gantt.model.selection import Capacity, Decision
 from gantt.model.spec import RequestSpec, ScheduleRequest
 
@@ -87,9 +88,16 @@ def service_lines(where: Where) -> list[bytes]:
     books = open_books(where)
     try:
         assert isinstance(books, RemoteGantt), "a service is asked"
-        return books.snapshot_lines()
+        lines = books.snapshot_lines()
     finally:
         books.close()
+    if not (lines and lines[-1].startswith(b'["closed"')):
+        raise Invalid(
+            f"The snapshot from {where.url} ended early, because the service stopped "
+            "or after its watch_stream_s: ask again, or raise watch_stream_s of "
+            "[gantt]."
+        )
+    return lines
 
 
 # -- select -----------------------------------------------------------------------

@@ -15,8 +15,18 @@ import msgspec
 from msgspec import Raw, Struct
 
 from gantt.errors import Invalid
-from gantt.model.record import FORMAT, KIND, SUFFIX, Closed, Head, Line, Rows
+from gantt.model.record import (
+    FORMAT,
+    KIND,
+    SUFFIX,
+    Closed,
+    Head,
+    Line,
+    Policy,
+    Rows,
+)
 from gantt.model.rows import ROW_TYPES, Key, Row, key_of
+from gantt.scheduler.options import SchedulerOptions
 
 _GZIP: Final = 31
 _CHUNK: Final = 1 << 16
@@ -49,10 +59,7 @@ class RecordedFile:
         next(lines)
         is_closed = False
         for number, text in enumerate(lines, 2):
-            try:
-                line = _DECODE(text)
-            except msgspec.MsgspecError as error:
-                raise Invalid(f"{self.path}:{number}: {error}.") from error
+            line = line_of(text, f"{self.path}:{number}")
             is_closed = isinstance(line, Closed)
             yield line
         self.is_early = not is_closed
@@ -65,9 +72,13 @@ def is_record(path: Path) -> bool:
     return path.name.endswith(SUFFIX)
 
 
-def open_records(paths: Iterable[Path]) -> tuple[RecordedProcess, ...]:
-    """All processes in these files and directories, by name. Raises Invalid."""
-    files = [RecordedFile(path) for path in _all(paths)]
+def open_records(
+    paths: Iterable[Path], early: list[str]
+) -> tuple[RecordedProcess, ...]:
+    """All processes in these files and directories, by name. ``early``: takes the
+    names of files in directories that end before their first line does, as one that
+    was begun when its process was killed. Raises Invalid."""
+    files = [RecordedFile(path) for path in _all(paths, early)]
     found: dict[str, list[RecordedFile]] = {}
     for file in sorted(files, key=lambda one: (one.head.process, one.head.number)):
         found.setdefault(file.head.process, []).append(file)
@@ -80,30 +91,53 @@ def missing_files(one: RecordedProcess) -> Sequence[int]:
     return [at for at in range(min(numbers), max(numbers)) if at not in numbers]
 
 
-def _all(paths: Iterable[Path]) -> Iterator[Path]:
+def _all(paths: Iterable[Path], early: list[str]) -> Iterator[Path]:
     for path in paths:
         if path.is_dir():
-            yield from sorted(path.glob(f"*{SUFFIX}"))
+            for one in sorted(path.glob(f"*{SUFFIX}")):
+                if next(_lines(one), None) is None:
+                    early.append(one.name)
+                else:
+                    yield one
         else:
             yield path
+
+
+def line_of(text: bytes, where: str) -> Line:
+    """Any line after the first. Raises Invalid, which begins with ``where``."""
+    try:
+        line: Line = _DECODE(text)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise Invalid(f"{where}: {error}.") from error
+    return line
+
+
+def policy_of_line(line: Policy) -> SchedulerOptions:
+    """The options in force. Raises Invalid."""
+    try:
+        return msgspec.convert(line.options, SchedulerOptions)
+    except msgspec.MsgspecError as error:
+        raise Invalid(f"The policy cannot be read: {error}.") from error
 
 
 def rows_of(line: Rows) -> dict[Key, Row]:
     """The rows of a snapshot's line, by their keys. Raises Invalid."""
     try:
         found = list(map(_ROWS[line.table].decode, _MANY.decode(line.rows)))
-    except (msgspec.MsgspecError, KeyError) as error:
+    except (msgspec.MsgspecError, UnicodeError, KeyError) as error:
         raise Invalid(f"Rows of {line.table} cannot be read: {error}.") from error
     return {key_of(row): row for row in found}
 
 
 def row_of(table: str, raw: Raw) -> Row | None:
     """A row as it became; None: it went. Raises Invalid."""
+    if table not in _ROWS:
+        raise Invalid(f"A row is of the table {table!r}, which this Gantt has not.")
     if bytes(raw) == b"null":
         return None
     try:
         return _ROWS[table].decode(raw)
-    except (msgspec.MsgspecError, KeyError) as error:
+    except (msgspec.MsgspecError, UnicodeError) as error:
         raise Invalid(f"A row of {table} cannot be read: {error}.") from error
 
 
@@ -111,7 +145,7 @@ def head_of(path: Path | str, line: bytes) -> Head:
     """The first line. Raises Invalid for another kind, or a newer format."""
     try:
         found = msgspec.json.decode(line, type=Head)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
         found = Head()
     if found.kind != KIND:
         raise Invalid(

@@ -27,6 +27,7 @@ from gantt.replay.records import (
     RecordedFile,
     RecordedProcess,
     missing_files,
+    policy_of_line,
     row_of,
     rows_of,
 )
@@ -110,7 +111,12 @@ def play(
     policy; None: that of the record. ``what_if``: its options and flavors. Raises
     Invalid, Refused."""
     each = [_of_process(one, played, options, what_if) for one in processes]
-    return merge(*each, key=lambda one: one.revision)
+    yield from merge(*each, key=lambda one: one.revision)
+    if played.early and not played.files:
+        raise Invalid(
+            f"{', '.join(played.early)} ends within its snapshot: nothing can be "
+            "decided again."
+        )
 
 
 def _of_process(
@@ -175,12 +181,7 @@ class _Player:
             if number:
                 lines = self._after_snapshot(file, lines)
             yield from lines
-            if not self._is_started:
-                raise Invalid(
-                    f"{file.path} ends within its snapshot: nothing of it can be "
-                    "decided again. Leave it out."
-                )
-            self._played.files += 1
+            self._played.files += self._is_started
             if file.is_early:
                 self._played.early.append(file.path.name)
 
@@ -228,7 +229,7 @@ class _Player:
         self._budget = line.search_budget
         options = self._options
         if options is None:
-            options = msgspec.convert(line.options, SchedulerOptions)
+            options = policy_of_line(line)
         options = self._what_if.policy(replace(options, placement="embedded"))
         if self._driver is not None and options == self._driver.policy.options:
             return
@@ -284,7 +285,10 @@ class _Player:
         self, began: r.Began, resting: _Resting
     ) -> tuple[r.Marks, tuple[str, ...]]:
         state, driver = self._state, self._driver
-        assert driver is not None, "the policy comes before the first decision"
+        if driver is None:
+            raise Invalid(
+                f"A record of {self._process} has a decision before any policy."
+            )
         spec = self._what_if.asked(began.request.spec)
         try:
             found = cycle.decide(

@@ -10,9 +10,8 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -23,12 +22,17 @@ from gantt.errors import Invalid
 from gantt.model import record as r
 from gantt.model.changes import Cursor
 from gantt.model.rows import ROW_TYPES, Row
-from gantt.replay.records import RecordedFile, head_of, row_of, rows_of
+from gantt.replay.records import (
+    RecordedFile,
+    head_of,
+    line_of,
+    policy_of_line,
+    row_of,
+    rows_of,
+)
 from gantt.scheduler.options import SchedulerOptions
 from gantt.store import open_store
 from gantt.store.snapshot import SnapshotStore
-
-_DECODE: Final = msgspec.json.Decoder(r.Line).decode
 
 
 class Snapshot(Struct, frozen=True):
@@ -101,10 +105,7 @@ def of_file(path: Path) -> Snapshot:
 
 def _decoded(lines: Iterable[bytes], where: str) -> Iterator[r.Line]:
     for number, line in enumerate(lines, 2):
-        try:
-            yield _DECODE(line)
-        except msgspec.MsgspecError as error:
-            raise Invalid(f"{where}:{number}: {error}.") from error
+        yield line_of(line, f"{where}:{number}")
 
 
 def _snapshot(lines: Iterator[r.Line], where: str) -> Snapshot:
@@ -113,7 +114,8 @@ def _snapshot(lines: Iterator[r.Line], where: str) -> Snapshot:
     policy: r.Policy | None = None
     for line in lines:
         if isinstance(line, r.Rows):
-            rows[line.table] |= rows_of(line)
+            found = rows_of(line)
+            rows[line.table] |= found
         elif isinstance(line, r.Applied):
             for table, key, raw in line.changes:
                 row = row_of(table, raw)
@@ -130,6 +132,6 @@ def _snapshot(lines: Iterator[r.Line], where: str) -> Snapshot:
     return Snapshot(
         cursor,
         {table: [mine[key] for key in sorted(mine)] for table, mine in rows.items()},
-        msgspec.convert(policy.options, SchedulerOptions),
+        policy_of_line(policy),
         policy.search_budget,
     )

@@ -82,7 +82,19 @@ class WhatIf(Struct, frozen=True, forbid_unknown_fields=True):
                 "options of [filter_scheduler], and factors of weighers "
                 f"({', '.join(sorted(DEFAULT_MULTIPLIERS))})."
             )
-        multipliers = {**usual.multipliers, **plain.get("multipliers", {}), **factors}
+        negative = [
+            name
+            for name, one in plain.items()
+            if isinstance(getattr(usual, name), int | None)
+            and isinstance(one, int)
+            and one < 0
+        ]
+        if negative:
+            raise Invalid(f"options: {', '.join(negative)} must not be below 0.")
+        given = plain.get("multipliers", {})
+        if not isinstance(given, dict):
+            raise Invalid("options.multipliers must be a table: weigher = factor.")
+        multipliers = {**usual.multipliers, **given, **factors}
         whole = asdict(usual) | plain | {"multipliers": multipliers}
         try:
             return msgspec.convert(whole, SchedulerOptions)
@@ -133,9 +145,16 @@ def read_what_if(path: Path) -> WhatIf:
         raise Invalid(f"{path} cannot be read: {error.strerror}.") from error
     except (msgspec.MsgspecError, ValueError) as error:
         raise Invalid(f"{path}: {error}.") from error
+    except RecursionError as error:
+        raise Invalid(f"{path} is nested too deeply.") from error
     for one in found.add:
         if bool(one.like) == bool(one.fleet):
             raise Invalid(f"{path}: each add has either like or fleet.")
+        if one.fleet and one.count != 1:
+            raise Invalid(
+                f"{path}: count goes with like; of a fleet, write {one.count}x before "
+                "it."
+            )
     if len({one.name for one in found.flavors}) < len(found.flavors):
         raise Invalid(f"{path}: two flavors have one name.")
     return found

@@ -54,11 +54,12 @@ class Footing:
         )
 
 
-def within(state: State, feasible: FeasibleHosts, pause: Pause) -> Pause:
+def within(state: State, feasible: FeasibleHosts | None, pause: Pause) -> Pause:
     """``pause``, for use while places are found in ``feasible``. What a place has left
     is read when it is found, and judged again when it is claimed; but row numbers must
-    stay valid, and a survey of trees depends on more than that."""
-    is_flat = feasible.candidates.is_per_host
+    stay valid, and a survey of trees depends on more than that. None: rows of hosts and
+    providers alone matter."""
+    is_flat = feasible is None or feasible.candidates.is_per_host
 
     def stand() -> tuple[int, ...]:
         return _structure(state) if is_flat else (state.applied,)

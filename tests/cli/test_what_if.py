@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gantt.cli.main import gantt
+from gantt.client.remote import RemoteGantt
 from tests.replay.recorded import add_hosts, service
 
 ASKED = "vcpus=4,memory_mb=1024"
@@ -94,3 +95,15 @@ def test_recorded_decisions_take_other_options_and_no_other_hosts(
     assert "changes hosts" in found.output
     what_if.write_text("[options]\ncpu_weight_multiplier = -1.0\n")
     run("replay", tmp_path / "record", "--what-if", what_if)
+
+
+def test_a_snapshot_that_a_service_broke_off_is_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RemoteGantt, "snapshot_lines", lambda _: [b"{}\n"])
+    path = tmp_path / "a.record.gz"
+    words = ["snapshot", "--url", "http://127.0.0.1:1", str(path)]
+    found = CliRunner().invoke(gantt, words)
+    assert found.exit_code == 1
+    assert "ended early" in found.output
+    assert not path.exists()

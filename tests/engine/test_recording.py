@@ -3,7 +3,10 @@ no decision."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+
+import pytest
 
 from gantt.engine.recording.tape import Asked, Moved, Tape
 from gantt.model.changes import Change, Cursor
@@ -69,6 +72,21 @@ def test_a_torn_tape_goes_on_in_a_new_file(tmp_path: Path) -> None:
     assert {one.differs_in for one in found} == {()}
     assert counts.files == 2
     assert sum(counts.dropped.values()) == 1
+
+
+def test_a_file_in_use_looks_so_and_one_that_went_is_begun_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gantt.engine.recording.files._TOUCH_S", 0)
+    with service(tmp_path) as gantt:
+        flush(gantt)
+        (path,) = (tmp_path / "record").iterdir()
+        os.utime(path, (1, 1))
+        flush(gantt)
+        assert path.stat().st_mtime > 1
+        path.unlink()
+        flush(gantt)
+        assert gantt.counts()["recorded_failures"] == 1
 
 
 def test_a_directory_that_cannot_be_written_stops_no_decision(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def ask(
 def played(*paths: Path) -> tuple[Played, list[Redecided]]:
     """All decisions of these records, made again."""
     counts = Played()
-    return counts, list(play(open_records(paths), counts))
+    return counts, list(play(open_records(paths, counts.early), counts))
 
 
 def text_of(folder: Path) -> str:

@@ -25,6 +25,7 @@ from gantt.replay.redecide import Played, play
 from gantt.scheduler.options import SchedulerOptions
 from tests.replay.recorded import add_hosts, ask, flush, played, service, text_of, uuid
 
+HEAD = b'{"kind":"gantt record"}\n["started",1,"a"]\n'
 HOSTS = tuple(f"h{number}" for number in range(6))
 
 
@@ -71,7 +72,7 @@ def test_two_processes_of_one_database_are_merged_by_revision(tmp_path: Path) ->
     with service(tmp_path, record=record) as one, service(tmp_path) as other:
         add_hosts(one, *HOSTS)
         placed = [ask((one, other)[n % 2], n) for n in range(10)]
-    assert len(open_records([record])) == 2
+    assert len(open_records([record], [])) == 2
     _, found = played(record)
     assert {one.differs_in for one in found} == {()}
     assert [one.hosts for one in found] == placed
@@ -183,7 +184,7 @@ def test_a_decision_of_another_policy_is_told_apart(tmp_path: Path) -> None:
         multipliers={"cpu_weight_multiplier": -1.0, "ram_weight_multiplier": -1.0}
     )
     paths = [tmp_path / "record"]
-    found = list(play(open_records(paths), Played(), stack))
+    found = list(play(open_records(paths, []), Played(), stack))
     assert [one.recorded_hosts for one in found] == spread
     assert all("scores" in one.differs_in for one in found[1:])
 
@@ -221,6 +222,12 @@ def test_a_file_that_ends_early_is_read_as_far_as_it_goes(tmp_path: Path) -> Non
         (b'{"kind":"other"}\n', "is no record of a service"),
         (b'{"kind":"gantt record"}\n["rows","x"', "ends within its snapshot"),
         (b'{"kind":"gantt record"}\n["what"]\n', ":2: "),
+        (b'{"kind":"gantt record"}\n["started",1,"\xff"]\n', ":2: "),
+        (b'{"kind":"gantt record"}\n' + b"[" * 100_000 + b"\n", ":2: "),
+        (HEAD + b'["rows","what",[]]\n', "what"),
+        (HEAD + b'["applied",2,"b",[["what",1,null]]]\n', "the table 'what'"),
+        (HEAD + b'["policy",{"enabled_filters":5},1]\n', "policy cannot be read"),
+        (HEAD + b'["began",1,0,0,"books",{"spec":{}}]\n["ended",1,[]]\n', "any policy"),
     ],
 )
 def test_a_file_that_cannot_be_read(tmp_path: Path, text: bytes, message: str) -> None:
@@ -228,6 +235,21 @@ def test_a_file_that_cannot_be_read(tmp_path: Path, text: bytes, message: str) -
     path.write_bytes(gzip.compress(text))
     with pytest.raises(Invalid, match=message):
         played(path)
+
+
+def test_files_without_a_whole_snapshot_are_told_and_left_out(tmp_path: Path) -> None:
+    """A process that is killed while it begins a file leaves one."""
+    with service(tmp_path) as gantt:
+        add_hosts(gantt, *HOSTS)
+        ask(gantt, 1)
+    record = tmp_path / "record"
+    (record / "a.record.gz").touch()
+    text = b'{"kind":"gantt record","process":"b"}\n["rows","x"'
+    (record / "b.record.gz").write_bytes(gzip.compress(text)[:-8])
+    counts, found = played(record)
+    assert [one.differs_in for one in found] == [()]
+    assert sorted(counts.early) == ["a.record.gz", "b.record.gz"]
+    assert counts.files == 1
 
 
 def test_a_file_that_is_not_packed(tmp_path: Path) -> None:

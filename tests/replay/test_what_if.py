@@ -143,6 +143,8 @@ def test_the_live_books_are_untouched(live: Gantt, tmp_path: Path) -> None:
         ("[[ratios]]\nresource_class = 'VCPU'\nratio = -1.0", "ratio"),
         ("no toml", "what-if.toml"),
         ("[[flavors]]\nname = 'a'\n[[flavors]]\nname = 'a'", "two flavors"),
+        ("[[add]]\nfleet = '2xvcpus=1'\ncount = 7", "write 7x before"),
+        ("x = " + "[" * 20_000, "nested too deeply"),
     ],
 )
 def test_a_file_that_cannot_be_used(tmp_path: Path, text: str, message: str) -> None:
@@ -160,6 +162,8 @@ def test_a_file_that_cannot_be_used(tmp_path: Path, text: str, message: str) -> 
         ({"options": {"cpu_weight": 1.0}}, "cpu_weight, which"),
         ({"options": {"host_subset_size": "many"}}, "host_subset_size"),
         ({"options": {"placement": "http://x"}}, "placement, which"),
+        ({"options": {"multipliers": 5}}, "must be a table"),
+        ({"options": {"kept_changes": -1}}, "kept_changes must not be below 0"),
     ],
 )
 def test_what_the_books_do_not_have_is_refused(

@@ -2,7 +2,8 @@
 
 Between two steps it keeps ``search``, so that no other search begins meanwhile, and
 releases ``lock``: small reads and the committer wait for one slice of it at most. While
-it waits for something else (``aside``) it releases both.
+it waits for something else (``aside``), or may take seconds (``give_way``), it releases
+both.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ from typing import Final, Protocol, TypeVar
 
 from gantt.engine.clock import Clock
 from gantt.engine.reading.replica import Replica
+from gantt.errors import Busy
 from gantt.scheduler.pauses import Footing, Moved
 from gantt.state.state import State
 
-_REST_S: Final = 0.001
+REST_S: Final = 0.001
 _MOST_RESTARTS: Final = 2
+_MOST_HELD_S: Final = 1.0
 T = TypeVar("T")
 
 
@@ -76,13 +79,32 @@ class Rest:
         self._replica.lock.release()
         try:
             # Without a pause this thread would mostly get the lock again at once.
-            self._clock.sleep(_REST_S)
+            self._clock.sleep(REST_S)
         finally:
             self._replica.lock.acquire()
         self._since = self._clock.monotonic()
         if self._replica.epoch != self._epoch:
             raise Moved
         self._cover(hidden)
+
+    def give_way(self, meanwhile: Callable[[], None]) -> None:
+        """As a call, for a query that may take seconds: ``meanwhile`` runs without the
+        locks, so that other searches go on too, and it holds the columns for a second
+        at most. Raises Moved also when row numbers are no longer valid, and Busy where
+        it would take longer than that."""
+        held_s, epoch = self._clock.monotonic() - self._since, self._epoch
+        if not self._is_allowed and held_s >= _MOST_HELD_S:
+            raise Busy(
+                "Hosts or amounts changed each time while this was counted, and it "
+                "takes too long to keep them from that. Ask about fewer flavors at "
+                "once, or again when less is written."
+            )
+        if not self._is_allowed or held_s < self._slice_s:
+            return
+        self.taken += 1
+        self.aside(meanwhile)
+        if self._replica.epoch != epoch:
+            raise Moved
 
     def aside(self, run: Callable[[], T], *, has_search: bool = True) -> T:
         """What ``run`` answers, with ``lock`` released meanwhile, and ``search`` where

@@ -22,6 +22,7 @@ _MODE: Final = 0o600
 _DIRECTORY_MODE: Final = 0o700
 # A file that was written to so lately may be another process's.
 _IN_USE_S: Final = 600
+_TOUCH_S: Final = 60
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9.-]")
 
 
@@ -37,6 +38,7 @@ class RecordFile:
         self._pack = zlib.compressobj(_FAST, zlib.DEFLATED, _GZIP)
         self.size = 0
         self._is_flushed = True
+        self._touched_at = time.monotonic()
 
     def write(self, lines: Iterable[bytes]) -> None:
         """Add lines. Raises OSError."""
@@ -51,6 +53,13 @@ class RecordFile:
             self._put(self._pack.flush(zlib.Z_SYNC_FLUSH))
             self._file.flush()
             self._is_flushed = True
+
+    def hold(self) -> None:
+        """Show other processes that it is in use, also while nothing happens. Raises
+        OSError where it is no longer there."""
+        if time.monotonic() - self._touched_at >= _TOUCH_S:
+            self._touched_at = time.monotonic()
+            os.utime(self.path)
 
     def close(self) -> None:
         """End it. Raises OSError."""

@@ -129,6 +129,7 @@ class Writing:
             self._drain()
             if self._now is not None:
                 self._now.flush()
+                self._now.hold()
         except _Early:
             pass  # the next turn takes another snapshot
         except (OSError, GanttError) as error:

@@ -117,6 +117,7 @@ class Planning:
             *(state, mix, sources, at.driver, history, horizon_s),
             now=at.clock.now(),
             budget=self._search_budget,
+            pause=at.plugins.give_way,
         )
 
     def _prices_on(self, state: State, mix: Mix, source: CandidateSource) -> Prices:
@@ -128,7 +129,7 @@ class Planning:
             at.driver.policy,
             now=at.clock.now(),
             budget=self._search_budget,
-            pause=at.reader.rest,
+            pause=at.plugins.give_way,
         )
 
     def _split_on(
@@ -142,7 +143,7 @@ class Planning:
             at.driver,
             now=at.clock.now(),
             budget=self._search_budget,
-            pause=at.reader.rest,
+            pause=at.plugins.give_way,
         )
 
 

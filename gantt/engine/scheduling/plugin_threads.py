@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeAlias, TypeVar, TypeVarTuple
 
 from gantt.engine.clock import Clock
 from gantt.engine.reading.replica import Replica
-from gantt.engine.reading.rest import Rest
+from gantt.engine.reading.rest import REST_S, Rest
 from gantt.engine.scheduling.checks import Checks
 from gantt.engine.threads import Threads
 from gantt.model.answers import Claimed
@@ -119,6 +119,19 @@ class PluginThreads:
                 self._turn.release()
 
         return deciding
+
+    def give_way(self) -> None:
+        """Within a query that was ``decided`` and may take seconds: let others decide.
+        Raises Moved, Busy."""
+        self._rest.give_way(self._let_others)
+
+    def _let_others(self) -> None:
+        self._turn.release()
+        try:
+            self._clock.sleep(REST_S)
+        finally:
+            self._turn.acquire()
+            self._has_search = True
 
     def answered(self, policy: Policy) -> Answer:
         """``selections``, for decisions by ``policy``; run it with the state lock

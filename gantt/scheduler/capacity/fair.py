@@ -73,6 +73,7 @@ def divide(
         pause()
         rooms.append(FlavorRoom(state, one, together, Budget(budget), driver, allowed))
     bound = _bound(state, rooms, alone, weights, together, hosts)
+    pause()
     filling = _Filling(rooms, alone, weights, pause)
     filling.run()
     levels = [
@@ -193,7 +194,10 @@ class _Filling:
         best = np.minimum(left, wanted)
         if not others:
             return best, np.zeros(len(left))
-        rooms = {other: self._room(other) for other in others}
+        rooms = {}
+        for other in others:
+            rooms[other] = self._room(other)
+            self._pause()
         costs = self._cost(number, best, rooms)
         for tried in (np.minimum((left + 1) // 2, wanted), np.minimum(left, 1)):
             cost = self._cost(number, tried, rooms)
@@ -212,6 +216,7 @@ class _Filling:
             theirs, total = self._rooms[other], int(room.sum())
             if not total:
                 continue
+            self._pause()
             size = max(height, int(theirs.rows.max(initial=-1)) + 1)
             on_row = np.zeros(size, np.int64)
             on_row[mine.rows] = counts

@@ -16,11 +16,17 @@ from gantt.model.usage_history import MICROS, UsageRecord
 from gantt.placement.candidates.combine import Budget
 from gantt.scheduler.capacity.flavor_room import FlavorRoom
 from gantt.scheduler.capacity.forecast import Passage, passage
-from gantt.scheduler.capacity.split import Localities, Mix, feasible_of
+from gantt.scheduler.capacity.split import (
+    Localities,
+    Mix,
+    feasible_of,
+    strictest,
+)
 from gantt.scheduler.capacity.taken import Together
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.feasibility.candidates import CandidateSource
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
+from gantt.scheduler.pauses import Pause, never, within
 from gantt.state.column import NO_ROW, Bools, Floats
 from gantt.state.state import State
 
@@ -58,10 +64,12 @@ def outlook(
     *,
     now: int,
     budget: int | None = None,
+    pause: Pause = never,
 ) -> Forecast:
-    """Of each class of ``history``, and each flavor. Raises Invalid, NoValidHost,
-    UnknownName."""
+    """Of each class of ``history``, and each flavor. ``pause``: wherever others may
+    write meanwhile. Raises Invalid, NoValidHost, UnknownName, Moved."""
     feasible = feasible_of(state, mix.specs, sources, driver, now=now, budget=budget)
+    pause = within(state, strictest(feasible), pause)
     run = _Run(state, history, horizon_s // history.step_s, now)
     outlooks: list[Outlook] = []
     for where, hosts in Localities(state, mix.default_zone).parts(mix.by):
@@ -73,6 +81,8 @@ def outlook(
                 state, one, Together(state), Budget(budget), driver, allowed
             )
             outlooks.append(run.flavor(where, one, room, sums))
+            pause()
+        pause()
     steps = max((len(one) - 1 for one in history.used.values()), default=0)
     seen_s = steps * history.step_s
     reach_s = min(horizon_s, steps // 2 * history.step_s)

@@ -48,10 +48,10 @@ def fair_split(
     UnknownName, Moved."""
     revision = state.revision
     feasible = feasible_of(state, mix.specs, sources, driver, now=now, budget=budget)
-    searched = [one for one in feasible if not one.candidates.is_per_host]
-    pause = within(state, (searched or feasible)[0], pause)
+    pause = within(state, strictest(feasible), pause)
     places = Localities(state, mix.default_zone)
     together, splits = Together(state), []
+    pause()
     for name, hosts in places.parts(mix.by):
         if mix.by == "aggregate":  # these overlap
             together = Together(state)
@@ -61,7 +61,7 @@ def fair_split(
             hosts=hosts,
             pause=pause,
         )
-        splits.append(_split(state, name, division, mix, places))
+        splits.append(_split(state, name, division, mix, places, pause))
     return FairSplit(mix.by, tuple(splits), revision)
 
 
@@ -84,6 +84,12 @@ def feasible_of(
             )
         )
     return found
+
+
+def strictest(feasible: Sequence[FeasibleHosts]) -> FeasibleHosts | None:
+    """The one for which the least may change in a pause; None: there is none."""
+    searched = [one for one in feasible if not one.candidates.is_per_host]
+    return next(iter(searched or feasible), None)
 
 
 class Localities:
@@ -133,15 +139,21 @@ class Localities:
 
 
 def _split(
-    state: State, name: str, division: Division, mix: Mix, places: Localities
+    state: State,
+    name: str,
+    division: Division,
+    mix: Mix,
+    places: Localities,
+    pause: Pause,
 ) -> Split:
-    shares = tuple(
-        _share(state, room, alone, spec.flavor.name or "", weight, places)
-        for room, alone, spec, weight in zip(
-            division.rooms, division.alone, mix.specs, mix.weights, strict=True
-        )
-    )
-    return Split(name, shares, division.level, division.level_bound)
+    shares = []
+    for room, alone, spec, weight in zip(
+        division.rooms, division.alone, mix.specs, mix.weights, strict=True
+    ):
+        flavor = spec.flavor.name or ""
+        shares.append(_share(state, room, alone, flavor, weight, places))
+        pause()
+    return Split(name, tuple(shares), division.level, division.level_bound)
 
 
 def _share(

@@ -1,0 +1,99 @@
+"""Counting for seconds lets decisions go on, and holds the columns for a second at
+most."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from gantt.engine.clock import SystemClock
+from gantt.engine.gantt import Gantt
+from gantt.engine.opening import standard_names
+from gantt.engine.options import EngineOptions
+from gantt.errors import Busy
+from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
+from gantt.scheduler.options import SchedulerOptions
+from gantt.store.memory import MemoryStore
+from tests.replay.recorded import add_hosts, uuid
+
+SMALL = RequestSpec(Flavor(1, 64, name="small"))
+
+
+class Clock(SystemClock):
+    """``then``: what others do while a query rests; each look at the time takes
+    ``step_s``."""
+
+    def __init__(self) -> None:
+        self.then: Callable[[], None] | None = None
+        self.step_s = self.passed_s = 0.0
+
+    def monotonic(self) -> float:
+        self.passed_s += self.step_s
+        return super().monotonic() + self.passed_s
+
+    def sleep(self, seconds: float) -> None:
+        then, self.then = self.then, None  # it may rest, too
+        if then is None:
+            super().sleep(seconds)
+        else:
+            then()
+            self.then = then
+
+
+def opened(clock: Clock) -> Gantt:
+    options = EngineOptions(
+        search_slice_ms=0,
+        usage_sample_s=0,
+        heartbeats=False,
+        scheduler=SchedulerOptions(use_placement="always"),
+    )
+    gantt = Gantt(MemoryStore(), options, clock=clock, standard_names=standard_names())
+    add_hosts(gantt, "a", "b", "c")
+    return gantt
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda gantt: gantt.fair_split([SMALL, SMALL]),
+        lambda gantt: gantt.rule_prices(SMALL),
+        lambda gantt: gantt.runs_out([SMALL]),
+    ],
+    ids=["fair", "prices", "runs-out"],
+)
+def test_others_decide_meanwhile(ask: Callable[[Gantt], object]) -> None:
+    clock, placed = Clock(), list[str]()
+    gantt = opened(clock)
+
+    def decide() -> None:
+        request = ScheduleRequest(SMALL, (uuid(1),), dry_run=True)
+        assert gantt._replica.search.acquire(blocking=False), "decisions wait"
+        gantt._replica.search.release()
+        placed.append(gantt.decide(request).chosen[0][0].service_host)
+
+    try:
+        clock.then = decide
+        ask(gantt)
+        assert placed
+    finally:
+        clock.then = None
+        gantt.close()
+
+
+def test_what_cannot_be_kept_from_changes_for_long_is_refused() -> None:
+    clock, hosts = Clock(), list[str]()
+    gantt = opened(clock)
+
+    def add() -> None:
+        hosts.append(f"new-{len(hosts)}")
+        add_hosts(gantt, hosts[-1])
+
+    try:
+        clock.then, clock.step_s = add, 0.6
+        with pytest.raises(Busy, match="fewer flavors"):
+            gantt.fair_split([SMALL, SMALL])
+        assert len(hosts) == 2
+    finally:
+        clock.then, clock.step_s = None, 0.0
+        gantt.close()
