@@ -16,12 +16,12 @@ from gantt.model.spec import RequestSpec, ScheduleRequest
 from gantt.placement.candidates.combine import Budget
 from gantt.replay.books import Books
 from gantt.replay.machines import uuid_of
-from gantt.scheduler import cycle
 from gantt.scheduler.capacity.fair import Planned
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.feasibility.candidates import BOOK_SOURCE, CandidateSource
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.selection.claim import claim_of
+from gantt.scheduler.selection.picking import pick_hosts
 from gantt.state.state import State
 
 _PLANNED = "the host of the plan"
@@ -94,7 +94,7 @@ def _claim(
 ) -> bool:
     request = ScheduleRequest(spec, instance_uuids=uuids, return_alternates=False)
     try:
-        found = cycle.pick_hosts(
+        found = pick_hosts(
             books.state, request, source, driver, books.now, Budget(None)
         )
         if len(found.picks) < len(uuids):
