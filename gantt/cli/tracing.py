@@ -7,6 +7,7 @@ go. ``TRACEPARENT``, the context of a caller, is passed on to the service in any
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -19,6 +20,10 @@ _RECEIVERS: Final = (
     "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
 )
 _EXPORT_S: Final = 2.0
+# Of any version; what follows the flags is of a later one. Others are no header.
+_PARENT: Final = re.compile(
+    r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}[!-~]{0,99}"
+)
 
 
 @contextmanager
@@ -26,7 +31,7 @@ def traced(command: str, environ: Mapping[str, str]) -> Iterator[Propagate]:
     """A span for ``command``, if there is a receiver; what to send along with its
     requests."""
     parent = environ.get("TRACEPARENT", "")
-    carrier = {"traceparent": parent} if parent else {}
+    carrier = {"traceparent": parent} if _PARENT.fullmatch(parent) else {}
     is_wanted = any(environ.get(name) for name in _RECEIVERS)
     if not is_wanted or find_spec("opentelemetry") is None:
         yield lambda: carrier

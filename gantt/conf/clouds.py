@@ -15,7 +15,7 @@ import yaml
 from msgspec import Struct
 
 from gantt.errors import Refused, SignInRefused, Unavailable
-from gantt.model.addresses import without_secrets
+from gantt.model.addresses import HIDDEN, without_secrets
 
 _INSTALL: Final = "pip install 'gantt-scheduler[openstack]'"
 SERVICE: Final = "placement"
@@ -63,12 +63,14 @@ def sign_in(
         where = url or cloud.get("placement_endpoint_override") or _endpoint(found)
     except exceptions.HttpError as error:
         kind = SignInRefused if error.http_status in (401, 403) else Unavailable
-        raise kind(f"{_keystone(cloud)} refuses to sign in: {error}") from error
+        raise kind(
+            f"{_keystone(cloud)} refuses to sign in: {_told(cloud, error)}"
+        ) from None
     except (exceptions.ClientException, OSError) as error:
         raise Unavailable(
-            f"Signing in at {_keystone(cloud)} failed: {str(error).rstrip('.')}. Check "
+            f"Signing in at {_keystone(cloud)} failed: {_told(cloud, error)}. Check "
             "auth_url, and that Keystone answers there."
-        ) from error
+        ) from None
     except (TypeError, ValueError) as error:
         raise Refused(f"{_what(cloud)} cannot be used to sign in: {error}.") from error
     if not where:
@@ -250,9 +252,21 @@ def _what(cloud: Mapping[str, Any]) -> str:
     return f"The cloud {cloud['cloud']!r} of {cloud['file']}"
 
 
-def _keystone(cloud: Mapping[str, Any]) -> str:
+def _auth_url(cloud: Mapping[str, Any]) -> str:
     auth = cloud.get("auth") or {}
-    url = str(auth.get("auth_url") or cloud.get("auth_url") or "")
+    return str(auth.get("auth_url") or cloud.get("auth_url") or "")
+
+
+def _told(cloud: Mapping[str, Any], error: Exception) -> str:
+    """What keystoneauth says, which repeats auth_url with a password in it."""
+    user = _auth_url(cloud).partition("//")[2].rpartition("@")[0]
+    password = user.partition(":")[2]
+    text = str(error).rstrip(".")
+    return text.replace(f":{password}@", f":{HIDDEN}@") if password else text
+
+
+def _keystone(cloud: Mapping[str, Any]) -> str:
+    url = _auth_url(cloud)
     return f"Keystone at {without_secrets(url)}" if url else "Keystone"
 
 

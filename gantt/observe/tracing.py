@@ -8,11 +8,13 @@ processes a trace is carried by the header ``traceparent`` of W3C.
 
 from __future__ import annotations
 
+import logging
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from gantt import __version__
 from gantt.engine.observing import Observer
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 Carrier = Mapping[str, str]
 _NS: Final = 1_000_000_000
 _KINDS: Final = {"server": "SERVER", "client": "CLIENT"}
+_EXPORTER: Final = "opentelemetry.exporter.otlp.proto.http.trace_exporter"
+_QUERY: Final = re.compile(r"\?\S+")
 
 
 def check_tracing(options: TracingOptions) -> None:
@@ -57,34 +61,83 @@ def tracing(options: TracingOptions, program: str) -> Tracing | None:
     provider = TracerProvider(
         resource=resource, sampler=ParentBasedTraceIdRatio(options.sample_ratio)
     )
-    exporter = OTLPSpanExporter(
-        # None: as OpenTelemetry's own variables say.
-        endpoint=options.endpoint or None,
-        timeout=options.export_timeout_s,
+    exporter = _Exporter(
+        OTLPSpanExporter(
+            # None: as OpenTelemetry's own variables say.
+            endpoint=options.endpoint or None,
+            timeout=options.export_timeout_s,
+        )
     )
+    _log_nothing_secret()
     size = min(options.queue_length, 512)
     provider.add_span_processor(
         BatchSpanProcessor(
-            exporter,
+            cast("Any", exporter),
             max_queue_size=options.queue_length,
             max_export_batch_size=size,
             schedule_delay_millis=options.delay_s * 1000,
         )
     )
-    return Tracing(provider)
+    return Tracing(provider, exporter.begin_to_close)
+
+
+class _Exporter:
+    """Exports by ``exporter``; once it closes, nothing more after a failure, so that a
+    silent receiver delays a stop by one batch, not by each of the queue."""
+
+    def __init__(self, exporter: Any) -> None:
+        self._exporter = exporter
+        self._is_closing = False
+        self._failure: Any = None
+
+    def begin_to_close(self) -> None:
+        self._is_closing = True
+
+    def export(self, spans: Sequence[Any]) -> Any:
+        if self._failure is not None:
+            return self._failure
+        found = self._exporter.export(spans)
+        if self._is_closing and found.name == "FAILURE":
+            self._failure = found
+        return found
+
+    def shutdown(self) -> None:
+        self._exporter.shutdown()
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        return bool(self._exporter.force_flush(timeout_millis))
+
+
+def _log_nothing_secret() -> None:
+    """The exporter tells of a receiver that is away with the whole path, whose query
+    may hold a token."""
+    logging.getLogger(_EXPORTER).addFilter(_without_query)
+
+
+def _without_query(record: logging.LogRecord) -> bool:
+    record.msg, record.args = _QUERY.sub("?***", record.getMessage()), ()
+    return True
+
+
+def _keep_on() -> None:
+    """What to do before the end where nothing waits for a receiver."""
 
 
 class Tracing:
     """Spans of this process, and an Observer that makes some of what it is told.
-    ``provider``: OpenTelemetry's TracerProvider."""
+    ``provider``: OpenTelemetry's TracerProvider; ``closing`` is called before it is
+    shut down."""
 
-    def __init__(self, provider: Any) -> None:
+    def __init__(self, provider: Any, closing: Callable[[], None] = _keep_on) -> None:
         from opentelemetry import context, trace
         from opentelemetry.trace.propagation.tracecontext import (
             TraceContextTextMapPropagator,
         )
 
+        # It would warn of malformed headers, with what any caller wrote there.
+        logging.getLogger("opentelemetry.trace").setLevel(logging.ERROR)
         self._provider = provider
+        self._closing = closing
         self._tracer = provider.get_tracer("gantt", __version__)
         self._context: Any = context
         self._trace: Any = trace
@@ -127,7 +180,8 @@ class Tracing:
         return found
 
     def close(self) -> None:
-        """Export what is left."""
+        """Export what is left, as far as the receiver takes it."""
+        self._closing()
         self._provider.shutdown()
 
     # -- what the engine tells -------------------------------------------------------

@@ -141,6 +141,13 @@ def test_interface_and_region_choose_the_endpoint(cloud: Keystone) -> None:
     assert found.exit_code == 0
 
 
+def test_a_password_in_the_address_of_keystone() -> None:
+    for address in ("http://ann:{}@127.0.0.1:1/v3", "http://ann:{}@x:99999999"):
+        environ = {"OS_AUTH_URL": address.format(WRONG), "OS_PROJECT_NAME": "blue"}
+        user = {"OS_USERNAME": "ann", "OS_PASSWORD": PASSWORD}
+        assert "http://ann:***@" in said({**environ, **user}, "host", "list")
+
+
 def test_a_wrong_password(cloud: Keystone) -> None:
     told = said(variables(cloud, OS_PASSWORD=WRONG), "trait", "list")
     assert f"Keystone at {cloud.url} refuses to sign in: " in told

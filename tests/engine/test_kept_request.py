@@ -85,14 +85,24 @@ def test_nothing_private_is_kept() -> None:
     spec = replace(
         FULL,
         user_id=SECRET,
-        image=Image(properties={"hw_disk_bus": "virtio", "admin_pass": SECRET}),
+        image=Image(
+            properties={
+                "hw_disk_bus": "virtio",
+                "admin_pass": SECRET,
+                "os_command_line": SECRET,
+            }
+        ),
         scheduler_hints={"password": (SECRET,), "group": ("g",)},
         requested_networks=(RequestedNetwork("n", address=SECRET, trouble=SECRET),),
     )
     found = kept(spec)
     assert found is not None
     assert SECRET not in msgspec.json.encode(found).decode()
-    assert found.left_out == ("hint password", "image property admin_pass")
+    assert found.left_out == (
+        "hint password",
+        "image property admin_pass",
+        "image property os_command_line",
+    )
     assert found.request_spec.scheduler_hints == {"group": ("g",)}
     assert found.request_spec.requested_networks == (RequestedNetwork("n"),)
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import logging
+import socket
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.sampling import ParentBasedTraceIdRatio
 
@@ -212,3 +216,54 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     check_tracing(TracingOptions())
     with pytest.raises(Refused, match=r"gantt-scheduler\[tracing\]"):
         tracing(options, "gantt")
+
+
+def test_a_silent_receiver_delays_a_stop_by_one_batch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tries: list[int] = []
+
+    def fails(exporter: OTLPSpanExporter, spans: Any) -> SpanExportResult:
+        tries.append(len(spans))
+        return SpanExportResult.FAILURE
+
+    monkeypatch.setattr(OTLPSpanExporter, "export", fails)
+    traces = tracing(TracingOptions(enabled=True, delay_s=60), "gantt")
+    assert traces is not None
+    for _ in range(400):
+        with traces.span("a", "server", {}):
+            pass
+    exporter = traces._closing.__self__  # type: ignore[attr-defined]
+    exporter.export(["before the stop, all are tried"])
+    exporter.export(["before the stop, all are tried"])
+    traces.close()
+    assert tries == [1, 1, 400]
+    assert exporter.export(["more"]) is SpanExportResult.FAILURE
+    assert tries == [1, 1, 400]
+
+
+def test_nothing_secret_of_a_receiver_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with closing(socket.socket()) as nothing:  # bound, but nothing listens
+        nothing.bind(("127.0.0.1", 0))
+        port = nothing.getsockname()[1]
+        url = f"http://u:hunter2@127.0.0.1:{port}/v1/traces?key=hunter3"
+        options = TracingOptions(enabled=True, endpoint=url, export_timeout_s=0.1)
+        traces = tracing(options, "gantt")
+        assert traces is not None
+        with traces.span("a", "server", {}):
+            pass
+        traces.close()
+    assert "Failed to export" in caplog.text
+    assert "hunter" not in caplog.text
+
+
+def test_no_header_of_a_caller_is_logged(
+    traced: Traced, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "opentelemetry")
+    for state in ("evil " * 1000, "evil"):
+        headers = {**PARENT, "tracestate": state}
+        assert traced.client("GET", "/traits", version=39, headers=headers).status
+    assert "evil" not in caplog.text

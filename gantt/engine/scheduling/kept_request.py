@@ -20,6 +20,8 @@ _HINTS: Final = frozenset(
     "_nova_check_type".split()
 )
 _PROPERTIES: Final = ("hw_", "img_", "os_", "traits_required")
+# Free text of a user, whose name is known all the same; no filter reads it.
+_FREE_TEXT: Final = frozenset({"os_command_line"})
 _ENCODER: Final = msgspec.json.Encoder()
 
 
@@ -50,12 +52,16 @@ def without_private(
     left_out = [f"hint {name}" for name in spec.scheduler_hints if name not in hints]
     image = spec.image
     if image is not None:
-        known = {k: v for k, v in image.properties.items() if k.startswith(_PROPERTIES)}
+        known = {k: v for k, v in image.properties.items() if _is_known(k)}
         others = [name for name in image.properties if name not in known]
         left_out += [f"image property {name}" for name in others]
         image = replace(image, properties=known)
     spec = replace(spec, scheduler_hints=hints, image=image)
     return _without_addresses(spec), tuple(left_out)
+
+
+def _is_known(name: str) -> bool:
+    return name.startswith(_PROPERTIES) and name not in _FREE_TEXT
 
 
 def _without_addresses(spec: RequestSpec) -> RequestSpec:
