@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -23,8 +24,9 @@ LOG = logging.getLogger(__name__)
 
 
 class LogFile:
-    """Appends to a file; one that was moved or deleted is made anew at the next write.
-    Raises OSError where it cannot be opened."""
+    """Appends to a file; one that was moved or deleted is made anew at the next write,
+    or written on where that fails, as in a folder of another user. Raises OSError where
+    it cannot be opened."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -45,8 +47,9 @@ class LogFile:
             is_same = False
         if not is_same:
             before = self._file
-            self._open()
-            before.close()
+            with suppress(OSError):
+                self._open()
+                before.close()
         return self._file.write(text)
 
     def flush(self) -> None:

@@ -70,6 +70,21 @@ def test_a_file_that_was_moved_is_made_anew(tmp_path: Path) -> None:
     assert (moved.read_text(), path.read_text()) == ("two\n", "three\n")
 
 
+def test_one_that_cannot_be_made_anew_is_written_on(tmp_path: Path) -> None:
+    folder, moved = tmp_path / "logs", tmp_path / "moved"
+    folder.mkdir()
+    file = LogFile(folder / "a.log")
+    folder.rename(moved)
+    for text in ("one\n", "two\n"):
+        file.write(text)
+        file.flush()
+    assert (moved / "a.log").read_text() == "one\ntwo\n"
+    folder.mkdir()
+    file.write("three\n")
+    file.flush()
+    assert (folder / "a.log").read_text() == "three\n"
+
+
 @pytest.mark.parametrize("name", ["nowhere/a.log", ".", "\0", "x" * 300])
 def test_a_file_that_cannot_be_written_is_named(
     begin: Begin, tmp_path: Path, capfd: pytest.CaptureFixture[str], name: str

@@ -12,13 +12,14 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gantt.errors import GanttError, Invalid
+from gantt.errors import GanttError, Invalid, shortened
 from gantt.model.diagnosis import Kind, Relaxation
 from gantt.model.spec import ScheduleRequest
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.explain.concessions import conceded, concessions
 
 MOST: Final = 8
+_NAMED: Final = 200  # characters of what was named, in a message
 _LOWERED: Final[frozenset[Kind]] = frozenset(("amount", "devices", "numa_nodes"))
 
 
@@ -56,16 +57,18 @@ def _less(driver: Driver, one: Relaxation) -> Driver:
     less = driver.without(name) if name in enabled else None
     if less is None:
         raise Invalid(
-            f"given_up names the filter {name!r}, and the driver {driver.name} cannot "
-            f"leave it out. Name one of {', '.join(enabled) or 'none'}."
+            f"given_up names the filter {shortened(name, _NAMED)!r}, and the driver "
+            f"{driver.name} cannot leave it out. Name one of "
+            f"{', '.join(enabled) or 'none'}."
         )
     return less
 
 
 def _weaker(request: ScheduleRequest, one: Relaxation) -> ScheduleRequest:
     if not _is_offered(request, one):
+        names = shortened(", ".join(one.names), _NAMED)
         raise Invalid(
-            f"given_up names {one.kind} {', '.join(one.names)!r} with amount "
+            f"given_up names {one.kind} {names!r} with amount "
             f"{one.amount} and lowered {one.lowered}, which the request does not ask "
             "for so. Send a change of given_up in the answer that refused it."
         )
