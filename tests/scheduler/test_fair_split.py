@@ -73,6 +73,19 @@ def test_weights_are_a_proportion() -> None:
     assert more(found) == [60, 20]
 
 
+def test_weights_far_apart_take_few_rounds() -> None:
+    books = build(fleet_of(["40xvcpus=64,memory_mb=262144"]))
+    calls: list[int] = []
+    mix = Mix((CPUS, MEMORY), (1e6, 1e-6))
+    found = fair_split(
+        *(books.state, mix, [BOOK_SOURCE] * 2, DRIVER),
+        now=0,
+        pause=lambda: calls.append(1),
+    )
+    assert more(found) == [640, 0]
+    assert len(calls) < 200
+
+
 def test_a_flavor_with_hosts_of_its_own_leaves_the_others_theirs() -> None:
     """The trait is on three hosts, where nothing else would go first."""
     fast = RequestSpec(

@@ -166,8 +166,16 @@ class _Filling:
         wanted = {one: count for one, count in wanted.items() if count > 0}
         if wanted:
             return wanted
-        lowest = min(active, key=lambda one: ((placed[one] + 1) / weights[one], one))
-        return {lowest: 1}
+        # Those with one more each; the lowest goes on until another one is.
+        levels = {one: (placed[one] + 1) / weights[one] for one in active}
+        lowest = min(active, key=lambda one: (levels[one], one))
+        next_level = min(
+            (level for one, level in levels.items() if one != lowest),
+            default=levels[lowest],
+        )
+        until = int(min(weights[lowest] * next_level, placed[lowest] + totals[lowest]))
+        most = int(_PACE * totals[lowest])
+        return {lowest: max(1, min(until - placed[lowest], most))}
 
     def _place(self, number: int, wanted: int, others: list[int]) -> None:
         """Up to ``wanted`` of one flavor, where they cost the others the least."""
