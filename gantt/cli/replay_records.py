@@ -115,6 +115,8 @@ def _paragraphs(found: RecordReport, took_s: float, *, is_other: bool) -> Iterat
 
 
 def _verdict(found: RecordReport) -> str:
+    if not found.again:
+        return "nothing was compared"
     if found.is_same:
         return "all hosts, claims and scores are the same, bit for bit"
     return f"{found.same:,} are the same, bit for bit"

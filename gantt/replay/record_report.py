@@ -57,8 +57,8 @@ class RecordReport(Struct, frozen=True, kw_only=True):
 
     @property
     def is_same(self) -> bool:
-        """Whether every decision that was made again is as recorded."""
-        return self.same == self.again
+        """Whether decisions were made again, and all of them are as recorded."""
+        return 0 < self.same == self.again
 
 
 class Tally:

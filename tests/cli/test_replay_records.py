@@ -69,3 +69,12 @@ def test_options_of_traces_are_refused(record: Path) -> None:
     assert found.exit_code == 2
     assert "are for traces" in found.output
     assert replay().exit_code == 2
+
+
+def test_a_record_without_decisions_shows_nothing(tmp_path: Path) -> None:
+    with service(tmp_path) as engine:
+        add_hosts(engine, "h0")
+    found = replay(tmp_path / "record")
+    assert found.exit_code == 1
+    assert "nothing was compared" in found.output
+    assert "the same" not in found.output
