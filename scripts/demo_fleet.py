@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
@@ -32,7 +33,7 @@ from gantt.model.fleet import OPERATOR, FleetStatement, HostReport
 from gantt.model.forms.stats import read_stats
 from gantt.model.hosts import HostAggregate, HostStats, ServerGroup, Service
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ScheduleRequest
-from gantt.placement.usages import totals
+from gantt.placement.usage_history import totals_by_zone
 from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
 from gantt.store import open_store
 from gantt.store.interface import StoreOptions
@@ -360,7 +361,8 @@ def fill(url: str, days: int) -> tuple[int, str]:
     names = standard_names()
     with Gantt(store, options, clock=clock, standard_names=names) as books:
         sampling = replace(options, usage_sample_s=3_600)
-        usage = UsageHistory(store, lambda: books.read(totals), sampling, clock)
+        look = partial(books.read, totals_by_zone, "nova")
+        usage = UsageHistory(store, look, sampling, clock)
         demo = Demo(books, clock, usage)
         demo.found()
         demo.live(days)

@@ -43,6 +43,11 @@ def test_use_has_a_history_of_hours(books: GanttProtocol) -> None:
     found = books.usage_history("VCPU")
     assert len(found) == DAYS * 24
     assert found[-1].used_avg > found[0].used_avg
+    north = books.usage_history("VCPU", zone="north")
+    south = books.usage_history("VCPU", zone="south")
+    assert [one.used_avg for one in found] == pytest.approx(
+        [one.used_avg + other.used_avg for one, other in zip(north, south, strict=True)]
+    )
     assert found[-1].start - found[0].start == (DAYS * 24 - 1) * demo_fleet.HOUR_US
 
 

@@ -61,3 +61,10 @@ def _paragraphs(found: Forecast) -> Iterator[str]:
         titles = (found.by, *titles)
         rows = [(one.where, *_row(one)) for one in found.outlooks]
     yield table(titles, rows)
+    dated = [one for one in found.outlooks if one.chance is not None and one.left]
+    own = list(dict.fromkeys(one.where for one in dated if one.is_own))
+    if found.by == "zone" and dated:
+        yield (
+            f"From their own usage history: {', '.join(own) or 'none'}. Other zones "
+            "are taken to grow by their part of all use."
+        )

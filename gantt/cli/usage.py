@@ -64,6 +64,7 @@ def total_usage(
 
 @usage.command("history")
 @click.option("--resource-class", metavar="RC", help="Only this resource class.")
+@click.option("--zone", help="Only the hosts of this zone; otherwise all providers.")
 @click.option(
     "--period",
     type=click.Choice(get_args(Period)),
@@ -85,14 +86,15 @@ def usage_history(
     session: Session,
     *,
     resource_class: str | None,
+    zone: str | None,
     period: str,
     since: int | None,
     until: int | None,
     limit: int,
 ) -> None:
-    """Show the total capacity and usage of the fleet over time."""
+    """Show the total capacity and usage of the fleet, or of a zone, over time."""
     found = session.books.usage_history(
-        resource_class, since=since, until=until, period=period, limit=limit
+        resource_class, since=since, until=until, period=period, limit=limit, zone=zone
     )
     session.print_rows(_HISTORY, map(_row, found))
 

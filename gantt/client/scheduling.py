@@ -255,9 +255,9 @@ class RemoteScheduling(RemoteAudits, RemoteCapacity):
         until: int | None = None,
         period: str = "hour",
         limit: int = 1000,
+        zone: str | None = None,
     ) -> tuple[UsageRecord, ...]:
         asked = {"resource_class": resource_class, "since": since, "until": until}
-        reply = self._native(
-            "GET", "usage-history", query={**asked, "period": period, "limit": limit}
-        )
+        more = {"period": period, "limit": limit, "zone": zone}
+        reply = self._native("GET", "usage-history", query={**asked, **more})
         return decode.enclosed(reply, "usage_history", tuple[UsageRecord, ...])

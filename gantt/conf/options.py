@@ -243,6 +243,8 @@ GANTT = [
             "a multiple of 5 minutes; 0: take no samples and keep the existing ones.",
             "usage_classes 1..1000": "Maximum resource classes per sample; others are "
             "left out.",
+            "usage_zones 0..1000": "Maximum zones per sample, by name; others count "
+            "in the fleet's totals only. 0: keep no history of zones.",
             "usage_5m_days 1..36500": "Days that the usage history keeps samples.",
             "usage_hour_days 1..36500": "Days that the usage history keeps hourly "
             "records.",

@@ -37,7 +37,8 @@ class EngineOptions(Struct, frozen=True):
     leases have ended. ``leader_silence_s``: a leader without a heartbeat for so long is
     taken to be gone.
     ``usage_sample_s``: how often the usage history takes a sample, in whole
-    5 minutes; 0: never. ``usage_classes``: resource classes of one sample.
+    5 minutes; 0: never. ``usage_classes``: resource classes of one sample;
+    ``usage_zones``: zones of which it tells these apart.
     ``heartbeats``: hosts are down without the reports of agents that send heartbeats
     with them; off where a group of agents tells (``[coordination] backend_url``).
     ``usage_5m_days``, ``usage_hour_days``, ``usage_day_days``: how many days its
@@ -61,6 +62,7 @@ class EngineOptions(Struct, frozen=True):
     leader_silence_s: float = 4.0
     usage_sample_s: int = 300
     usage_classes: int = 100
+    usage_zones: int = 20
     heartbeats: bool = True
     usage_5m_days: int = 2
     usage_hour_days: int = 60

@@ -105,7 +105,8 @@ class Outlook(Struct, frozen=True):
     ``lasts_until``: with a chance of 90 % there is room until then; ``likely_until``:
     of 50 %; ``latest_until``: of 10 %. Times are microseconds since the epoch; None:
     not within the horizon, or there is no forecast (``state``). ``chance``: that it
-    runs out within the horizon."""
+    runs out within the horizon. ``is_own``: from the usage history of the zone itself;
+    otherwise the hosts are taken to grow by their part of all use."""
 
     kind: OutlookKind
     name: str
@@ -116,6 +117,7 @@ class Outlook(Struct, frozen=True):
     likely_until: int | None = None
     latest_until: int | None = None
     chance: float | None = None
+    is_own: bool = False
 
 
 class Forecast(Struct, frozen=True):

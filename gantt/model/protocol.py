@@ -190,9 +190,11 @@ class GanttProtocol(SchedulerProtocol, Protocol):
         until: int | None = None,
         period: str = "hour",
         limit: int = 1000,
+        zone: str | None = None,
     ) -> tuple[UsageRecord, ...]:
         """Capacity and usage, oldest first, by periods ("5m", "hour", "day") that are
-        over and begin within ``since`` <= start < ``until``.
+        over and begin within ``since`` <= start < ``until``; of the hosts of ``zone``,
+        or of all providers.
 
         The latest ``limit`` records at most (1 to 10,000), of whole periods, and of at
         least one: continue with ``until`` = the start of the first. Times are

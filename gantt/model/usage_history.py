@@ -22,6 +22,8 @@ EVER: Final = 2**63 - 1
 """Later than any time that a table can hold."""
 ALL: Final = 2**31 - 1
 _NAME: Final = re.compile(r"[A-Z0-9_]{1,255}")
+# No database but MariaDB takes two names for one that differ in spaces at their end.
+_ZONE: Final = re.compile(r"[^\0\ud800-\udfff]{0,254}[^\0 \ud800-\udfff]")
 
 
 class UsageRecord(Struct, frozen=True):
@@ -29,7 +31,8 @@ class UsageRecord(Struct, frozen=True):
     (microseconds since the epoch, UTC).
 
     ``samples``: how often it was sampled; samples without inventory of the class do not
-    count. ``capacity`` and ``used_avg`` are means over these.
+    count. ``capacity`` and ``used_avg`` are means over these. ``zone``: only of the
+    hosts in it; "": of all providers.
     """
 
     start: int
@@ -40,6 +43,7 @@ class UsageRecord(Struct, frozen=True):
     used_min: float
     used_avg: float
     used_max: float
+    zone: str = ""
 
     @property
     def percent(self) -> float | None:
@@ -49,13 +53,21 @@ class UsageRecord(Struct, frozen=True):
 
 class HistoryQuery(Struct, frozen=True):
     """Which records: of periods that begin within ``since`` <= start < ``until``; of
-    these the latest ``limit``. ``resource_class`` None: all classes."""
+    these the latest ``limit``. ``resource_class`` None: all classes. ``zone``: of one
+    zone; "": of all providers; None: of every zone, and none of all providers."""
 
     period_s: int
     since: int = 0
     until: int = EVER
     resource_class: str | None = None
     limit: int = ALL
+    zone: str | None = ""
+
+
+def is_zone_name(name: str) -> bool:
+    """Whether records can be kept of a zone of that name: every database takes it, and
+    tells it from all others."""
+    return _ZONE.fullmatch(name) is not None
 
 
 def history_query(
@@ -65,9 +77,10 @@ def history_query(
     until: int | None,
     period: str,
     limit: int,
+    zone: str | None,
 ) -> HistoryQuery:
-    """Raises Invalid for an unknown period, an invalid name, and a limit out of
-    bounds."""
+    """``zone`` None or "": all providers. Raises Invalid for an unknown period, an
+    invalid name, and a limit out of bounds."""
     if period not in SECONDS:
         names = ", ".join(get_args(Period))
         raise Invalid(f"{period!r} is not a period of the usage history: use {names}.")
@@ -87,4 +100,5 @@ def history_query(
         EVER if until is None else min(until, EVER),
         resource_class,
         limit,
+        zone or "",
     )

@@ -102,6 +102,8 @@ _GAUGES = {
         "(max_statement_hosts).",
         "usage_classes_limit": "Maximum resource classes per sample of the usage "
         "history (usage_classes).",
+        "usage_zones_limit": "Maximum zones per sample of the usage history "
+        "(usage_zones).",
         "advice_threads_limit": "Maximum threads that make advice (advice_threads).",
         "advice_waiting_limit": "Maximum requests for advice that wait for a thread "
         "(advice_waiting).",
@@ -182,6 +184,7 @@ _COUNTERS = {
     "usage_rollups": "Hourly and daily records aggregated for the usage history.",
     "usage_dropped": "Records dropped from the usage history.",
     "usage_left_out": "Resource classes left out of usage history samples.",
+    "usage_zones_left_out": "Zones left out of usage history samples.",
     "reloads": "Times that all tables were reloaded.",
     "reports_applied": "Reports of agents that were applied.",
     "reports_unchanged": "Reports of agents that said that nothing changed.",

@@ -9,16 +9,64 @@ import math
 from collections.abc import Iterable, Mapping
 from itertools import islice
 
-from gantt.model.usage_history import UsageRecord
+import numpy as np
+
+from gantt.model.usage_history import UsageRecord, is_zone_name
+from gantt.placement.fleet_map import zones_of
+from gantt.placement.usages import totals
+from gantt.state.column import NO_ROW
+from gantt.state.state import State
+
+
+def totals_by_zone(
+    state: State, default_zone: str
+) -> dict[str, dict[str, tuple[float, float]]]:
+    """Zone -> resource class -> (capacity, used) of the trees of its hosts, sorted by
+    zone; first under "" those of all providers. Zones without inventory are left out.
+    Array passes only."""
+    hosts = state.fleet.hosts
+    rows = hosts.live_rows()
+    names, codes = zones_of(state, rows, default_zone)
+    zones = np.full(state.providers.height, len(names), np.int64)
+    roots = hosts.provider[rows]
+    zones[roots[roots != NO_ROW]] = np.asarray(codes, np.int64)[roots != NO_ROW]
+    found: dict[str, dict[str, tuple[float, float]]] = {name: {} for name in names}
+    for row in state.classes.rows():
+        table = state.inventories.table(state.classes.index_by_id[row.id])
+        if table is None:
+            continue
+        slots = table.live_rows()
+        at = zones[state.providers.root[table.provider[slots]]]
+        counts, capacity, used = (
+            np.bincount(at, weights, len(names) + 1).tolist()
+            for weights in (
+                None,
+                np.maximum(table.capacity[slots], 0.0),
+                table.used[slots],
+            )
+        )
+        for code, name in enumerate(names):
+            if counts[code]:
+                found[name][row.name] = (capacity[code], used[code])
+    return {"": totals(state), **{name: found[name] for name in sorted(found)}}
+
+
+def zones_kept(names: Iterable[str], most: int) -> tuple[str, ...]:
+    """The first ``most`` of the zones of which records can be kept, by name."""
+    return tuple(sorted(filter(is_zone_name, filter(None, names)))[:most])
 
 
 def sampled(
-    totals: Mapping[str, tuple[float, float]], start: int, period_s: int, most: int
+    totals: Mapping[str, tuple[float, float]],
+    start: int,
+    period_s: int,
+    most: int,
+    zone: str = "",
 ) -> tuple[UsageRecord, ...]:
     """One look at all resource classes (capacity, used), as the records of a period;
     the first ``most`` of the classes."""
     return tuple(
-        UsageRecord(start, period_s, name, 1, capacity, used, used, used)
+        UsageRecord(start, period_s, name, 1, capacity, used, used, used, zone)
         for name, (capacity, used) in islice(totals.items(), most)
     )
 
@@ -26,22 +74,18 @@ def sampled(
 def rolled_up(
     records: Iterable[UsageRecord], start: int, period_s: int
 ) -> tuple[UsageRecord, ...]:
-    """The records of a period from those of the finer periods within it, by class.
+    """The records of a period from those of the finer periods within it, by zone and
+    class.
 
     Means are weighted by samples: a day is the mean of its looks, not of its hours.
     """
-    by_class: dict[str, list[UsageRecord]] = {}
+    of: dict[tuple[str, str], list[UsageRecord]] = {}
     for record in records:
-        by_class.setdefault(record.resource_class, []).append(record)
-    return tuple(
-        _together(name, parts, start, period_s)
-        for name, parts in sorted(by_class.items())
-    )
+        of.setdefault((record.zone, record.resource_class), []).append(record)
+    return tuple(_together(parts, start, period_s) for _, parts in sorted(of.items()))
 
 
-def _together(
-    name: str, parts: list[UsageRecord], start: int, period_s: int
-) -> UsageRecord:
+def _together(parts: list[UsageRecord], start: int, period_s: int) -> UsageRecord:
     samples = sum(part.samples for part in parts)
     least = min(part.used_min for part in parts)
     most = max(part.used_max for part in parts)
@@ -49,12 +93,13 @@ def _together(
     return UsageRecord(
         start,
         period_s,
-        name,
+        parts[0].resource_class,
         samples,
         math.fsum(part.capacity * part.samples for part in parts) / samples,
         least,
         min(max(used, least), most),  # whatever was lost in rounding
         most,
+        parts[0].zone,
     )
 
 

@@ -24,6 +24,7 @@ _ALL = 1_000_000_000
 _MARK = "sim"
 _FORGOTTEN = (
     "gantt_usage_history",
+    "gantt_zone_usage",
     "gantt_decisions",
     "gantt_shadow",
     "gantt_heartbeats",

@@ -165,6 +165,7 @@ class MemoryUsageRows:
             for start in sorted(starts, reverse=True)
             for record in reversed(self._rows[asked.period_s, start])
             if asked.resource_class in (None, record.resource_class)
+            and (record.zone == asked.zone or (asked.zone is None and record.zone))
         )
         return list(islice(found, asked.limit))
 
@@ -173,7 +174,7 @@ class MemoryUsageRows:
     ) -> None:
         self.drop(period_s, start, start + 1)
         if records:
-            by_name = sorted(records, key=lambda record: record.resource_class)
+            by_name = sorted(records, key=lambda one: (one.zone, one.resource_class))
             self._rows[period_s, start] = tuple(by_name)
 
     def drop(self, period_s: int, since: int, until: int) -> int:

@@ -47,6 +47,7 @@ REVISIONS = (
     "0008_topology",
     "0009_heartbeats",
     "0010_reasons",
+    "0011_zone_usage",
 )
 HEAD = REVISIONS[-1]
 

@@ -286,6 +286,18 @@ gantt_usage_history = sa.Table(
     *required(sa.Double, "capacity", "used_min", "used_avg", "used_max"),
 )
 
+# The same of the hosts of a zone; see ``zone`` of a record.
+gantt_zone_usage = sa.Table(
+    "gantt_zone_usage",
+    metadata,
+    key("period"),
+    key("start", sa.BigInteger),
+    sa.Column("zone", exact(), primary_key=True),
+    sa.Column("resource_class", exact(), primary_key=True),
+    *required(sa.Integer, "samples"),
+    *required(sa.Double, "capacity", "used_min", "used_avg", "used_max"),
+)
+
 # The latest decisions; see SharedDecision in gantt.store.interface.
 gantt_decisions = sa.Table(
     "gantt_decisions",

@@ -92,6 +92,7 @@ def test_library_does_not_upgrade_tables_unasked(tmp_path: Path) -> None:
         for column in ("topology", "counted_at"):
             connection.execute(f"ALTER TABLE gantt_claims DROP COLUMN {column}")
         connection.execute("DROP TABLE gantt_heartbeats")
+        connection.execute("DROP TABLE gantt_zone_usage")
         connection.execute("ALTER TABLE gantt_services DROP COLUMN disabled_reason")
     with pytest.raises(Refused, match="db sync"):
         library.connect(url)

@@ -34,13 +34,26 @@ def records() -> tuple[UsageRecord, ...]:
 
 
 @pytest.fixture
-def url(tmp_path: Path, records: tuple[UsageRecord, ...]) -> str:
+def of_zones(records: tuple[UsageRecord, ...]) -> tuple[UsageRecord, ...]:
+    hour = records[0].start
+    return (
+        UsageRecord(hour, 3_600, "VCPU", 12, 8.0, 1.0, 2.0, 3.0, "north"),
+        UsageRecord(hour, 3_600, "VCPU", 12, 8.0, 0.0, 1.0, 2.0, "North"),
+    )
+
+
+@pytest.fixture
+def url(
+    tmp_path: Path,
+    records: tuple[UsageRecord, ...],
+    of_zones: tuple[UsageRecord, ...],
+) -> str:
     url = f"sqlite:///{tmp_path / 'gantt.db'}"
     gantt.connect(url, create=True).close()
     store = open_store(url)
     with store.usage_rows() as rows:
         for start in {record.start for record in records}:
-            of_start = [record for record in records if record.start == start]
+            of_start = [one for one in (*records, *of_zones) if one.start == start]
             rows.replace(3_600, start, of_start)
     store.close()
     return url
@@ -76,17 +89,25 @@ def test_usage_history_is_listed(
     assert "capacity" in table[0]
     rows = list(csv.reader(io.StringIO(cli.do("usage", "history", "-o", "csv"))))
     assert rows[2][1:] == ["VCPU", "16", "1", "3.33", "8", "20.8", "12"]
+    (north,) = cli.ask("usage", "history", "--zone", "north")
+    assert (north["capacity"], north["used_avg"], north["percent"]) == (8, 2, 25)
+    assert cli.ask("usage", "history", "--zone", "nowhere") == []
     wrong = cli.fail("usage", "history", "--since", "yesterday", status=2)
     assert "write 2026-11-01" in wrong
     assert "use A-Z" in cli.fail("usage", "history", "--resource-class", "v cpu")
 
 
 def test_client_reads_the_usage_history(
-    url: str, tmp_path: Path, records: tuple[UsageRecord, ...]
+    url: str,
+    tmp_path: Path,
+    records: tuple[UsageRecord, ...],
+    of_zones: tuple[UsageRecord, ...],
 ) -> None:
     with inprocess.service(tmp_path, url) as address:
         books = RemoteGantt(address)
-        assert books.usage_history() == records
+        assert books.usage_history() == books.usage_history(zone="") == records
+        assert books.usage_history("VCPU", zone="North") == of_zones[1:]
+        assert books.usage_history("DISK_GB", zone="north") == ()
         assert books.usage_history("VCPU", until=records[2].start) == records[1:2]
         for wrong in ({"period": "week"}, {"limit": 0}, {"since": -1}):
             with pytest.raises(Invalid, match=next(iter(wrong))):

@@ -30,6 +30,7 @@ HOUR, DAY = 3_600 * MICROS, 86_400 * MICROS
 START = 20_000 * DAY + 23 * HOUR
 EVERY_S = 1_800
 VCPU = {"VCPU": (16.0, 4.0)}
+ZONES = ("Äste", "north", "North")
 
 
 class Fleet:
@@ -38,6 +39,7 @@ class Fleet:
     def __init__(self) -> None:
         self.at = START
         self.totals = dict(VCPU)
+        self.zones: dict[str, dict[str, tuple[float, float]]] = {}
         self.steady_s = 0.0
 
     def now(self) -> int:
@@ -85,7 +87,7 @@ class _Rows:
 
 def history(store: Any, fleet: Fleet, **options: Any) -> UsageHistory:
     chosen = EngineOptions(**{"usage_sample_s": EVERY_S, **options})
-    return UsageHistory(store, lambda: fleet.totals, chosen, fleet)
+    return UsageHistory(store, lambda: {"": fleet.totals, **fleet.zones}, chosen, fleet)
 
 
 def found(one: UsageHistory, period: str, **asked: Any) -> tuple[UsageRecord, ...]:
@@ -115,11 +117,15 @@ def test_leader_may_die_at_any_step(
     fleet, rng = Fleet(), random.Random(5)
     kept = {"usage_5m_days": 1, "usage_hour_days": 2}
     taken: list[UsageRecord] = []
+    of_zones: dict[str, list[UsageRecord]] = {zone: [] for zone in ZONES}
     for _ in range(int(2.2 * DAY / HOUR * 2)):
         fleet.at += EVERY_S * MICROS
         used = float(rng.randrange(64))
         fleet.totals = {"MEMORY_MB": (1e6, 3 * used), "VCPU": (64.0 + used, used)}
+        fleet.zones = {one: {"VCPU": (8.0, used + n)} for n, one in enumerate(ZONES)}
         taken += sampled(fleet.totals, fleet.at, 300, 9)
+        for zone, part in fleet.zones.items():
+            of_zones[zone] += sampled(part, fleet.at, 300, 9, zone)
         for _ in range(rng.randrange(3)):
             dying = Dying(store, fleet)
             dying.left = rng.randrange(1, 12)
@@ -147,6 +153,15 @@ def test_leader_may_die_at_any_step(
     assert [d.used_avg for d in days] == pytest.approx(
         [d.used_avg for d in naive(taken, "day", fleet.at)]
     )
+    for zone, samples in of_zones.items():
+        kept_5m = [sample for sample in samples if sample.start >= fleet.at - DAY]
+        assert found(one, "5m", zone=zone) == tuple(kept_5m)
+        of_hours = [
+            h for h in naive(samples, "hour", fleet.at) if h.start >= fleet.at - 2 * DAY
+        ]
+        assert found(one, "hour", zone=zone, resource_class="VCPU") == tuple(of_hours)
+        assert {day.zone for day in found(one, "day", zone=zone)} == {zone}
+    assert found(one, "hour", zone="nowhere") == found(one, "hour", zone="a\0") == ()
     last = found(one, "hour", resource_class="VCPU", limit=2)
     assert [hour.start for hour in last] == [h.start for h in hours[1::2]][-2:]
     until_then = found(one, "hour", until=last[0].start, limit=3)
@@ -154,8 +169,36 @@ def test_leader_may_die_at_any_step(
     assert found(one, "hour", limit=1) == found(one, "hour", limit=2)
     with store.usage_rows() as rows:
         rows.replace(3_600, last[0].start, [last[0]])
-    of_then = found(one, "hour", since=last[0].start, until=last[1].start)
-    assert of_then == (last[0],)
+    then = {"since": last[0].start, "until": last[1].start}
+    assert found(one, "hour", **then) == (last[0],)
+    assert found(one, "hour", zone="north", **then) == (), "replaced with the others"
+
+
+def test_zones_are_bounded_and_no_name_stops_a_sample(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    fleet = Fleet()
+    one = history(Dying(opened("memory://"), fleet), fleet, usage_zones=2)
+    names = ("c", "a", "b", "A" * 256, "a ", "\0", "\ud800")
+    fleet.zones = {name: dict(VCPU) for name in names}
+    one.run()
+    assert [name for name in names if found(one, "5m", zone=name)] == ["a", "b"]
+    assert "takes 2 of 7 zones: raise usage_zones" in caplog.text
+    counts = one.counts()
+    assert (counts["usage_zones_limit"], counts["usage_zones_left_out"]) == (2, 5)
+
+
+def test_what_another_release_left_of_zones_is_dropped() -> None:
+    """It drops what it knows of: of the whole fleet."""
+    store, fleet = opened("memory://"), Fleet()
+    left = UsageRecord(START - 9 * DAY, 300, "VCPU", 1, 1.0, 1.0, 1.0, 1.0, "north")
+    with store.usage_rows() as rows:
+        rows.replace(300, left.start, [left])
+    one = history(Dying(store, fleet), fleet)
+    for _ in range(2):
+        one.run()
+        fleet.at += 3 * DAY
+    assert found(one, "5m", zone="north") == ()
 
 
 @pytest.fixture

@@ -8,8 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gantt.model import commands as c
+from gantt.model.hosts import HostAggregate
 from gantt.model.usage_history import UsageRecord
-from gantt.placement.usage_history import rolled_up, sampled, whole_periods
+from gantt.placement.usage_history import (
+    rolled_up,
+    sampled,
+    totals_by_zone,
+    whole_periods,
+)
+from gantt.placement.usages import totals
+from tests.placement.fleet_desk import FleetDesk, uuid_of
 
 AMOUNTS = st.floats(min_value=0, max_value=1e15)
 LOOKS = st.lists(
@@ -73,3 +82,35 @@ def test_an_answer_holds_whole_periods() -> None:
     assert whole_periods(latest, 3) == tuple(oldest[3:])
     assert whole_periods(latest, 1) == ()
     assert whole_periods([], 1) == ()
+
+
+def test_totals_of_zones_are_those_of_their_hosts() -> None:
+    desk = FleetDesk(4)
+    zones = {"south": ("h1", "h2"), "north": ("h3",)}
+    desk.do(
+        c.SetHostAggregates(
+            tuple(
+                HostAggregate(
+                    uuid_of(90 + n),
+                    zone,
+                    n,
+                    frozenset(hosts),
+                    {"availability_zone": zone},
+                )
+                for n, (zone, hosts) in enumerate(zones.items())
+            )
+        ),
+        c.CreateProvider(uuid_of(5), "no host"),
+        c.SetInventories(uuid_of(5), {"VCPU": c.Inventory(100)}, None),
+        c.CreateProvider(uuid_of(6), "child", uuid_of(3)),
+        c.SetInventories(uuid_of(6), {"VCPU": c.Inventory(1)}, None),
+    )
+    desk.do(c.SetInventories(uuid_of(4), {"DISK_GB": c.Inventory(10)}, None))
+    found = totals_by_zone(desk.state, "nova")
+    assert list(found) == ["", "north", "nova", "south"]
+    assert found[""] == totals(desk.state)
+    assert [found[zone].get("VCPU") for zone in found] == [
+        *((125.0, 0.0), (9.0, 0.0), None, (16.0, 0.0))
+    ]
+    assert found["nova"] == {"DISK_GB": (10.0, 0.0)}
+    assert totals_by_zone(FleetDesk().state, "nova") == {"": {}, "nova": {}}

@@ -26,6 +26,7 @@ from tests.store.adoption import consumer, fill, gantt_on, must_agree, run, writ
 # Of the books before.
 RECORDS = (
     "INSERT INTO gantt_usage_history VALUES (300, 0, 'VCPU', 1, 4.0, 1.0, 1.0, 1.0)",
+    "INSERT INTO gantt_zone_usage VALUES (300, 0, 'z', 'VCPU', 1, 4.0, 1.0, 1.0, 1.0)",
     "INSERT INTO gantt_decisions (process, number, at, request_id, is_refused,"
     " instances, instance_uuids, record) VALUES ('p', 1, 1, 'r', 0, 1, '', '')",
     "INSERT INTO gantt_shadow (at, request_id, verdict, record)"
@@ -105,8 +106,8 @@ def test_a_target_is_only_replaced_on_request(old: str, new: str) -> None:
             with pytest.raises(errors.Refused, match=r"1 resource_prov.* --replace"):
                 import_books(old, new, is_dry=is_dry)
         assert import_books(old, new, replace=True).replaced["resource_providers"] == 1
-        for table in ("gantt_usage_history", "gantt_decisions", "gantt_shadow"):
-            assert execute(new, f"SELECT count(*) FROM {table}") == [(0,)]
+        for table in ("usage_history", "zone_usage", "decisions", "shadow"):
+            assert execute(new, f"SELECT count(*) FROM gantt_{table}") == [(0,)]
         # A process that still runs finds other books and loads them.
         found.create_provider("after")
         names = {each.name for each in found.list_providers()}

@@ -86,7 +86,14 @@ def test_sync_upgrades_from_an_older_revision(url: str, path: Path) -> None:
 # What revisions after the fleet added.
 LATER = tuple(
     f"DROP TABLE gantt_{name}"
-    for name in ("leader", "usage_history", "decisions", "shadow", "heartbeats")
+    for name in (
+        "leader",
+        "usage_history",
+        "zone_usage",
+        "decisions",
+        "shadow",
+        "heartbeats",
+    )
 )
 FLEET_TABLES = "services hosts host_aggregates instances server_groups claims".split()
 
@@ -131,6 +138,7 @@ def test_sync_upgrades_claims_of_the_release_before(url: str, path: Path) -> Non
     _run(
         path,
         "DROP TABLE gantt_heartbeats",
+        "DROP TABLE gantt_zone_usage",
         "ALTER TABLE gantt_claims DROP COLUMN topology",
         "ALTER TABLE gantt_claims DROP COLUMN counted_at",
         "ALTER TABLE gantt_services DROP COLUMN disabled_reason",

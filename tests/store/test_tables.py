@@ -218,7 +218,7 @@ def test_names_and_defaults_that_reflection_does_not_compare(url: str) -> None:
 def test_there_are_no_unexpected_tables(url: str) -> None:
     schema.sync(url)
     own = {"head", "log", "fingerprint", "leader", "usage_history"}
-    own |= {"decisions", "shadow", "heartbeats"}
+    own |= {"zone_usage", "decisions", "shadow", "heartbeats"}
     assert set(inspect(create_engine(url)).get_table_names()) == {
         *(*EXPECTED, *FLEET),
         *(f"gantt_{name}" for name in (*own, "alembic_version")),

@@ -56,8 +56,10 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
                 begin,
                 [
                     UsageRecord(
-                        begin, 3_600, "VCPU", 12, 200.0, used - 1, used, used + 2
+                        *(begin, 3_600, "VCPU", 12, 200.0 / part),
+                        *((used - 1) / part, used / part, (used + 2) / part, zone),
                     )
+                    for zone, part in (("", 1), (ZONES[1], 2))
                 ],
             )
     store.close()
@@ -187,7 +189,8 @@ def test_what_is_shown_is_in_the_address(window: Window, books: GanttProtocol) -
     )
     window.wait("return location.hash.includes('class=VCPU')")
     assert "zone=%E2%80%AEevil" in window.run("return location.hash")
-    window.wait(CHART)
+    told = window.wait(CHART)
+    assert told.startswith("VCPU \\u202eevil\\u202c over time") and "50 of 100" in told
 
 
 def test_flavors_with_hostile_names_are_text(window: Window) -> None:

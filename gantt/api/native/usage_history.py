@@ -17,13 +17,15 @@ _Time = Annotated[
 
 class UsageHistoryQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """GET /gantt/usage-history. Periods begin at ``since`` or later, before ``until``;
-    the answer has the latest ``limit`` records, in whole periods, and at least one."""
+    the answer has the latest ``limit`` records, in whole periods, and at least one.
+    ``zone``: of its hosts alone; "": of all providers."""
 
     resource_class: str | None = None
     since: _Time | None = None
     until: _Time | None = None
     period: Period = "hour"
     limit: Annotated[int, Meta(ge=1, le=MOST_RECORDS)] = 1000
+    zone: str = ""
 
 
 class UsageHistory(Struct, frozen=True):
@@ -42,5 +44,6 @@ def list_(call: Call) -> UsageHistory:
             until=asked.until,
             period=asked.period,
             limit=asked.limit,
+            zone=asked.zone,
         )
     )

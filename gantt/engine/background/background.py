@@ -26,7 +26,7 @@ from gantt.engine.scheduling.claims import Claims
 from gantt.engine.scheduling.records import Records
 from gantt.engine.threads import Threads
 from gantt.errors import GanttError, StoreFailed
-from gantt.placement.usages import totals
+from gantt.placement.usage_history import totals_by_zone
 from gantt.store.interface import Store
 
 LOG = logging.getLogger(__name__)
@@ -57,7 +57,9 @@ class Background:
         threads: Threads,
     ) -> None:
         self._log_length = options.log_length
-        self.usage = UsageHistory(store, partial(reader.search, totals), options, clock)
+        zone = options.scheduler.default_availability_zone
+        totals = partial(reader.search, totals_by_zone, zone)
+        self.usage = UsageHistory(store, totals, options, clock)
         is_away = log_tailer.is_away
         records.share(store.decisions, name, options.scheduler, clock, threads, is_away)
         self._poller = Poller(log_tailer, replica, options.poll_ms / 1000, threads)

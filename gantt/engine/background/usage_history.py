@@ -24,13 +24,19 @@ from gantt.model.usage_history import (
     HistoryQuery,
     UsageRecord,
     history_query,
+    is_zone_name,
 )
-from gantt.placement.usage_history import rolled_up, sampled, whole_periods
+from gantt.placement.usage_history import (
+    rolled_up,
+    sampled,
+    whole_periods,
+    zones_kept,
+)
 from gantt.store.interface import Store, UsageRows
 
 LOG = logging.getLogger(__name__)
 
-Totals: TypeAlias = Mapping[str, tuple[float, float]]
+Totals: TypeAlias = Mapping[str, Mapping[str, tuple[float, float]]]
 
 _PERIODS = tuple(SECONDS.values())
 # After a step that failed.
@@ -43,7 +49,8 @@ _DAY = 86_400 * MICROS
 
 
 class UsageHistory:
-    """``totals`` returns resource class -> (capacity, used), as it is durable."""
+    """``totals`` returns zone -> resource class -> (capacity, used), as it is durable;
+    of the zone "": of all providers."""
 
     def __init__(
         self,
@@ -62,12 +69,17 @@ class UsageHistory:
             options.usage_day_days,
         )
         self._due_at = 0.0
-        self._counts = dict.fromkeys(("samples", "rollups", "dropped", "left_out"), 0)
+        names = ("samples", "rollups", "dropped", "left_out", "zones_left_out")
+        self._counts = dict.fromkeys(names, 0)
 
     def counts(self) -> dict[str, float]:
-        """What was done so far, and the limit on classes; for metrics."""
+        """What was done so far, and the limits on classes and zones; for metrics."""
         counts = {f"usage_{name}": count for name, count in self._counts.items()}
-        return {"usage_classes_limit": self._options.usage_classes, **counts}
+        return {
+            "usage_classes_limit": self._options.usage_classes,
+            "usage_zones_limit": self._options.usage_zones,
+            **counts,
+        }
 
     def find(
         self,
@@ -77,10 +89,18 @@ class UsageHistory:
         until: int | None = None,
         period: str = "hour",
         limit: int = 1000,
+        zone: str | None = None,
     ) -> tuple[UsageRecord, ...]:
         asked = history_query(
-            resource_class, since=since, until=until, period=period, limit=limit
+            resource_class,
+            since=since,
+            until=until,
+            period=period,
+            limit=limit,
+            zone=zone,
         )
+        if asked.zone and not is_zone_name(asked.zone):
+            return ()
         found = self._store.usage_history(replace(asked, limit=limit + 1))
         kept = whole_periods(found, limit)
         if kept or not found:
@@ -133,25 +153,35 @@ class UsageHistory:
         finest_s, every_s = _PERIODS[0], self._every_s
         slot = _begin(now, every_s)
         is_taken = rows.last(finest_s, slot, slot + every_s * MICROS) is not None
-        if is_taken or not totals:
+        if is_taken or not totals[""]:
             return False
         most, start = self._options.usage_classes, _begin(now, finest_s)
-        rows.replace(finest_s, start, sampled(totals, start, finest_s, most))
+        zones = zones_kept(totals, self._options.usage_zones)
+        records = [
+            record
+            for zone in ("", *zones)
+            for record in sampled(totals[zone], start, finest_s, most, zone)
+        ]
+        rows.replace(finest_s, start, records)
         for period_s in _PERIODS[1:]:
             # Computed too soon if it exists: a clock was ahead, and was set back.
             begin = _begin(start, period_s)
             rows.drop(period_s, begin, begin + 1)
         self._counts["samples"] += 1
-        left_out = max(0, len(totals) - most)
-        if left_out and not self._counts["left_out"]:
-            LOG.warning(
-                "the usage history takes %d of %d resource classes: raise "
-                "usage_classes to include the others",
-                most,
-                len(totals),
-            )
-        self._counts["left_out"] += left_out
+        self._tell_left_out(len(totals[""]), most, "resource classes", "classes")
+        self._tell_left_out(len(totals) - 1, len(zones), "zones", "zones")
         return True
+
+    def _tell_left_out(self, found: int, kept: int, what: str, option: str) -> None:
+        name = "left_out" if option == "classes" else "zones_left_out"
+        left_out = max(0, found - kept)
+        if left_out and not self._counts[name]:
+            LOG.warning(
+                "the usage history takes %d of %d %s: raise usage_%s to include the "
+                "others",
+                *(kept, found, what, option),
+            )
+        self._counts[name] += left_out
 
     def _roll_up(self, rows: UsageRows, now: int, finer_s: int, coarser_s: int) -> bool:
         """Aggregate the first complete period that has finer records and no record yet.
@@ -164,7 +194,8 @@ class UsageHistory:
             return False
         start = _begin(first, coarser_s)
         parts = HistoryQuery(finer_s, start, start + coarser_s * MICROS)
-        rows.replace(coarser_s, start, rolled_up(rows.find(parts), start, coarser_s))
+        finer = [*rows.find(parts), *rows.find(replace(parts, zone=None))]
+        rows.replace(coarser_s, start, rolled_up(finer, start, coarser_s))
         self._counts["rollups"] += 1
         return True
 
@@ -173,7 +204,8 @@ class UsageHistory:
         if first is None:
             return False
         until = min(before, first + _DROPPED * period_s * MICROS)
-        self._counts["dropped"] += rows.drop(period_s, first, until)
+        # From the first on, and what a release that knows no zones left before it.
+        self._counts["dropped"] += rows.drop(period_s, 0, until)
         return True
 
 

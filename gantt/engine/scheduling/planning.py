@@ -9,6 +9,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
 from gantt.engine.scheduling.checks import Checks
 from gantt.engine.scheduling.scheduling import Scheduling
 from gantt.errors import Invalid
@@ -79,7 +81,7 @@ class Planning:
             )
         specs = self._checks.flavors(specs) if specs else ()
         mix, sources = self._asked(specs, (1.0,) * len(specs), by)
-        history = self._known(horizon_days)
+        history = self._known(horizon_days, by)
         look = self._scheduling.plugins.decided(self._outlook_on)
         horizon_s = horizon_days * SECONDS["day"]
         return self._scheduling.reader.search(look, mix, sources, history, horizon_s)
@@ -95,14 +97,15 @@ class Planning:
         )
         return mix, sources
 
-    def _known(self, horizon_days: int) -> History:
+    def _known(self, horizon_days: int, by: By) -> History:
         """By hours, or for a long horizon by days, as hours are kept for a short time
         only."""
         step_s = SECONDS["hour" if horizon_days <= _BY_HOURS_DAYS else "day"]
-        records: dict[str, list[UsageRecord]] = {}
-        for one in reversed(self._history(HistoryQuery(step_s, limit=_MOST_RECORDS))):
-            records.setdefault(one.resource_class, []).append(one)
-        return history_of(records, step_s)
+        asked = HistoryQuery(step_s, limit=_MOST_RECORDS)
+        records = self._history(asked)
+        if by == "zone":
+            records = [*records, *self._history(replace(asked, zone=None))]
+        return history_of(reversed(records), step_s)
 
     def _outlook_on(
         self,

@@ -1,12 +1,13 @@
 """What is left of each resource class and flavor, and until when it lasts.
 
-The usage history is of the whole fleet. A zone or an aggregate is taken to grow by its
-part of what is used now.
+A zone of which the usage history reaches as far as that of the whole fleet, or as far
+as the forecast needs, is forecast from its own. Other zones, and aggregates, are taken
+to grow by their part of what is used now.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -33,25 +34,39 @@ from gantt.state.state import State
 
 class History(Struct, frozen=True, eq=False):
     """``used``: class -> float64[n], by periods of ``step_s``, the latest last, which
-    ends at ``until``; how far each reaches back differs."""
+    ends at ``until``; how far each reaches back differs. ``zones``: the same of zones,
+    as far as theirs ends at ``until`` too."""
 
     used: Mapping[str, Floats]
     step_s: int
     until: int
+    zones: Mapping[str, Mapping[str, Floats]] = {}
 
 
-def history_of(records: Mapping[str, Sequence[UsageRecord]], step_s: int) -> History:
-    """Records of complete periods, by class, oldest first. Of periods without a record
-    the use lies between that of those around. A class that is counted no more is left
-    out."""
-    last = max((ones[-1].start for ones in records.values()), default=0)
+def history_of(records: Iterable[UsageRecord], step_s: int) -> History:
+    """Records of complete periods, of each zone and class the oldest first. Of periods
+    without a record the use lies between that of those around. What is counted no more
+    is left out."""
+    by_zone: dict[str, dict[str, list[UsageRecord]]] = {}
+    for one in records:
+        of_class = by_zone.setdefault(one.zone, {})
+        of_class.setdefault(one.resource_class, []).append(one)
+    fleet = by_zone.pop("", {})
+    last = max((ones[-1].start for ones in fleet.values()), default=0)
+    zones = {zone: _used(of, last, step_s) for zone, of in by_zone.items()}
+    return History(_used(fleet, last, step_s), step_s, last + step_s * MICROS, zones)
+
+
+def _used(
+    records: Mapping[str, Sequence[UsageRecord]], last: int, step_s: int
+) -> dict[str, Floats]:
     used = {}
     for name, ones in records.items():
         if ones[-1].start == last:
             starts = [one.start for one in ones]
             times = np.arange(starts[0], last + 1, step_s * MICROS)
             used[name] = np.interp(times, starts, [one.used_avg for one in ones])
-    return History(used, step_s, last + step_s * MICROS)
+    return used
 
 
 def outlook(
@@ -170,7 +185,9 @@ class _Run:
         if not left:
             gone = (self._now,) * 3
             return Outlook(kind, name, where, left, "nothing left", *gone, 1.0)
-        found = self._passage(headroom, sums)
+        used = self._own(where, headroom)
+        is_own = used is not None
+        found = self._passage(headroom, sums, used)
         if found is None:
             return Outlook(kind, name, where, left, "too little history")
         step_us = self._history.step_s * MICROS
@@ -188,18 +205,35 @@ class _Run:
             middle,
             last,
             round(found.chance, 4),
+            is_own,
         )
 
+    def _own(self, zone: str, names: Iterable[str]) -> Mapping[str, Floats] | None:
+        """What the zone used of these classes, if the dates reach as far with that."""
+        own = self._history.zones.get(zone, {})
+        for name in names:
+            known = self._history.used.get(name)
+            if known is None:
+                continue
+            needed = min(len(known), 2 * self._horizon + 1)
+            if name not in own or len(own[name]) < needed:
+                return None
+        return own or None
+
     def _passage(
-        self, headroom: Mapping[str, float], sums: Mapping[str, _Sum]
+        self,
+        headroom: Mapping[str, float],
+        sums: Mapping[str, _Sum],
+        own: Mapping[str, Floats] | None,
     ) -> Passage | None:
-        names = [
-            one for one in headroom if one in self._history.used and sums[one].part
-        ]
+        """``own``: what the hosts used themselves; None: their part of all use."""
+        history = self._history.used if own is None else own
+        names = [one for one in headroom if one in history and sums[one].part]
         if not names:
             return None
-        each = [self._history.used[one] for one in names]
+        each = [history[one] for one in names]
         length = min(map(len, each))
         used = np.stack([one[len(one) - length :] for one in each], axis=1)
-        room = np.array([headroom[one] / sums[one].part for one in names])
+        part = {one: sums[one].part if own is None else 1.0 for one in names}
+        room = np.array([headroom[one] / part[one] for one in names])
         return passage(used, room, self._horizon)

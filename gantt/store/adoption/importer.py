@@ -39,6 +39,7 @@ from gantt.store.tables import (
     gantt_heartbeats,
     gantt_shadow,
     gantt_usage_history,
+    gantt_zone_usage,
 )
 
 CHUNK = 5_000
@@ -211,7 +212,12 @@ def _refuse_full(url: str, there: dict[str, int], *, replace: bool) -> None:
 def _clear(connection: Connection, *, with_records: bool) -> None:
     """``with_records``: also delete usage history and decisions."""
     connection.execute(delete(gantt_heartbeats))
-    records_of = (gantt_usage_history, gantt_decisions, gantt_shadow)
+    records_of = (
+        gantt_usage_history,
+        gantt_zone_usage,
+        gantt_decisions,
+        gantt_shadow,
+    )
     for records in records_of if with_records else ():
         connection.execute(delete(records))
     providers = BOOKS[rows.PROVIDERS]

@@ -1,65 +1,94 @@
-"""Statements on ``gantt_usage_history``.
+"""Statements on ``gantt_usage_history`` and ``gantt_zone_usage``.
 
 Apart from the books: no revision, no log, and no decision depends on it. Writers hold
-the head lock, so that two processes that lead for a moment take turns.
+the head lock, so that two processes that lead for a moment take turns. What periods
+there are is read of all providers: a sample of zones never stands alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import bindparam, delete, select
+from msgspec.structs import astuple
+from sqlalchemy import ColumnElement, Select, Table, bindparam, delete, select
 
 from gantt.model.usage_history import HistoryQuery, UsageRecord
 from gantt.store.database import Database, limited
 from gantt.store.session import Session
-from gantt.store.tables import gantt_usage_history
+from gantt.store.tables import gantt_usage_history, gantt_zone_usage
 
-# The columns in the order of the fields of a record.
-_COLUMNS = tuple(
+# The columns in the order of the fields of a record; ``zone`` is the last.
+_ZONE_COLUMNS = tuple(
     {"period_s": "period"}.get(name, name) for name in UsageRecord.__struct_fields__
 )
+_COLUMNS = tuple(name for name in _ZONE_COLUMNS if name != "zone")
 
 
 class UsageHistory:
     """The statements, compiled once for a database."""
 
     def __init__(self, database: Database) -> None:
-        table = gantt_usage_history.c
-        within = (
-            table.period == bindparam("the_period"),
-            table.start >= bindparam("since"),
-            table.start < bindparam("until"),
-        )
+        fleet, zones = gantt_usage_history, gantt_zone_usage
+        within, zoned = _within(fleet), _within(zones)
         # Of the ends of a span one row, by the key: min and max of all would read what
         # is in between.
-        start = limited(select(table.start).where(*within), "most")
-        records = limited(
-            select(*(table[name] for name in _COLUMNS))
-            .where(*within)
-            # Both ways down: that is the key, read backwards, and nothing is sorted.
-            .order_by(table.start.desc(), table.resource_class.desc()),
-            "most",
-        )
-        of_class = records.where(table.resource_class == bindparam("the_class"))
+        start = limited(select(fleet.c.start).where(*within), "most")
+        records, of_zones = _records(fleet, _COLUMNS), _records(zones, _ZONE_COLUMNS)
+        of_zone = of_zones.where(zones.c.zone == bindparam("the_zone"))
         self.clock = database.clock
-        self.first = database.compile(start.order_by(table.start))
-        self.last = database.compile(start.order_by(table.start.desc()))
-        self.drop = database.compile(delete(gantt_usage_history).where(*within))
-        self.records = database.compile(records)
-        self.of_class = database.compile(of_class)
-        self.insert = database.bulk.insert(gantt_usage_history, _COLUMNS)
+        self.first = database.compile(start.order_by(fleet.c.start))
+        self.last = database.compile(start.order_by(fleet.c.start.desc()))
+        self.drop = database.compile(delete(fleet).where(*within))
+        self.drop_zones = database.compile(delete(zones).where(*zoned))
+        # By whether it is of zones, of one zone, of one class.
+        self.finds = {
+            (False, False, False): database.compile(records),
+            (False, False, True): database.compile(_of_class(records, fleet)),
+            (True, False, False): database.compile(of_zones),
+            (True, False, True): database.compile(_of_class(of_zones, zones)),
+            (True, True, False): database.compile(of_zone),
+            (True, True, True): database.compile(_of_class(of_zone, zones)),
+        }
+        self.insert = database.bulk.insert(fleet, _COLUMNS)
+        self.insert_zones = database.bulk.insert(zones, _ZONE_COLUMNS)
 
     def find(self, session: Session, asked: HistoryQuery) -> list[UsageRecord]:
-        statement = self.records if asked.resource_class is None else self.of_class
+        is_of_class = asked.resource_class is not None
+        statement = self.finds[asked.zone != "", bool(asked.zone), is_of_class]
         values = statement.values(
             the_period=asked.period_s,
             since=asked.since,
             until=asked.until,
+            the_zone=asked.zone,
             the_class=asked.resource_class,
             most=asked.limit,
         )
         return [UsageRecord(*row) for row in session.all(statement.text, values)]
+
+
+def _within(table: Table) -> tuple[ColumnElement[bool], ...]:
+    return (
+        table.c.period == bindparam("the_period"),
+        table.c.start >= bindparam("since"),
+        table.c.start < bindparam("until"),
+    )
+
+
+def _records(table: Table, columns: Sequence[str]) -> Select[tuple[object, ...]]:
+    # All ways down: that is the key, read backwards, and nothing is sorted.
+    order = ("start", "zone", "resource_class")
+    return limited(
+        select(*(table.c[name] for name in columns))
+        .where(*_within(table))
+        .order_by(*(table.c[name].desc() for name in order if name in columns)),
+        "most",
+    )
+
+
+def _of_class(
+    records: Select[tuple[object, ...]], table: Table
+) -> Select[tuple[object, ...]]:
+    return records.where(table.c.resource_class == bindparam("the_class"))
 
 
 class SqlUsageRows:
@@ -90,11 +119,19 @@ class SqlUsageRows:
         self, period_s: int, start: int, records: Sequence[UsageRecord]
     ) -> None:
         self.drop(period_s, start, start + 1)
-        if records:
-            fields = UsageRecord.__struct_fields__
-            rows = [tuple(getattr(one, name) for name in fields) for one in records]
-            self._session.send_rows(self._history.insert, rows)
+        for zoned, columns, insert in (
+            (False, len(_COLUMNS), self._history.insert),
+            (True, len(_ZONE_COLUMNS), self._history.insert_zones),
+        ):
+            chosen = [
+                astuple(one)[:columns] for one in records if bool(one.zone) is zoned
+            ]
+            if chosen:
+                self._session.send_rows(insert, chosen)
 
     def drop(self, period_s: int, since: int, until: int) -> int:
         values = [(period_s, since, until)]
-        return self._session.execute_many(self._history.drop.text, values)
+        return sum(
+            self._session.execute_many(one.text, values)
+            for one in (self._history.drop, self._history.drop_zones)
+        )

@@ -60,13 +60,13 @@ export class CapacityView {
 	}
 
 	_ask(signal) {
-		const { name, period, by } = this.by;
+		const { name, zone, period, by } = this.by;
 		this.refresher.look();
 		const specs = [];
 		for (const words of this.asked) try { specs.push(this._spec(words)); } catch { /* told where it is counted */ }
 		const planned = (what) => post(`gantt/capacity/${what}`, { request_specs: specs, by }, signal).catch((error) => ({ wrong: error.message }));
 		return Promise.all([
-			get("gantt/usage-history", { resource_class: name, period, limit: MOST_RECORDS }, signal),
+			get("gantt/usage-history", { resource_class: name, zone, period, limit: MOST_RECORDS }, signal),
 			planned("fair"), planned("runs-out"), ...this.asked.map((words) => this._count(words, signal)),
 		]);
 	}
@@ -125,7 +125,7 @@ export class CapacityView {
 
 	_draw({ usage_history: records }, fair, forecast, ...found) {
 		this._plan(fair, forecast);
-		const label = `${this.by.name} over time`;
+		const label = [this.by.name, this.by.zone, "over time"].filter(Boolean).join(" ");
 		const table = listed(label, "usage-history.csv", [
 			column("start", (one) => minute(one.start)), column("resource_class", "resource_class"),
 			...["capacity", "used_min", "used_avg", "used_max"].map((key) => number(key, (one) => Math.round(one[key] * 100) / 100)),
