@@ -33,6 +33,7 @@ WORDS = {
     "inventory set": ("host", "VCPU=1"),
     "launch": ("--flavor", "vcpus=1,memory_mb=1", "true"),
     "select": ("--flavor", "vcpus=1,memory_mb=1,disk_gb=1"),
+    "snapshot": ("books.record.gz",),
     "usage history": ("--resource-class", "VCPU"),
 }
 
