@@ -38,9 +38,18 @@ def snapshot(file: Path, *, where: Where) -> None:
             lines = lines_of_database(where.url)
         try:
             descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "wb") as raw, gzip.open(raw, "wb", 1) as packed:
-                for line in lines:
-                    packed.write(line)
+            try:
+                _write(descriptor, lines)
+            except BaseException:
+                file.unlink()  # a part of the books is of no use
+                raise
         except OSError as error:
             raise Invalid(f"{file} cannot be written: {error.strerror}.") from error
         say(plain(f"Wrote {file}."))
+
+
+def _write(descriptor: int, lines: Iterable[bytes]) -> None:
+    """Write all lines, packed, and close the file."""
+    with os.fdopen(descriptor, "wb") as raw, gzip.open(raw, "wb", 1) as packed:
+        for line in lines:
+            packed.write(line)

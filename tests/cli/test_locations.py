@@ -62,7 +62,11 @@ COMMANDS = dict(commands(gantt))
 
 
 @pytest.mark.parametrize("words", COMMANDS)
-def test_commands_do_not_create_databases(words: str, tmp_path: Path) -> None:
+def test_commands_do_not_create_databases(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor any other file."""
+    monkeypatch.chdir(tmp_path)
     url = f"sqlite:///{tmp_path}/typo.db"
     program = Program(gantt, url)
     said = program.fail(*words.split(), *arguments(words, COMMANDS[words]))
