@@ -66,12 +66,14 @@ def test_a_trace_that_asks_for_nothing_is_refused() -> None:
         arrivals.scarce_of(nothing, machines(1))
 
 
-def test_the_flavors_of_a_trace_are_told_by_how_often() -> None:
+def test_the_flavors_of_a_trace_are_told_by_what_they_ask_for() -> None:
     trace = [asks(0, 500), asks(1, 500), asks(2, 1000)]
     assert usual_of(trace) == (
         f"2xVCPU=1,MEMORY_MB=64,{GPU}=500",
         f"1xVCPU=1,MEMORY_MB=64,{GPU}=1000",
     )
+    rare = asks(3, 20_000)
+    assert usual_of([*trace, rare], most=1) == (f"1xVCPU=1,MEMORY_MB=64,{GPU}=20000",)
 
 
 def test_every_policy_places_what_fits_and_packing_empties_hosts() -> None:

@@ -67,6 +67,13 @@ def test_the_usual_flavors_are_read_with_shares_and_worth() -> None:
     assert one.share * one.worth + other.share * other.worth == pytest.approx(1.0)
 
 
+def test_worth_grows_with_the_square_of_what_is_asked() -> None:
+    small, large = usual_flavors(("9xvcpus=1,memory_mb=10", "vcpus=4,memory_mb=40"))
+    assert large.worth == pytest.approx(16 * small.worth)
+    (only,) = usual_flavors(("5xvcpus=3",))
+    assert only.worth == 1.0
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

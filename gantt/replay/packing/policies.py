@@ -22,7 +22,10 @@ from gantt.scheduler.request import shape
 from gantt.scheduler.request.usual_flavors import MOST
 
 USUAL: Final = 40
-"""So many of the trace's flavors are told to ours: the most frequent ones."""
+"""So many of the trace's flavors are told to ours: those that ask for most."""
+
+
+_Pieces = tuple[tuple[str, tuple[int, ...]], ...]
 
 
 class Case(Struct, frozen=True):
@@ -34,13 +37,25 @@ class Case(Struct, frozen=True):
 
 
 def usual_of(arrivals: Iterable[Arrival], most: int = USUAL) -> tuple[str, ...]:
-    """The flavors that are asked for most, as the option ``usual_flavors`` has them."""
-    counts: Counter[tuple[tuple[str, tuple[int, ...]], ...]] = Counter()
+    """The flavors that ask for most, all their instances together, as the option
+    ``usual_flavors`` has them. A large one that is rare is among them: where it is not
+    told, no host is kept whole for it."""
+    counts: Counter[_Pieces] = Counter()
+    asked: Counter[str] = Counter()
     for arrival in arrivals:
-        counts[tuple(shape.pieces(arrival.spec).items())] += len(arrival.names)
+        pieces = shape.pieces(arrival.spec)
+        counts[tuple(pieces.items())] += len(arrival.names)
+        for name, each in pieces.items():
+            asked[name] += sum(each) * len(arrival.names)
+
+    def part(amounts: _Pieces) -> float:
+        found = sum(sum(each) / asked[name] for name, each in amounts if asked[name])
+        return counts[amounts] * found
+
     return tuple(
-        f"{count}x{','.join(f'{name}={_amount(each)}' for name, each in amounts)}"
-        for amounts, count in counts.most_common(min(most, MOST))
+        f"{counts[amounts]}x"
+        f"{','.join(f'{name}={_amount(each)}' for name, each in amounts)}"
+        for amounts in sorted(counts, key=part, reverse=True)[: min(most, MOST)]
         if amounts
     )
 

@@ -33,7 +33,9 @@ OPTION: Final = "usual_flavors of [gantt]"
 
 class UsualFlavor(Struct, frozen=True):
     """``share``: of all requests, 0 … 1. ``amounts``: class -> (amount, pieces).
-    ``worth``: 1.0 is that of the mean flavor."""
+    ``worth``: grows with the square of what it asks for, so that room for a large
+    flavor, which few hosts have, counts more than as much room for small ones; the mean
+    over all requests is 1.0."""
 
     share: float
     amounts: dict[str, tuple[int, int]]
@@ -48,9 +50,13 @@ def usual_flavors(texts: tuple[str, ...]) -> tuple[UsualFlavor, ...]:
     read = [_read(text) for text in texts]
     total = sum(count for count, _ in read)
     means = _means(read, total)
+    squares = [_size(amounts, means) ** 2 for _, amounts in read]
+    weighed = sum(
+        count * square for (count, _), square in zip(read, squares, strict=True)
+    )
     return tuple(
-        UsualFlavor(count / total, amounts, _worth(amounts, means))
-        for count, amounts in read
+        UsualFlavor(count / total, amounts, square * total / weighed)
+        for (count, amounts), square in zip(read, squares, strict=True)
     )
 
 
@@ -88,7 +94,8 @@ def _means(read: Sequence[_Read], total: int) -> dict[str, float]:
     return found
 
 
-def _worth(amounts: dict[str, tuple[int, int]], means: dict[str, float]) -> float:
+def _size(amounts: dict[str, tuple[int, int]], means: dict[str, float]) -> float:
+    """What it asks for; 1.0 is what the mean flavor does."""
     parts = [
         amounts[name][0] * amounts[name][1] / mean
         for name, mean in means.items()
