@@ -18,6 +18,8 @@ from gantt.model.spec import ScheduleRequest
 KIND: Final = "gantt record"
 FORMAT: Final = 1
 SUFFIX: Final = ".record.gz"
+FORMS: Final = 1024
+"""Numbers of forms in a file: from 0 below this."""
 BOOKS, REPORTS, REMOTE = "books", "reports", "remote"
 
 
@@ -77,17 +79,30 @@ class HeldLine(Struct, frozen=True, array_like=True):
     pendings: tuple[dict[str, Any], ...]
 
 
+class Form(Struct, frozen=True, array_like=True, tag="form"):
+    """What requests have in common that are alike but for their instances; the number
+    means this from here on, in this file. ``left_out``: names of what they had besides
+    and no filter reads."""
+
+    number: int
+    request: ScheduleRequest
+    left_out: tuple[str, ...] = ()
+
+
 class Began(Struct, frozen=True, array_like=True, tag="began"):
     """A decision begins. ``now``: its time. ``source``: where amounts are: the books,
-    reports, or a remote Placement. ``left_out``: names of what the request had besides
-    and no filter reads. ``held``: hosts that others were advised."""
+    reports, or a remote Placement. ``form``: the number of its Form, a line before it;
+    ``instance_uuids``, ``request_id``: of its request; ``instance_uuid``: of its spec.
+    ``held``: hosts that others were advised."""
 
     number: int
     now: int
     seed: int
     source: str
-    request: ScheduleRequest
-    left_out: tuple[str, ...] = ()
+    form: int
+    instance_uuids: tuple[str, ...] | None = None
+    request_id: str = ""
+    instance_uuid: str | None = None
     held: tuple[HeldLine, ...] = ()
 
 
@@ -149,6 +164,7 @@ Line: TypeAlias = (
     | Started
     | Policy
     | Applied
+    | Form
     | Began
     | Paused
     | Ended

@@ -164,6 +164,7 @@ class _Player:
         self._state = State()
         self._driver: Driver | None = None
         self._is_started = False
+        self._forms: dict[int, r.Form] = {}
 
     def run(self) -> Iterator[Redecided]:
         """Raises Invalid."""
@@ -215,6 +216,8 @@ class _Player:
             self._is_started = True
         elif isinstance(line, r.Policy):
             self._decide_by(line)
+        elif isinstance(line, r.Form):
+            self._forms[line.number] = line
         elif isinstance(line, r.Settled):
             played.claims += len(line.hosts)
             played.lost += line.attempts - 1
@@ -242,6 +245,12 @@ class _Player:
         """Read on to its end, and make it; what was applied meanwhile is applied when
         it rests."""
         self._played.decisions += 1
+        form = self._forms.get(began.form)
+        if form is None:
+            raise Invalid(
+                f"The record of {self._process} has no form {began.form} before "
+                f"decision {began.number}: it is not whole. Leave it out."
+            )
         between: list[r.Line] = []
         for line in lines:
             if isinstance(line, r.Ended) and line.number == began.number:
@@ -256,20 +265,20 @@ class _Player:
             self._played.unrepeated[why] += 1
             resting.end()
             return
-        revision = self._state.revision
-        again, hosts = self._made(began, resting)
+        revision, request = self._state.revision, _request(form, began)
+        again, hosts = self._made(began, request, resting)
         resting.end()
         yield Redecided(
             self._process,
             began.number,
             revision,
             began.now,
-            began.request,
+            request,
             line.marks,
             again,
             self._names(line.marks),
             hosts,
-            began.left_out,
+            form.left_out,
         )
 
     def _unrepeatable(
@@ -282,18 +291,18 @@ class _Player:
         return ASIDE if resting.has_more else None
 
     def _made(
-        self, began: r.Began, resting: _Resting
+        self, began: r.Began, request: ScheduleRequest, resting: _Resting
     ) -> tuple[r.Marks, tuple[str, ...]]:
         state, driver = self._state, self._driver
         if driver is None:
             raise Invalid(
                 f"A record of {self._process} has a decision before any policy."
             )
-        spec = self._what_if.asked(began.request.spec)
+        spec = self._what_if.asked(request.spec)
         try:
             found = cycle.decide(
                 state,
-                replace(began.request, spec=spec),
+                replace(request, spec=spec),
                 BOOK_SOURCE if began.source == r.BOOKS else REPORT_SOURCE,
                 driver,
                 now=began.now,
@@ -368,6 +377,19 @@ class _Resting:
                 self._player._take(line)
         for line in self._last:
             self._player._take(line)
+
+
+def _request(form: r.Form, began: r.Began) -> ScheduleRequest:
+    request = form.request
+    spec = request.spec
+    if began.instance_uuid is not None:
+        spec = replace(spec, instance_uuid=began.instance_uuid)
+    return replace(
+        request,
+        spec=spec,
+        instance_uuids=began.instance_uuids,
+        request_id=began.request_id,
+    )
 
 
 def _change(table: str, key: Key, raw: msgspec.Raw) -> Change:

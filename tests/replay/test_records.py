@@ -60,7 +60,7 @@ def test_a_record_that_was_changed_is_found_out(tmp_path: Path) -> None:
         ask(gantt, 1)
     (path,) = (tmp_path / "record").iterdir()
     lines = gzip.decompress(path.read_bytes()).split(b"\n")
-    place = next(at for at, line in enumerate(lines) if line.startswith(b'["began"'))
+    place = next(at for at, line in enumerate(lines) if line.startswith(b'["form"'))
     lines[place] = lines[place].replace(b'"vcpus":1', b'"vcpus":17')
     path.write_bytes(gzip.compress(b"\n".join(lines)))
     _, (one,) = played(path)

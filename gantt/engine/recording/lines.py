@@ -1,7 +1,7 @@
 """What waits on the tape, as lines of a record.
 
-In the thread that writes, so that no decision waits for it. What is secret is left out
-here: tokens and passwords of options, and of requests what no filter reads.
+In the thread that writes, so that no decision waits for it. Tokens and passwords of
+options are left out here; of requests, what no filter reads is left out in ``forms``.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 import msgspec
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict
 
+from gantt.engine.recording.forms import Forms
 from gantt.engine.recording.tape import Asked, Entry, Found, Moved, Policed
-from gantt.engine.scheduling.kept_request import without_private
 from gantt.model.record import (
     Applied,
     Began,
@@ -40,18 +40,19 @@ class Lines:
     def __init__(self, search_budget: int) -> None:
         self._budget = search_budget
         self._keeps_names = False
+        self._forms = Forms()
         self.policy: bytes | None = None
         self.decisions = 0
 
     def line(self, entry: Entry) -> bytes:
-        """One line, without its end."""
+        """One line without its end, or two where a form comes first."""
         if isinstance(entry, Moved):
             return _ENCODE(_applied(entry))
         if isinstance(entry, Policed):
             return self.take_policy(entry)
         if isinstance(entry, Asked):
             self.decisions += 1
-            return _ENCODE(_began(entry, keeps_names=self._keeps_names))
+            return self._began(entry)
         if isinstance(entry, Found):
             return _ENCODE(_ended(entry))
         return _ENCODE(entry)
@@ -59,10 +60,32 @@ class Lines:
     def take_policy(self, entry: Policed) -> bytes:
         """The line of these options, which are in force from here on."""
         options = entry.options
+        self._forms.clear()
         self._keeps_names = entry.has_plugins or _reads_any_property(options)
         shown = {k: v for k, v in asdict(options).items() if k not in _SECRET}
         self.policy = _ENCODE(Policy(shown, self._budget))
         return self.policy
+
+    def begin(self) -> None:
+        """A file begins, in which no form is yet."""
+        self._forms.clear()
+
+    def _began(self, entry: Asked) -> bytes:
+        request = entry.request
+        number, form = self._forms.number(request, keeps_names=self._keeps_names)
+        began = Began(
+            entry.number,
+            entry.now,
+            entry.seed,
+            entry.source,
+            number,
+            request.instance_uuids,
+            request.request_id,
+            request.spec.instance_uuid,
+            tuple(_held(key, one) for key, one in entry.held.items()),
+        )
+        line = _ENCODE(began)
+        return line if form is None else b"%b\n%b" % (_ENCODE(form), line)
 
 
 def whole(line: Line) -> bytes:
@@ -76,19 +99,6 @@ def _applied(entry: Moved) -> Applied:
     ]
     cursor = entry.cursor
     return Applied(cursor.revision, cursor.batch, changes)  # type: ignore[arg-type]
-
-
-def _began(entry: Asked, *, keeps_names: bool) -> Began:
-    request, left_out = entry.request, tuple[str, ...]()
-    spec = request.spec
-    if spec.scheduler_hints or spec.image is not None or spec.requested_networks:
-        spec, left_out = without_private(spec, keeps_names=keeps_names)
-    spec = replace(spec, user_id=None)
-    request = replace(request, spec=spec, user_id=None)
-    held = tuple(_held(key, one) for key, one in entry.held.items())
-    return Began(
-        entry.number, entry.now, entry.seed, entry.source, request, left_out, held
-    )
 
 
 def _held(key: int, one: HeldHost) -> HeldLine:

@@ -177,6 +177,8 @@ class Writing:
             file = RecordFile(self._directory, self._process, self._number)
             following = _Next(file, cursor, has_passed=cursor == place)
             self._next = following
+            if following.has_passed:
+                self._lines.begin()
             try:
                 self._fill(following, chunks, why)
             except BaseException:
@@ -255,6 +257,8 @@ class Writing:
     def _look_for(self, following: _Next, place: Cursor) -> None:
         """Whether the snapshot of the new file is of this place."""
         following.has_passed = place == following.cursor
+        if following.has_passed:
+            self._lines.begin()
         if not following.has_passed and place.revision > following.cursor.revision:
             self._tape.tear("the tables were not as the log had them")
         self._switch()

@@ -40,6 +40,10 @@ def marks_of(bits: Bits, picks: Sequence[Sequence[Pick]], feasible: int) -> Mark
     """The marks of a decision whose ``bits`` were taken when it was made."""
     whole = [[one.candidate for one in mine] for mine in picks]
     digest = blake2b(_ENCODE(whole), digest_size=12).hexdigest()
-    each = iter(bits)
-    weighed = (tuple((one.host_id, next(each)) for one in mine) for mine in picks)
+    weighed, begin = [], 0
+    for mine in picks:
+        end = begin + len(mine)
+        ids = [one.host_id for one in mine]
+        weighed.append(tuple(zip(ids, bits[begin:end], strict=True)))
+        begin = end
     return Marks(tuple(weighed), digest, feasible)
