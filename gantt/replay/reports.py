@@ -19,8 +19,9 @@ from gantt.replay.machines import Machine, empty_stats, uuid_of
 
 
 class _Host(Struct):
-    """``instances``: uuid -> flavor."""
+    """``uuid``: of its root provider. ``instances``: uuid -> flavor."""
 
+    uuid: str
     empty: HostStats
     instances: dict[str, Flavor] = field(default_factory=dict)
     vcpus: int = 0
@@ -37,7 +38,9 @@ class Reports:
     """Of all machines of a replay."""
 
     def __init__(self, machines: Iterable[Machine]) -> None:
-        self._hosts = {one.name: _Host(empty_stats(one)) for one in machines}
+        self._hosts = {
+            one.name: _Host(uuid_of(one.name), empty_stats(one)) for one in machines
+        }
         self._host_of: dict[str, str] = {}
         self._changed: dict[str, None] = {}
 
@@ -78,7 +81,7 @@ class Reports:
             instances=tuple(one.instances),
             lists_instances=True,
         )
-        return UpdateHost(name, name, stats, uuid_of(name), writes_books=False)
+        return UpdateHost(name, name, stats, one.uuid, writes_books=False)
 
 
 def _left(total: object, used: int) -> int:

@@ -103,7 +103,7 @@ class Replay:
         self._groups = Groups()
         self._reports = Reports(machines)
         self._reported_at = 0
-        self._leaving: list[tuple[int, int, str]] = []
+        self._leaving: list[tuple[int, int, str, str]] = []
         self._number = 0
         self._sampled_at = 0
 
@@ -132,9 +132,9 @@ class Replay:
     def _move_to(self, at: int) -> None:
         """All that departs and is sampled until then."""
         while self._leaving and self._leaving[0][0] <= at:
-            leaves_at, _, name = heappop(self._leaving)
+            leaves_at, _, name, uuid = heappop(self._leaving)
             self._samples_until(leaves_at)
-            self._depart(leaves_at, name)
+            self._depart(leaves_at, name, uuid)
         self._samples_until(at)
         self.books.now = START + at
         if at >= self._reported_at + self._settings.report_us:
@@ -160,7 +160,8 @@ class Replay:
         count = len(arrival.names)
         outcome.arrived += count
         try:
-            hosts = self._place(arrival, number)
+            uuids = tuple(map(uuid_of, arrival.names))
+            hosts = self._place(arrival, uuids, number)
         except ClaimLost:
             outcome.conflicts += 1
             hosts, reason = (), LOST
@@ -175,16 +176,18 @@ class Replay:
             return Decided(number, arrival.at, arrival.names, (), reason)
         outcome.placed += count
         outcome.violations += self._groups.join(arrival, hosts)
-        for name, until, host in zip(arrival.names, arrival.until, hosts, strict=True):
-            self._reports.placed(uuid_of(name), host, arrival.spec.flavor)
+        each = zip(arrival.names, uuids, arrival.until, hosts, strict=True)
+        for name, uuid, until, host in each:
+            self._reports.placed(uuid, host, arrival.spec.flavor)
             if until is not None:
-                heappush(self._leaving, (until, number, name))
+                heappush(self._leaving, (until, number, name, uuid))
         return Decided(number, arrival.at, arrival.names, hosts)
 
-    def _place(self, arrival: Arrival, number: int) -> tuple[str, ...]:
+    def _place(
+        self, arrival: Arrival, uuids: tuple[str, ...], number: int
+    ) -> tuple[str, ...]:
         """The hosts, claimed; () where too few passed, and then ``_reason``."""
         books, state = self.books, self.books.state
-        uuids = tuple(map(uuid_of, arrival.names))
         request = ScheduleRequest(
             arrival.spec, instance_uuids=uuids, return_alternates=False
         )
@@ -208,9 +211,8 @@ class Replay:
             for choices, place in zip(found.picks, taken, strict=True)
         )
 
-    def _depart(self, at: int, name: str) -> None:
+    def _depart(self, at: int, name: str, uuid: str) -> None:
         self.books.now = START + at
-        uuid = uuid_of(name)
         self.books.submit(DeleteAllocations(uuid))
         self._reports.gone(uuid)
         self._groups.leave(name)

@@ -57,12 +57,14 @@ class Scale:
     def change(self, places: Int64s, values: Floats) -> bool:
         """New raw scores at ``places``; whether the weights of others change too."""
         before = self.ends
+        lowest, highest, *_ = before
         is_inside = True
         # A few at a time: array passes would cost more.
         for place, new in zip(places.tolist(), values.tolist(), strict=True):
             old = self.raw.item(place)
             if old != new:
-                is_inside &= self._leaves_ends(old, new)
+                if not (lowest < old < highest and lowest < new < highest):
+                    is_inside &= self._leaves_ends(old, new)
                 self.raw[place] = new
         if is_inside:
             return False
@@ -144,13 +146,15 @@ def total_at(scales: Sequence[Scale], places: Int64s) -> Floats:
     weights = [0.0] * len(places)
     at = places.tolist()
     for one in scales:
-        raw, factor, (_, _, low, high) = one.raw, one.factor, one.ends
+        raw, factor, (_, _, low, high) = one.raw.item, one.factor, one.ends
         if low == high:
             continue
+        span, times = high - low, factor if isinstance(factor, float) else 0.0
         for number, place in enumerate(at):
-            times = factor if isinstance(factor, float) else factor.item(place)
-            score = min(max(raw.item(place), low), high)
-            weights[number] += (score - low) / (high - low) * times
+            if not isinstance(factor, float):
+                times = factor.item(place)
+            score = min(max(raw(place), low), high)
+            weights[number] += (score - low) / span * times
     return np.array(weights)
 
 

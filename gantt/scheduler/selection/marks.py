@@ -32,7 +32,7 @@ def bits_of(feasible: FeasibleHosts, picks: Sequence[Sequence[Pick]]) -> Bits:
     if known.take(places, mode="clip").tobytes() != rows.tobytes():
         order = np.argsort(known)
         places = order[np.searchsorted(known, rows, sorter=order)]
-    bits: Bits = feasible.weights.take(places).view(np.int64).tolist()
+    bits: Bits = feasible.weights.take(places, mode="clip").view(np.int64).tolist()
     return bits
 
 
