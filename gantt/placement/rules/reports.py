@@ -7,6 +7,7 @@ whole of the work that they make.
 from __future__ import annotations
 
 import math
+from operator import attrgetter
 from typing import Any, Final
 
 import msgspec
@@ -21,6 +22,7 @@ from gantt.state.reports import TOPOLOGY
 _FIELDS: Final = tuple(
     name for name in HostStats.__struct_fields__ if name not in ("traits", "instances")
 )
+_VALUES: Final = attrgetter(*_FIELDS)
 _AMOUNTS: Final = frozenset(
     "vcpus memory_mb local_gb vcpus_used memory_mb_used local_gb_used".split()
 )
@@ -45,8 +47,7 @@ def news(stats: HostStats, known: dict[str, Any]) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     get = known.get
-    for name in _FIELDS:
-        value = getattr(stats, name)
+    for name, value in zip(_FIELDS, _VALUES(stats), strict=True):
         if value is not UNSET and get(name, _ABSENT) != value:
             found[name] = value
     if stats.traits is not UNSET:
