@@ -26,6 +26,7 @@ from gantt.scheduler.options import SchedulerOptions
 from tests.replay.recorded import add_hosts, ask, flush, played, service, text_of, uuid
 
 HEAD = b'{"kind":"gantt record"}\n["started",1,"a"]\n'
+FORM = b'["form",0,{"spec":{}}]\n'
 HOSTS = tuple(f"h{number}" for number in range(6))
 
 
@@ -227,7 +228,8 @@ def test_a_file_that_ends_early_is_read_as_far_as_it_goes(tmp_path: Path) -> Non
         (HEAD + b'["rows","what",[]]\n', "what"),
         (HEAD + b'["applied",2,"b",[["what",1,null]]]\n', "the table 'what'"),
         (HEAD + b'["policy",{"enabled_filters":5},1]\n', "policy cannot be read"),
-        (HEAD + b'["began",1,0,0,"books",{"spec":{}}]\n["ended",1,[]]\n', "any policy"),
+        (HEAD + FORM + b'["began",1,0,0,"books",0]\n["ended",1,[]]\n', "any policy"),
+        (HEAD + FORM + b'["began",1,0,0,"books",1]\n["ended",1,[]]\n', "no form 1"),
     ],
 )
 def test_a_file_that_cannot_be_read(tmp_path: Path, text: bytes, message: str) -> None:
