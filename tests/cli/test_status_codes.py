@@ -69,7 +69,7 @@ def test_url_may_be_a_database(tmp_path: Path) -> None:
     cli = Program(gantt, f"sqlite:///{tmp_path / 'books.db'}")
     schema.sync(cli.url)
     made = cli.ask("provider", "create", "host")
-    assert cli.ask("provider", "list") == [made]
+    assert cli.ask("provider", "list") == [made | {"parent": None}]
 
 
 def test_module_runs_as_the_program() -> None:
