@@ -53,13 +53,14 @@ class Scheduler:
             time.sleep(0.05)
 
     def workers(self) -> list[int]:
-        """Pids of the processes that serve."""
+        """Pids of the processes that serve; a child that does not run its own program
+        yet may become the resource tracker, and is left out."""
         pid = self.process.pid
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         return [
             int(child)
             for child in children
-            if "resource_tracker" not in Path(f"/proc/{child}/cmdline").read_text()
+            if "spawn_main" in Path(f"/proc/{child}/cmdline").read_text()
         ]
 
     def send(self, number: signal.Signals) -> None:
