@@ -9,8 +9,12 @@ fails for being slow.
 from __future__ import annotations
 
 import argparse
+import shlex
+import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 from bench import (
@@ -30,7 +34,9 @@ from bench import (
     stream,
     topology,
 )
-from bench.report import Row, show
+from bench.report import Kept, Row, keep, show
+from gantt import __version__
+from gantt.bench import machine
 
 SUITES: dict[str, Callable[[Path, float], Iterator[Row]]] = {
     "advise": advise.measure,
@@ -53,32 +59,58 @@ SUITES: dict[str, Callable[[Path, float], Iterator[Row]]] = {
 
 
 def main() -> None:
-    """Measure what was asked for and print it."""
-    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument(
-        "suites", nargs="*", metavar="|".join(SUITES), help="default: all"
-    )
-    parser.set_defaults(form="table")
-    for form, what in (
-        ("markdown", "a table to be pasted into a document"),
-        ("json", "the same for a program"),
-    ):
-        parser.add_argument(
-            f"--{form}", dest="form", action="store_const", const=form, help=what
-        )
-    parser.add_argument(
-        "--scale", type=float, default=1.0, help="fleets of this share of their size"
-    )
-    options = parser.parse_args()
-    if unknown := set(options.suites) - set(SUITES):
-        parser.error(f"no such suite: {', '.join(sorted(unknown))}")
+    """Measure what was asked for, print it, and keep it."""
+    options = _parser().parse_args()
+    began, clock, before = datetime.now(UTC), time.monotonic(), machine.load()
     rows: list[Row] = []
     Path("var").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="gantt-bench-", dir="var") as name:
         folder = Path(name).resolve()
         for suite in options.suites or SUITES:
             rows += SUITES[suite](folder, options.scale)
-    show(rows, options.form)
+    found = Kept(
+        command=shlex.join(["python", "-m", "bench", *sys.argv[1:]]),
+        version=__version__,
+        began=began.isoformat(timespec="seconds"),
+        took_s=round(time.monotonic() - clock, 1),
+        machine=str(machine.describe()),
+        load_before=before,
+        load_after=machine.load(),
+        rows=rows,
+    )
+    if options.out is not None:
+        keep(found, options.out)
+    show(found, options.form)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument(
+        "suites",
+        nargs="*",
+        metavar="suite",
+        type=_suite,
+        help=f"{', '.join(SUITES)}; default: all",
+    )
+    parser.set_defaults(form="table")
+    for form, what in (
+        ("markdown", "print a table for a document"),
+        ("json", "print the same for a program"),
+    ):
+        parser.add_argument(
+            f"--{form}", dest="form", action="store_const", const=form, help=what
+        )
+    parser.add_argument("--out", type=Path, help="write the figures to this JSON file")
+    parser.add_argument(
+        "--scale", type=float, default=1.0, help="fleets of this share of their size"
+    )
+    return parser
+
+
+def _suite(name: str) -> str:
+    if name not in SUITES:
+        raise argparse.ArgumentTypeError(f"no such suite: {name}")
+    return name
 
 
 if __name__ == "__main__":

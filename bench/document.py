@@ -1,8 +1,9 @@
 """``python -m bench.document``: the figures of reports, put into documents.
 
 A document says ``<!-- gantt bench: short -->`` before its tables and ``<!-- end -->``
-after them; what is between comes from ``docs/bench/short.json``. A test compares the
-two, so that no figure is older than its report.
+after them; what is between comes from ``docs/bench/short.json``. ``<!-- bench: agents
+-->`` stands before the rows of suites of this repository, from ``agents.json``. A test
+compares the two, so that no figure is older than its report.
 """
 
 from __future__ import annotations
@@ -11,15 +12,18 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from bench.report import Kept, kept, markdown
 from gantt.bench import report as reports
 from gantt.bench.comparing import Measured, Ratio
-from gantt.bench.figures import circumstances, duration, times
+from gantt.bench.figures import circumstances, duration, left_out_text, times
 from gantt.bench.profiling import PathProfile
 from gantt.bench.report import Report, Result
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "docs" / "bench"
-BLOCK = re.compile(r"(<!-- gantt bench: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+BLOCK = re.compile(
+    r"(<!-- (gantt bench|bench): ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL
+)
 SLOWEST = 3
 
 
@@ -33,10 +37,18 @@ def renewed(text: str) -> str:
     """``text`` with the figures of the reports that it names."""
 
     def figures(found: re.Match[str]) -> str:
-        report = reports.read(KEPT / f"{found[2]}.json")
-        return f"{found[1]}{block(report)}{found[3]}"
+        file = KEPT / f"{found[3]}.json"
+        is_suite = found[2] == "bench"
+        text = rows_of(kept(file)) if is_suite else block(reports.read(file))
+        return f"{found[1]}{text}{found[4]}"
 
     return BLOCK.sub(figures, text)
+
+
+def rows_of(found: Kept) -> str:
+    """The rows of suites as a table, under their command and circumstances."""
+    where = f"`{found.command}`. {found.machine}. {circumstances(found)}"
+    return f"\n{where}\n\n{markdown(found.rows)}\n\n"
 
 
 def block(report: Report) -> str:
@@ -45,10 +57,22 @@ def block(report: Report) -> str:
     rows = [row for result in report.results for row in _ratios(result)]
     headings = ("requests and fleet", "Gantt", "beside it", "times as long")
     parts.append(_table(headings, rows))
+    parts += _left_out(report)
     if report.paths:
         headings = ("path", "median", "processor time", "slowest stages")
         parts.append(_table(headings, list(map(_path, report.paths))))
     return "\n" + "\n\n".join(parts) + "\n\n"
+
+
+def _left_out(report: Report) -> Iterator[str]:
+    """A list of what some comparisons did without, and why."""
+    lines = [
+        f"- {result.title}: {sentence}"
+        for result in report.results
+        for sentence in left_out_text(result.left_out)
+    ]
+    if lines:
+        yield "\n".join(lines)
 
 
 def _ratios(result: Result) -> Iterator[tuple[str, ...]]:

@@ -1,9 +1,10 @@
-"""Results as rows with their goals, and the machine."""
+"""Results as rows with their goals, the machine, and files that keep both."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -11,7 +12,7 @@ from msgspec import Struct
 from rich.console import Console
 from rich.table import Table
 
-from gantt.bench.machine import describe
+from gantt.bench.report import Run, write_text
 
 Form: TypeAlias = Literal["table", "markdown", "json"]
 HEADINGS = ("work", "goal", "Gantt", "upstream", "ratio", "")
@@ -32,6 +33,13 @@ class Row(Struct, frozen=True):
         """What is shown under the headings."""
         verdict = {True: "met", False: "missed", None: ""}[self.is_met]
         return self.work, self.goal, self.gantt, self.upstream, self.ratio, verdict
+
+
+class Kept(Run, frozen=True, kw_only=True):
+    """A file of rows. ``machine``: as on one line of text."""
+
+    machine: str
+    rows: list[Row]
 
 
 def compared(work: str, goal: float, gantt_s: float, upstream_s: float) -> Row:
@@ -59,30 +67,37 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def machine() -> str:
-    """The machine and the versions, on one line."""
-    return str(describe())
-
-
-def show(rows: Iterable[Row], form: Form) -> None:
+def show(found: Kept, form: Form) -> None:
     """Print the table and the machine."""
     if form == "markdown":
-        print(markdown(rows))
-        return
-    if form == "json":
-        found = msgspec.json.encode({"machine": machine(), "rows": list(rows)})
-        print(msgspec.json.format(found).decode())
-        return
-    table = Table(caption=machine())
-    for heading in HEADINGS:
-        table.add_column(heading)
-    for row in rows:
-        table.add_row(*row.cells)
-    Console(width=130).print(table)
+        print(markdown(found.rows))
+    elif form == "json":
+        print(encoded(found))
+    else:
+        table = Table(caption=found.machine)
+        for heading in HEADINGS:
+            table.add_column(heading)
+        for row in found.rows:
+            table.add_row(*row.cells)
+        Console(width=130).print(table)
+
+
+def keep(found: Kept, path: Path) -> None:
+    """Write it as JSON. Raises Invalid."""
+    write_text(path, encoded(found) + "\n")
+
+
+def encoded(found: Kept) -> str:
+    """As indented JSON."""
+    return msgspec.json.format(msgspec.json.encode(found), indent=1).decode()
+
+
+def kept(path: Path) -> Kept:
+    """What ``keep`` wrote."""
+    return msgspec.json.decode(path.read_bytes(), type=Kept)
 
 
 def markdown(rows: Iterable[Row]) -> str:
     """The table for a document."""
     lines = [HEADINGS, ("---",) * len(HEADINGS), *(row.cells for row in rows)]
-    table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-    return f"{table}\n\nMeasured on {machine()}."
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)

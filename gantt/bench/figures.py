@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from gantt.bench.comparing import Ratio
-from gantt.bench.report import Report
+from gantt.bench.report import LeftOut, Run
 
 
 def duration(seconds: float) -> str:
@@ -36,13 +38,22 @@ def ratio_text(ratio: Ratio | None) -> str:
     return f"{times(ratio.times)} {ratio.rival} ({spread})"
 
 
-def circumstances(report: Report) -> str:
+def circumstances(run: Run) -> str:
     """When it was measured, by what, and what else the machine did."""
     before, after = (
         " ".join(f"{one:g}" for one in loads)
-        for loads in (report.load_before, report.load_after)
+        for loads in (run.load_before, run.load_after)
     )
     return (
-        f"Gantt {report.version}, {report.began}, took {report.took_s:,.0f} s; "
+        f"Gantt {run.version}, {run.began}, took {run.took_s:,.0f} s; "
         f"load averages {before} before, {after} after."
     )
+
+
+def left_out_text(these: Iterable[LeftOut]) -> Iterator[str]:
+    """A sentence for each reason, with all sides that have it."""
+    by_reason: dict[str, list[str]] = {}
+    for one in these:
+        by_reason.setdefault(one.why, []).append(one.side)
+    for why, sides in by_reason.items():
+        yield f"Left out: {', '.join(sides)}: {why}."

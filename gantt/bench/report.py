@@ -45,19 +45,25 @@ class Result(Struct, frozen=True):
         return next((one for one in self.ratios if one.side == side), None)
 
 
-class Report(Struct, frozen=True, kw_only=True):
-    """``began``: ISO 8601 in UTC. ``load_before``, ``load_after``: load averages of 1,
-    5 and 15 minutes. ``left_out``: sides that are not installed."""
+class Run(Struct, frozen=True, kw_only=True):
+    """When and by what something was measured, and what else the machine did.
+    ``began``: ISO 8601 in UTC. ``load_before``, ``load_after``: load averages of 1, 5
+    and 15 minutes."""
 
-    kind: str = KIND
-    format: int = FORMAT
     version: str = ""
     command: str = ""
     began: str = ""
     took_s: float = 0.0
-    machine: Machine
     load_before: tuple[float, float, float]
     load_after: tuple[float, float, float]
+
+
+class Report(Run, frozen=True, kw_only=True):
+    """``left_out``: sides that are not installed."""
+
+    kind: str = KIND
+    format: int = FORMAT
+    machine: Machine
     left_out: list[LeftOut] = []
     results: list[Result] = []
     paths: list[PathProfile] = []

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gantt.bench.comparing import Measured, Ratio
-from gantt.bench.figures import circumstances, duration, rate, ratio_text
+from gantt.bench.figures import (
+    circumstances,
+    duration,
+    left_out_text,
+    rate,
+    ratio_text,
+)
 from gantt.bench.profiling import PathProfile
 from gantt.bench.report import Report, Result
 from gantt.cli.output import table
@@ -18,7 +24,7 @@ def paragraphs(report: Report) -> Iterator[str]:
     """The machine, then each comparison and each path."""
     yield f"{report.machine}\n{circumstances(report)}"
     if report.left_out:
-        yield "\n".join(f"Left out: {one.side}: {one.why}." for one in report.left_out)
+        yield "\n".join(left_out_text(report.left_out))
     for result in report.results:
         yield "\n".join((result.title, *_comparison(result)))
     if report.paths:
@@ -34,8 +40,7 @@ def _comparison(result: Result) -> Iterator[str]:
     for ratio in result.ratios:
         if ratio.refused:
             yield f"No ratio of {ratio.side} to {ratio.rival}: {ratio.refused}."
-    for one in result.left_out:
-        yield f"Left out: {one.side}: {one.why}."
+    yield from left_out_text(result.left_out)
 
 
 def _row(one: Measured, ratio: Ratio | None) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from bench import document
+from bench.report import Kept, Row, keep, kept
 from gantt.bench import report as reports
 from gantt.bench.comparing import Comparison, Measured, Ratio
 from gantt.bench.machine import Machine
@@ -114,6 +115,29 @@ def test_figures_in_documents_are_those_of_the_reports() -> None:
     assert old == [], "run `.venv/bin/python -m bench.document`"
     blocks = [document.BLOCK.search(path.read_text()) for path in document.documents()]
     assert any(blocks), "no document has the figures"
+
+
+def test_rows_of_suites_are_kept_and_shown(tmp_path: Path) -> None:
+    rows = [Row("claims", "≥ 10/s", "12/s", is_met=True), Row("reads", "", "9/s")]
+    loads = (0.5, 1.0, 2.0)
+    found = Kept(
+        command="python -m bench books",
+        machine="two processors",
+        load_before=loads,
+        load_after=loads,
+        rows=rows,
+    )
+    keep(found, tmp_path / "books.json")
+    assert kept(tmp_path / "books.json") == found
+    text = document.rows_of(found)
+    assert "`python -m bench books`. two processors. " in text
+    assert "| claims | ≥ 10/s | 12/s |  |  | met |" in text
+    assert "| reads |  | 9/s |  |  |  |" in text
+
+
+def test_documents_name_what_a_comparison_did_without() -> None:
+    text = document.block(report())
+    assert f"- stream; flat, 1000 hosts: Left out: plain: {EVIL}." in text
 
 
 def test_pages_beside_reports_are_theirs() -> None:

@@ -15,7 +15,7 @@ from gantt.bench.comparing import Comparison
 from gantt.bench.fleets import fleet_of
 from gantt.bench.nova_side import NovaSide
 from gantt.bench.placement_side import PlacementSide, facts_of_file
-from gantt.bench.plan import full, short
+from gantt.bench.plan import both, full, short
 from gantt.bench.running import compare
 from gantt.bench.sides import NEEDS, RIVALS, SIDES, Sides, lack_of, why_not
 from gantt.bench.workloads import asks
@@ -92,9 +92,17 @@ def test_what_is_not_installed_is_left_out_by_name(tmp_path: Path) -> None:
         assert not lack_of("placement")
         found = compare(of, tmp_path, progress)
     assert [one.side for one in found.measured] == ["plain"]
-    assert [(one.side, one.why) for one in found.left_out] == [
-        ("nova", "nova not installed")
-    ]
+    left_out = {one.side: one.why for one in found.left_out}
+    assert left_out["nova"] == "nova not installed"
+    assert left_out.keys() == set(SIDES) - {"plain"}
+    assert left_out["gantt"] == "it needs too long for so many requests"
+
+
+def test_nova_is_not_asked_to_fit_cells_for_hours() -> None:
+    few, many = (fleet_of("nested", size, is_mixed=False) for size in (10_000, 10_001))
+    assert not why_not("nova", "pinned", few)
+    assert "beyond 10,000 hosts" in why_not("nova", "pinned", many)
+    assert not why_not("nova", "stream", many)
 
 
 def test_tables_name_sides_that_exist() -> None:
@@ -110,11 +118,16 @@ def _measured(plan: tuple[Comparison, ...]) -> Iterator[tuple[str, str]]:
                 yield one.workload, side
 
 
+def both_of(size: int) -> tuple[Comparison, ...]:
+    return tuple(both("flat", size, "stream", is_mixed=False))
+
+
 def test_plans_ask_every_workload_of_every_side_that_can_be_asked() -> None:
     everything = set(_measured(full()))
     assert {side for _, side in everything} == set(SIDES)
     assert set(_measured(short())) <= everything
     assert {one.size for one in full()} == {1_000, 10_000, 100_000}
+    assert ("stream", "placement") in set(_measured(both_of(100_000)))
     assert {(one.shape, one.is_mixed) for one in full()} == {
         (shape, is_mixed)
         for shape in ("flat", "nested", "shared")
