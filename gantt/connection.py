@@ -16,6 +16,7 @@ from gantt.engine.options import EngineOptions
 from gantt.engine.scheduling.remote_books import RemoteBooks
 from gantt.errors import Invalid, Refused
 from gantt.model.protocol import GanttProtocol
+from gantt.store import Progress
 
 Propagate = Callable[[], Mapping[str, str]]
 
@@ -57,15 +58,17 @@ def open_gantt(
     *,
     session: Any = None,
     propagate: Propagate = dict,
+    progress: Progress | None = None,
 ) -> Gantt:
     """The engine over the books at ``url``, with the remote Placement that its
     scheduler's options name, if any; a keystoneauth ``session`` signs in there, and
-    ``propagate`` gives headers to send along, such as those of a trace.
+    ``propagate`` gives headers to send along, such as those of a trace. ``progress`` is
+    told how many rows of the tables were loaded, and of how many.
 
     Raises Refused, StoreFailed.
     """
     remote = remote_books(options, session=session, propagate=propagate)
-    return opening.open_gantt(url, options, remote=remote)
+    return opening.open_gantt(url, options, remote=remote, progress=progress)
 
 
 def remote_books(

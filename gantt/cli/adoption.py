@@ -7,13 +7,14 @@ of a database, and an operator wants to see first what they would do.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
 from gantt.cli.database import settings_for
 from gantt.cli.failure import refusals_reported
-from gantt.cli.output import bars, print_rows, say, waiting
+from gantt.cli.output import bars, print_rows, say
 
 if TYPE_CHECKING:
     from gantt.conf import Settings
@@ -42,9 +43,12 @@ def adopt(database: str | None, *, dry_run: bool) -> None:
 
     with refusals_reported():
         settings = _settings(database)
-        with waiting("Looking at" if dry_run else "Taking over"):
+        with bars(is_shown=True) as show:
             done = taking.adopt(
-                settings.database_url, owner=_owner(settings), is_dry=dry_run
+                settings.database_url,
+                owner=_owner(settings),
+                is_dry=dry_run,
+                progress=partial(show, "rows checked"),
             )
     say(f"{done.url} holds {_listed(done.counts)}.")
     if done.was == taking.OURS:

@@ -7,6 +7,8 @@ Exit status: 0 done, 1 refused, failed or (verify) problems found, 2 wrong usage
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from contextlib import closing
 
 import click
 from msgspec.structs import replace
@@ -15,9 +17,10 @@ from gantt import __version__
 from gantt.cli.adoption import adopt, imports, release
 from gantt.cli.database import database_options, settings_for
 from gantt.cli.failure import Failed, Program, refusals_reported
-from gantt.cli.output import print_rows, say, waiting
+from gantt.cli.output import bars, print_rows, say, waiting
 from gantt.conf import placement_session
 from gantt.connection import connect, open_gantt
+from gantt.model.answers import Report
 from gantt.model.printable import printable
 from gantt.model.protocol import GanttProtocol
 from gantt.store.interface import StoreOptions
@@ -105,12 +108,7 @@ def verify(url: str | None, token: str | None) -> None:
     the process that serves the call does no writes meanwhile.
     """
     with refusals_reported():
-        books = _books() if url is None else connect(url, token=token)
-        try:
-            with waiting("Comparing the books with the tables"):
-                report = books.verify()
-        finally:
-            books.close()
+        report = _verified() if url is None else _verified_by(url, token)
     for problem in report.problems:
         say(printable(problem), err=True)
     counts = ", ".join(f"{count} {name}" for name, count in report.counts.items())
@@ -126,7 +124,21 @@ for _command in (adopt, release, imports):
     manage.add_command(_command)
 
 
-def _books() -> GanttProtocol:
+def _verified() -> Report:
+    """Build the books from the tables, and compare both: two passes over all rows."""
+    with bars(is_shown=True) as show, closing(_books(show)) as books:
+        return books.verify()
+
+
+def _verified_by(url: str, token: str | None) -> Report:
+    with (
+        waiting("The service compares its columns with the tables"),
+        closing(connect(url, token=token)) as books,
+    ):
+        return books.verify()
+
+
+def _books(show: Callable[[str, int, int], None]) -> GanttProtocol:
     settings = settings_for(*click.get_current_context().obj)
     # Do not create it: a mistyped path must not become an empty database.
     store = replace(settings.engine.store, create=False)
@@ -134,7 +146,18 @@ def _books() -> GanttProtocol:
     if settings.database_url.startswith(("http://", "https://")):
         return connect(settings.database_url)
     session = placement_session(settings)
-    return open_gantt(settings.database_url, options, session=session)
+    passes = iter(("rows read", "rows compared"))
+    what = ""
+
+    def progress(done: int, total: int) -> None:
+        nonlocal what
+        if not done:
+            what = next(passes, what)
+        show(what, done, total)
+
+    return open_gantt(
+        settings.database_url, options, session=session, progress=progress
+    )
 
 
 def main() -> None:

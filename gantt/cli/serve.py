@@ -8,13 +8,14 @@ from __future__ import annotations
 import shlex
 import shutil
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from gantt.cli.failure import refusals_reported
-from gantt.cli.output import say
+from gantt.cli.output import bars, say
 from gantt.cli.program import config_file_option, log_json_option, overrides_of
 from gantt.cli.where import DEFAULT_URL
 from gantt.errors import Refused
@@ -110,7 +111,14 @@ def prepare(settings: Settings, *, register_machine: bool) -> None:
         schema.check(settings.database_url, options)
         return
     session = placement_session(settings)
-    with open_gantt(settings.database_url, settings.engine, session=session) as books:
+    with bars(is_shown=True) as show:
+        opened = open_gantt(
+            settings.database_url,
+            settings.engine,
+            session=session,
+            progress=partial(show, "rows loaded"),
+        )
+    with opened as books:
         registration, refusal = _register(books)
         say(welcome(settings, registration, refusal, _place(books.url)))
 

@@ -12,7 +12,7 @@ from gantt.engine.scheduling.remote_books import RemoteBooks
 from gantt.model.commands import SyncNames
 from gantt.scheduler.plugins.drivers import driver_of
 from gantt.scheduler.policy import policy_of
-from gantt.store import open_store
+from gantt.store import Progress, open_store
 
 
 def open_gantt(
@@ -20,14 +20,16 @@ def open_gantt(
     options: EngineOptions = EngineOptions(),
     *,
     remote: RemoteBooks | None = None,
+    progress: Progress | None = None,
 ) -> Gantt:
     """The books at ``url``: ``memory://`` or an SQLAlchemy URL. ``remote``: the
     Placement that decides amounts, where the scheduler's options name one.
+    ``progress``: is told while the tables are loaded, now or later.
 
     Raises Refused when the database must not be used as it is, StoreFailed when it
     cannot be reached.
     """
-    store = open_store(url, options.store)
+    store = open_store(url, options.store, progress)
     try:
         names = standard_names()
         return Gantt(store, options, standard_names=names, remote=remote)

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
-from gantt.store.interface import Fingerprint, Store, StoreOptions, Transaction
+from gantt.store.interface import (
+    Fingerprint,
+    Progress,
+    Store,
+    StoreOptions,
+    Transaction,
+)
 from gantt.store.memory import MemoryStore
 
-__all__ = ["Fingerprint", "Store", "StoreOptions", "Transaction", "open_store"]
+__all__ = [
+    "Fingerprint",
+    "Progress",
+    "Store",
+    "StoreOptions",
+    "Transaction",
+    "open_store",
+]
 
 
-def open_store(url: str, options: StoreOptions | None = None) -> Store:
-    """The store at ``url``: ``memory://`` or an SQLAlchemy URL.
+def open_store(
+    url: str, options: StoreOptions | None = None, progress: Progress | None = None
+) -> Store:
+    """The store at ``url``: ``memory://`` or an SQLAlchemy URL. ``progress`` is told
+    while tables are loaded.
 
     Raises errors.Refused with what is wrong and what to do about it.
     """
@@ -18,4 +34,4 @@ def open_store(url: str, options: StoreOptions | None = None) -> Store:
         return MemoryStore(options)
     from gantt.store.sql import SqlStore
 
-    return SqlStore.open(url, options)
+    return SqlStore.open(url, options, progress)

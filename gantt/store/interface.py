@@ -6,9 +6,9 @@ Apart so that the committer can be read, and tested, without SQL: ``MemoryStore`
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -119,6 +119,8 @@ class ShadowRow(Struct, frozen=True):
 
 Chunks = Generator[tuple[str, list[Row]], None, None]
 """Rows by table; close it where it is not exhausted."""
+Progress: TypeAlias = Callable[[int, int], None]
+"""Is told how many rows were loaded, and of how many, now and then while tables are."""
 
 
 class Transaction(Protocol):
@@ -257,7 +259,8 @@ class Store(Protocol):
 
     def load(self) -> tuple[Cursor, Chunks]:
         """One consistent snapshot: its cursor, and chunks of rows by table in the
-        order of ROW_TYPES. Exhaust or close the iterator. Raises StoreFailed."""
+        order of ROW_TYPES. Exhaust or close the iterator. Where the store was opened
+        with a Progress, it is told. Raises StoreFailed."""
 
     def cursor(self) -> Cursor:
         """The end of the log, cheaply. Raises StoreFailed."""

@@ -13,7 +13,7 @@ from sqlalchemy import Boolean, ColumnElement, Table, func, literal_column, sele
 
 from gantt.model.rows import FLEET, ROW_TYPES, Row
 from gantt.store.database import Database
-from gantt.store.interface import Chunks
+from gantt.store.interface import Chunks, Progress
 from gantt.store.session import Session
 from gantt.store.tables import BOOKS, COLUMNS, TIMES_AT
 from gantt.store.times import MicrosMemo
@@ -28,6 +28,10 @@ class Loader:
             name: database.compile(_all_rows(BOOKS[name], COLUMNS[name])).text
             for name in ROW_TYPES
         }
+        self._counts = [
+            database.compile(select(func.count()).select_from(BOOKS[name])).text
+            for name in ROW_TYPES
+        ]
         self._flags = {
             name: [
                 place
@@ -37,8 +41,21 @@ class Loader:
             for name in ROW_TYPES
         }
 
-    def rows(self, session: Session) -> Chunks:
-        """Chunks of rows by table, in the order of ROW_TYPES."""
+    def rows(self, session: Session, progress: Progress | None = None) -> Chunks:
+        """Chunks of rows by table, in the order of ROW_TYPES. ``progress``, if any, is
+        told after each: to count all rows first takes the database a while."""
+        chunks = self._chunks(session)
+        if progress is None:
+            yield from chunks
+            return
+        done, total = 0, sum(session.one(text)[0] for text in self._counts)
+        progress(done, total)
+        for name, rows in chunks:
+            yield name, rows
+            done += len(rows)
+            progress(done, total)
+
+    def _chunks(self, session: Session) -> Chunks:
         memo = MicrosMemo()
         for name, row_type in ROW_TYPES.items():
             for chunk in session.chunks(self._selects[name], self._chunk):

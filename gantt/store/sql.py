@@ -30,6 +30,7 @@ from gantt.store.interface import (
     Lead,
     Page,
     Precondition,
+    Progress,
     StoreOptions,
 )
 from gantt.store.load import Loader
@@ -45,7 +46,9 @@ class SqlStore:
     """Rows and log in a database that ``schema.check`` accepted."""
 
     @classmethod
-    def open(cls, url: str, options: StoreOptions) -> SqlStore:
+    def open(
+        cls, url: str, options: StoreOptions, progress: Progress | None = None
+    ) -> SqlStore:
         """Connect and check. Raises errors.Refused."""
         if options.create:
             schema.sync(url, options, spares_newer=True)
@@ -57,10 +60,11 @@ class SqlStore:
         except BaseException:
             database.close()
             raise
-        return cls(database)
+        return cls(database, progress)
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, progress: Progress | None = None) -> None:
         self._database = database
+        self._progress = progress
         self._counter = Counter()
         # The query for the database's clock; None: it has none.
         self.clock = database.clock
@@ -141,7 +145,7 @@ class SqlStore:
     def _loaded(self, session: Session) -> Chunks:
         try:
             with failing(self.url):
-                yield from self._loader.rows(session)
+                yield from self._loader.rows(session, self._progress)
         finally:
             # Not back to the pool: its page cache is useless now.
             session.discard()

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import io
+import os
+import pty
 import re
 import shutil
 import sqlite3
+import subprocess
 import sys
 from pathlib import Path
 
@@ -15,6 +18,7 @@ from gantt.cli.main import gantt
 from gantt.cli.manage import manage
 from gantt.cli.output import bars, waiting
 from gantt.connection import open_gantt
+from gantt.model.rows import ROW_TYPES
 from gantt.store import head, schema
 from tests.cli.conftest import Program
 from tests.foreign import placement_on
@@ -154,6 +158,48 @@ def test_waiting_is_told_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
         drawn = file.getvalue()
         assert ("Comparing" in drawn and "0:00:0" in drawn) == is_drawn
         assert "\x1b[31m" not in drawn
+
+
+def on_a_terminal(*words: str) -> str:
+    """What ``gantt-manage`` draws there; what it answers goes elsewhere."""
+    reader, terminal = pty.openpty()
+    try:
+        subprocess.run(
+            [sys.executable, "-c", "from gantt.cli.manage import main; main()", *words],
+            stdout=subprocess.DEVNULL,
+            stderr=terminal,
+            check=True,
+            timeout=60,
+            env={**os.environ, "TERM": "xterm", "NO_COLOR": "1", "COLUMNS": "120"},
+        )
+        return os.read(reader, 65536).decode()
+    finally:
+        os.close(terminal)
+        os.close(reader)
+
+
+def test_adopt_and_verify_draw_their_rate_and_the_time_left(url: str) -> None:
+    drawn = on_a_terminal("adopt", "--database", url)
+    assert re.search(r"rows checked .* (\d+)/\1 +[\d,]+/s +0:00:00", drawn), drawn
+    drawn = on_a_terminal("--database", url, "verify")
+    for what in ("rows read", "rows compared"):
+        assert re.search(rf"{what} .* (\d+)/\1 +[\d,]+/s +0:00:00", drawn), drawn
+
+
+def test_a_load_tells_all_rows(program: Program, url: str) -> None:
+    """The last count is that of all tables, and none is told twice."""
+    program.do("adopt", "--database", url)
+    told: list[tuple[int, int]] = []
+    with open_gantt(url, progress=lambda done, total: told.append((done, total))):
+        pass
+    with sqlite3.connect(url.removeprefix("sqlite:///")) as file:
+        rows = sum(
+            file.execute(f"SELECT count(*) FROM {name}").fetchone()[0]
+            for name in ROW_TYPES
+        )
+    assert told[0] == (0, rows)
+    assert told[-1] == (rows, rows)
+    assert told == sorted(set(told))
 
 
 def test_commands_require_a_database(

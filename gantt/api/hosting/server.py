@@ -33,6 +33,7 @@ from gantt.engine.protocol import Engine
 from gantt.errors import GanttError, Refused
 from gantt.liveness.watching import watching
 from gantt.model.addresses import without_secrets
+from gantt.observe.loading import LoadingLog
 from gantt.observe.log_file import begin_logging
 from gantt.observe.logs import flush_logs
 from gantt.observe.supervisor import Supervisor
@@ -235,6 +236,7 @@ def _open(
         settings.engine,
         session=placement_session(settings),
         propagate=dict if traces is None else traces.headers,
+        progress=LoadingLog(),
     )
     try:
         is_draining = _never if run is None else run.is_draining

@@ -30,6 +30,7 @@ from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
 from gantt.errors import GanttError
 from gantt.liveness.watching import watching
+from gantt.observe.loading import LoadingLog
 from gantt.observe.log_file import begin_logging
 from gantt.observe.logs import flush_logs, set_debug
 from gantt.observe.tracing import tracing
@@ -96,6 +97,7 @@ def _serve(
             engine_options(settings),
             session=placement_session(settings),
             propagate=dict if traces is None else traces.headers,
+            progress=LoadingLog(),
         )
         stack.callback(gantt.close)
         stack.enter_context(watching(settings.coordination, gantt))

@@ -20,6 +20,7 @@ from gantt.store import head, schema
 from gantt.store.adoption import legacy
 from gantt.store.adoption.legacy import Legacy, Owner
 from gantt.store.database import Database, database_at
+from gantt.store.interface import Progress
 from gantt.store.schema import Found
 from gantt.store.tables import (
     BOOKS,
@@ -69,8 +70,15 @@ PLACEMENTS, RELEASED, OURS = "Placement's", "released", "Gantt's"
 _DEFAULT_OWNER = Owner()
 
 
-def adopt(url: str, *, owner: Owner = _DEFAULT_OWNER, is_dry: bool = False) -> Adoption:
-    """Take over the books at ``url``; may be repeated.
+def adopt(
+    url: str,
+    *,
+    owner: Owner = _DEFAULT_OWNER,
+    is_dry: bool = False,
+    progress: Progress | None = None,
+) -> Adoption:
+    """Take over the books at ``url``; may be repeated. ``progress`` is told of the rows
+    that were checked.
 
     Raises Refused, and then nothing was changed.
     """
@@ -86,7 +94,7 @@ def adopt(url: str, *, owner: Owner = _DEFAULT_OWNER, is_dry: bool = False) -> A
         if owned_by == OURS:
             return Adoption(database.url, owned_by, Legacy(), present, None)
         schema.refuse_newer(database, found)
-        legacy.require_whole(connection, database.url)
+        legacy.require_whole(connection, database.url, present, progress)
         if is_dry:
             mended = legacy.count(connection)
             return Adoption(database.url, owned_by, mended, present, None)

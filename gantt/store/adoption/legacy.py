@@ -6,6 +6,7 @@ online_data_migrations``), so that the result is right for both.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -23,7 +24,7 @@ from sqlalchemy import (
 
 from gantt import errors
 from gantt.store.database import Database, database_at
-from gantt.store.interface import StoreOptions
+from gantt.store.interface import Progress, StoreOptions
 from gantt.store.tables import (
     allocations,
     consumers,
@@ -88,14 +89,23 @@ def count(connection: Connection) -> Legacy:
     )
 
 
-def require_whole(connection: Connection, where: str) -> None:
+def require_whole(
+    connection: Connection,
+    where: str,
+    counts: Mapping[str, int] | None = None,
+    progress: Progress | None = None,
+) -> None:
     """Raises Refused if rows refer to others that do not exist: these cannot be
-    repaired."""
-    wrong = [
-        f"{found} of {child.name}.{column}"
-        for child, column, parent in _REFERENCES
-        if (found := _number(connection, _dangling(child, column, parent)))
-    ]
+    repaired. ``progress`` is told of the rows looked at, with the ``counts`` of all
+    tables; each is looked at once for each of its references."""
+    sizes = [(counts or {}).get(child.name, 0) for child, _, _ in _REFERENCES]
+    wrong, done = [], 0
+    for (child, column, parent), size in zip(_REFERENCES, sizes, strict=True):
+        if found := _number(connection, _dangling(child, column, parent)):
+            wrong.append(f"{found} of {child.name}.{column}")
+        done += size
+        if progress is not None:
+            progress(done, sum(sizes))
     if wrong:
         raise errors.Refused(
             f"Rows of {where} refer to others that do not exist ({', '.join(wrong)}): "
