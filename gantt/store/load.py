@@ -22,7 +22,8 @@ from gantt.store.times import MicrosMemo
 class Loader:
     """One SELECT for each table of the books."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, progress: Progress | None = None) -> None:
+        self._progress = progress
         self._chunk = database.options.chunk
         self._selects = {
             name: database.compile(_all_rows(BOOKS[name], COLUMNS[name])).text
@@ -41,10 +42,10 @@ class Loader:
             for name in ROW_TYPES
         }
 
-    def rows(self, session: Session, progress: Progress | None = None) -> Chunks:
-        """Chunks of rows by table, in the order of ROW_TYPES. ``progress``, if any, is
-        told after each: to count all rows first takes the database a while."""
-        chunks = self._chunks(session)
+    def rows(self, session: Session) -> Chunks:
+        """Chunks of rows by table, in the order of ROW_TYPES. A Progress is told after
+        each; only then are all rows counted first, which takes the database a while."""
+        chunks, progress = self._chunks(session), self._progress
         if progress is None:
             yield from chunks
             return

@@ -64,14 +64,13 @@ class SqlStore:
 
     def __init__(self, database: Database, progress: Progress | None = None) -> None:
         self._database = database
-        self._progress = progress
         self._counter = Counter()
         # The query for the database's clock; None: it has none.
         self.clock = database.clock
         self.as_kept = database.as_kept
         self.log = Log(database)
         self.writer = Writer(database)
-        self._loader = Loader(database)
+        self._loader = Loader(database, progress)
         self._history = History(database)
         self._head = HeadRow(database)
         self._fingerprints = Fingerprints(database)
@@ -145,7 +144,7 @@ class SqlStore:
     def _loaded(self, session: Session) -> Chunks:
         try:
             with failing(self.url):
-                yield from self._loader.rows(session, self._progress)
+                yield from self._loader.rows(session)
         finally:
             # Not back to the pool: its page cache is useless now.
             session.discard()
