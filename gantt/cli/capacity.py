@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import click
@@ -15,10 +15,16 @@ from gantt.cli.decision import why_text
 from gantt.cli.flavor import flavor
 from gantt.cli.output import plain, say, table
 from gantt.cli.session import Session, books_command
-from gantt.cli.what_if import try_capacity, what_if_option
+from gantt.cli.what_if import what_if_option
+from gantt.cli.what_if_capacity import (
+    try_capacity,
+    try_forecast,
+    try_prices,
+    try_split,
+)
 from gantt.model.capacity import BY, MOST_DAYS, By
 from gantt.model.selection import Capacity, Why
-from gantt.model.spec import RequestSpec
+from gantt.model.spec import Flavor, RequestSpec
 
 Found = list[tuple[str, Capacity]]
 # Limits at which counting ends.
@@ -92,26 +98,36 @@ def capacity(
         raise click.UsageError("Give one of --fair, --price and --runs-out.")
     if mix is not None and not fair:
         raise click.UsageError("--mix says how to split: add --fair.")
-    if session.tried is not None:
-        if fair or runs_out or price:
-            raise click.UsageError("--what-if goes with none of the other questions.")
-        try_capacity(session, session.tried, flavors)
-        return
     if by != "fleet" and not (fair or runs_out):
         raise click.UsageError("--by goes with --fair and --runs-out: add one.")
     if not (flavors or runs_out):
         raise click.UsageError("Name a flavor, such as vcpus=2,memory_mb=4096.")
-    if fair:
-        show_split(session, asked, weights_of(mix, asked), by)
-        return
-    if price:
+    named = list(zip(flavors, asked, strict=True))
+    weights = weights_of(mix, asked)
+    tried = session.tried
+    if tried is not None:
+        if fair:
+            try_split(session, tried, asked, weights, by)
+        elif price:
+            try_prices(session, tried, asked)
+        elif runs_out:
+            try_forecast(session, tried, asked, by, days)
+        else:
+            try_capacity(session, tried, named)
+    elif fair:
+        show_split(session, asked, weights, by)
+    elif price:
         show_prices(session, asked)
-        return
-    if runs_out:
+    elif runs_out:
         show_forecast(session, asked, by, days)
-        return
+    else:
+        _show(session, named)
+
+
+def _show(session: Session, flavors: Sequence[tuple[str, Flavor]]) -> None:
+    """Ask how many more of each fit, and print it."""
     found = [
-        (words, session.books.capacity(RequestSpec(flavor(words)))) for words in flavors
+        (words, session.books.capacity(RequestSpec(asked))) for words, asked in flavors
     ]
     if session.is_prose:
         say("\n\n".join(filter(None, _paragraphs(plain(found)))))

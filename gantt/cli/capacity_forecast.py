@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import timedelta
 
 from gantt.cli.output import plain, say, table
 from gantt.cli.session import Session
-from gantt.cli.times import EPOCH
+from gantt.cli.times import shown_at
 from gantt.model.capacity import By, Forecast, Outlook
 from gantt.model.spec import Flavor, RequestSpec
 
@@ -37,9 +36,7 @@ def _row(one: Outlook) -> tuple[object, ...]:
 
 
 def _date(at: int | None) -> str | None:
-    if at is None:
-        return None
-    return (EPOCH + timedelta(microseconds=at)).isoformat(timespec="minutes")
+    return None if at is None else shown_at(at)
 
 
 def _paragraphs(found: Forecast) -> Iterator[str]:

@@ -32,3 +32,8 @@ def _time(
         ) from None
     at = found if found.tzinfo else found.replace(tzinfo=UTC)
     return (at - EPOCH) // timedelta(microseconds=1)
+
+
+def shown_at(at: int) -> str:
+    """Microseconds since the epoch as a time in UTC, to the minute."""
+    return (EPOCH + timedelta(microseconds=at)).isoformat(timespec="minutes")

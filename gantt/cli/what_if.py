@@ -6,23 +6,24 @@ live books are only read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 from msgspec.structs import replace
 
-from gantt.cli.flavor import flavor
 from gantt.cli.output import plain, say, table
 from gantt.cli.where import Where, open_books
 from gantt.errors import Invalid
-from gantt.model.selection import Capacity, Decision
-from gantt.model.spec import RequestSpec, ScheduleRequest
+from gantt.model.selection import Decision
+from gantt.model.spec import ScheduleRequest
+from gantt.scheduler.options import SchedulerOptions
 
 if TYPE_CHECKING:
     from gantt.cli.session import Session
     from gantt.engine.gantt import Gantt
+    from gantt.model.usage_history import UsageRecord
     from gantt.replay.snapshots import Snapshot
     from gantt.replay.what_if import WhatIf
 
@@ -40,15 +41,29 @@ what_if_option: Final[Callable[[F], F]] = click.option(
 
 
 class Tried:
-    """Two engines in memory: ``live``, a copy, and ``changed``."""
+    """Two engines in memory: ``live``, a copy, and ``changed``. ``where``: what they
+    are copies of."""
 
-    def __init__(self, snapshot: Snapshot, what_if: WhatIf) -> None:
+    def __init__(self, where: Where, snapshot: Snapshot, what_if: WhatIf) -> None:
         from gantt.replay.trying import tried
 
+        self.where = where
         self.revision = snapshot.cursor.revision
         self.changed: Gantt = tried(snapshot, what_if)
         self.live: Gantt = snapshot.engine()
         self.asked = what_if.asked
+        self._snapshot, self._what_if = snapshot, what_if
+
+    @property
+    def default_zone(self) -> str:
+        """Of hosts without one."""
+        options = self._snapshot.options or SchedulerOptions()
+        return options.default_availability_zone
+
+    def remembering(self, usage: Iterable[UsageRecord]) -> Tried:
+        """The same with a usage history. The caller closes both."""
+        snapshot = replace(self._snapshot, usage=tuple(usage))
+        return Tried(self.where, snapshot, self._what_if)
 
     def close(self) -> None:
         """Forget both."""
@@ -61,7 +76,7 @@ def open_tried(where: Where, path: Path) -> Tried:
     from gantt.replay.what_if import read_what_if
 
     what_if = read_what_if(path)
-    return Tried(snapshot_at(where), what_if)
+    return Tried(where, snapshot_at(where), what_if)
 
 
 def snapshot_at(where: Where) -> Snapshot:
@@ -147,53 +162,3 @@ def _steps(live: Decision, changed: Decision) -> Iterator[tuple[str, Any, Any]]:
     other = {step.name: step.after for step in changed.steps}
     for name in dict.fromkeys((*one, *other)):
         yield f"after {name}", one.get(name, "-"), other.get(name, "-")
-
-
-# -- capacity ---------------------------------------------------------------------
-
-
-def try_capacity(session: Session, tried: Tried, flavors: Sequence[str]) -> None:
-    """How many fit on both, and where they differ."""
-    if not flavors:
-        raise click.UsageError("Name a flavor, such as vcpus=2,memory_mb=4096.")
-    asked = [RequestSpec(flavor(words)) for words in flavors]
-    found = [
-        (words, tried.live.capacity(spec), tried.changed.capacity(tried.asked(spec)))
-        for words, spec in zip(flavors, asked, strict=True)
-    ]
-    if session.is_whole:
-        session.print_document(
-            {
-                "revision": tried.revision,
-                "flavors": [
-                    {"flavor": words, "live": live, "what_if": changed}
-                    for words, live, changed in found
-                ],
-            }
-        )
-        return
-    sums = [
-        (words, _sum(live), _sum(changed), f"{changed.total - live.total:+}")
-        for words, live, changed in found
-    ]
-    columns = ("flavor", "live", "what if", "difference")
-    if not session.is_prose:
-        session.print_rows(columns, sums)
-        return
-    say(f"At revision {tried.revision:,}.\n\n{table(columns, plain(sums))}")
-    for words, live, changed in found:
-        rows = list(_hosts(live, changed))
-        if rows:
-            say("\n" + plain(f"{words}, hosts that differ:"))
-            say(table(("host", "live", "what if", "difference"), plain(rows)))
-
-
-def _sum(found: Capacity) -> str:
-    return f"{'at least ' * found.is_lower_bound}{found.total}"
-
-
-def _hosts(live: Capacity, changed: Capacity) -> Iterator[tuple[str, int, int, str]]:
-    for host in dict.fromkeys((*live.hosts, *changed.hosts)):
-        one, other = live.hosts.get(host, 0), changed.hosts.get(host, 0)
-        if one != other:
-            yield host, one, other, f"{other - one:+}"

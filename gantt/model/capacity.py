@@ -7,6 +7,7 @@ from typing import Final, Literal, get_args
 from msgspec import Struct
 
 from gantt.model.diagnosis import Relaxation
+from gantt.model.usage_history import Period
 
 By = Literal["fleet", "zone", "aggregate"]
 BY: Final = get_args(By)
@@ -91,6 +92,7 @@ class FairSplit(Struct, frozen=True):
 
 MOST_DAYS: Final = 366
 """That a forecast may reach ahead."""
+_BY_HOURS_DAYS: Final = 30
 OutlookKind = Literal["class", "flavor"]
 OutlookState = Literal[
     "forecast", "not within horizon", "nothing left", "too little history"
@@ -129,3 +131,9 @@ class Forecast(Struct, frozen=True):
     history_s: int
     horizon_s: int
     outlooks: tuple[Outlook, ...]
+
+
+def period_of(horizon_days: int) -> Period:
+    """The periods of the usage history that a forecast is made from: hours, which are
+    kept for twice as long, or days."""
+    return "hour" if horizon_days <= _BY_HOURS_DAYS else "day"

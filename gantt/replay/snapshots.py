@@ -22,6 +22,7 @@ from gantt.errors import Invalid
 from gantt.model import record as r
 from gantt.model.changes import Cursor
 from gantt.model.rows import ROW_TYPES, Row
+from gantt.model.usage_history import HistoryQuery, UsageRecord
 from gantt.replay.records import (
     RecordedFile,
     head_of,
@@ -37,19 +38,20 @@ from gantt.store.snapshot import SnapshotStore
 
 class Snapshot(Struct, frozen=True):
     """``rows``: by table, in the order of their keys. ``options``: the policy of the
-    service; None: not known."""
+    service; None: not known. ``usage``: its usage history, where that is asked for."""
 
     cursor: Cursor
     rows: dict[str, list[Row]]
     options: SchedulerOptions | None = None
     search_budget: int = EngineOptions().search_budget
+    usage: tuple[UsageRecord, ...] = ()
 
     def engine(self, **changed: Any) -> Gantt:
         """A copy in memory, with options ``changed``. Raises Refused, Invalid."""
         options = self.options or SchedulerOptions()
         fixed: dict[str, Any] = {"placement": "embedded", "shared_records": 0}
         return Gantt(
-            SnapshotStore(self.cursor, self.rows),
+            SnapshotStore(self.cursor, self.rows, self.usage),
             EngineOptions(
                 search_budget=self.search_budget,
                 usage_sample_s=0,
@@ -71,6 +73,20 @@ def of_database(url: str, options: SchedulerOptions | None = None) -> Snapshot:
     finally:
         store.close()
     return Snapshot(cursor, rows, options)
+
+
+def usage_of_database(url: str, period_s: int, *, zones: bool) -> list[UsageRecord]:
+    """Its usage history by such periods, that of each ``zones`` too. Raises Refused,
+    StoreFailed."""
+    store = open_store(url)
+    try:
+        asked = HistoryQuery(period_s)
+        found = store.usage_history(asked)
+        if zones:
+            found = [*found, *store.usage_history(replace(asked, zone=None))]
+        return found
+    finally:
+        store.close()
 
 
 def lines_of_database(url: str) -> Iterator[bytes]:

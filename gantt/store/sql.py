@@ -249,8 +249,7 @@ class SqlStore:
             with failing(self.url):
                 return self._fingerprints.take(session)
         finally:
-            # Not back to the pool: on MariaDB a snapshot may idle without limit, and
-            # the committer could get this connection next.
+            # Not back to the pool, where the committer could get a snapshot that idles.
             session.discard()
 
     def saved_fingerprint(self) -> Fingerprint | None:

@@ -14,7 +14,15 @@ from msgspec.structs import replace
 from gantt.engine.scheduling.checks import Checks
 from gantt.engine.scheduling.scheduling import Scheduling
 from gantt.errors import Invalid
-from gantt.model.capacity import BY, MOST_DAYS, By, FairSplit, Forecast, Prices
+from gantt.model.capacity import (
+    BY,
+    MOST_DAYS,
+    By,
+    FairSplit,
+    Forecast,
+    Prices,
+    period_of,
+)
 from gantt.model.spec import RequestSpec, ScheduleRequest
 from gantt.model.usage_history import SECONDS, HistoryQuery, UsageRecord
 from gantt.scheduler.capacity.outlook import History, history_of, outlook
@@ -24,8 +32,6 @@ from gantt.scheduler.feasibility.candidates import CandidateSource
 from gantt.state.state import State
 
 _MOST_WEIGHT: Final = 1e6
-# Hourly records are kept for twice as long.
-_BY_HOURS_DAYS: Final = 30
 _MOST_RECORDS: Final = 100_000
 
 
@@ -98,9 +104,7 @@ class Planning:
         return mix, sources
 
     def _known(self, horizon_days: int, by: By) -> History:
-        """By hours, or for a long horizon by days, as hours are kept for a short time
-        only."""
-        step_s = SECONDS["hour" if horizon_days <= _BY_HOURS_DAYS else "day"]
+        step_s = SECONDS[period_of(horizon_days)]
         asked = HistoryQuery(step_s, limit=_MOST_RECORDS)
         records = self._history(asked)
         if by == "zone":

@@ -33,7 +33,7 @@ from gantt.liveness.watching import watching
 from gantt.observe.loading import LoadingLog
 from gantt.observe.log_file import begin_logging
 from gantt.observe.logs import flush_logs, set_debug
-from gantt.observe.tracing import tracing
+from gantt.observe.tracing import Tracing, tracing
 from gantt.stream.starting import publishing, taking_in
 
 if TYPE_CHECKING:
@@ -92,13 +92,7 @@ def _serve(
         traces = tracing(settings.tracing, "gantt-scheduler")
         if traces is not None:
             stack.callback(traces.close)
-        gantt = open_gantt(
-            settings.database_url,
-            engine_options(settings),
-            session=placement_session(settings),
-            propagate=dict if traces is None else traces.headers,
-            progress=LoadingLog(),
-        )
+        gantt = _open(settings, traces)
         stack.callback(gantt.close)
         stack.enter_context(watching(settings.coordination, gantt))
         stack.enter_context(taking_in(settings.stream, gantt))
@@ -135,6 +129,17 @@ def _serve(
             os.getpid(),
             ", ".join(f"{name} {number:g}" for name, number in sorted(counts)),
         )
+
+
+def _open(settings: Settings, traces: Tracing | None) -> Gantt:
+    """Raises Refused, StoreFailed."""
+    return open_gantt(
+        settings.database_url,
+        engine_options(settings),
+        session=placement_session(settings),
+        propagate=dict if traces is None else traces.headers,
+        progress=LoadingLog(),
+    )
 
 
 def engine_options(settings: Settings) -> EngineOptions:

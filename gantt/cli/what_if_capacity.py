@@ -1,0 +1,228 @@
+"""``gantt capacity --what-if FILE``: each of its questions to both copies of the books,
+and the difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from gantt.cli.output import plain, say, table
+from gantt.cli.times import shown_at
+from gantt.cli.what_if import Tried, is_service
+from gantt.cli.where import Where, open_books
+from gantt.errors import Invalid
+from gantt.model.capacity import By, FairSplit, Forecast, Outlook, Prices, period_of
+from gantt.model.protocol import GanttProtocol
+from gantt.model.selection import Capacity
+from gantt.model.spec import Flavor, RequestSpec
+from gantt.model.usage_history import MOST_RECORDS, SECONDS, UsageRecord
+
+if TYPE_CHECKING:
+    from gantt.cli.session import Session
+
+_ZONE: Final = "availability_zone"
+Both = tuple[str, Any, Any]
+"""What a flavor is called, and the answers of both copies."""
+
+
+def try_capacity(
+    session: Session, tried: Tried, flavors: Sequence[tuple[str, Flavor]]
+) -> None:
+    """How many of each fit; ``flavors``: in words, and what they say."""
+    found: list[tuple[str, Capacity, Capacity]] = [
+        (words, tried.live.capacity(one), tried.changed.capacity(tried.asked(one)))
+        for words, one in ((words, RequestSpec(asked)) for words, asked in flavors)
+    ]
+    sums = [
+        (words, _sum(live), _sum(changed), f"{changed.total - live.total:+}")
+        for words, live, changed in found
+    ]
+    columns = ("flavor", "live", "what if", "difference")
+    if not _is_shown(session, tried, _of_flavors(found), columns, sums):
+        return
+    for words, live, changed in found:
+        rows = list(_differing(live.hosts, changed.hosts))
+        if rows:
+            say("\n" + plain(f"{words}, hosts that differ:"))
+            say(table(("host", "live", "what if", "difference"), plain(rows)))
+
+
+def try_split(
+    session: Session,
+    tried: Tried,
+    flavors: Sequence[Flavor],
+    weights: list[float] | None,
+    by: By,
+) -> None:
+    """How many fit together; parts that only one copy has count as 0 in the other."""
+    specs = [RequestSpec(one) for one in flavors]
+    live = tried.live.fair_split(specs, weights, by=by)
+    others = [tried.asked(one) for one in specs]
+    changed = tried.changed.fair_split(others, weights, by=by)
+    one, other = _shares(live), _shares(changed)
+    rows = [
+        (*key, before, after, _more(before, after))
+        for key in dict.fromkeys((*one, *other))
+        for before, after in ((one.get(key, 0), other.get(key, 0)),)
+    ]
+    columns = ("by", "flavor", "live", "what if", "difference")
+    _is_shown(session, tried, {"live": live, "what_if": changed}, columns, rows)
+
+
+def try_prices(session: Session, tried: Tried, flavors: Sequence[Flavor]) -> None:
+    """What each rule costs on both."""
+    found: list[tuple[str, Prices, Prices]] = [
+        (name, tried.live.rule_prices(one), tried.changed.rule_prices(tried.asked(one)))
+        for name, one in ((asked.name or "", RequestSpec(asked)) for asked in flavors)
+    ]
+    rows = [
+        (name, *row)
+        for name, live, changed in found
+        for row in (
+            ("none", live.total, changed.total, _more(live.total, changed.total)),
+            *_differing(_costs(live), _costs(changed)),
+        )
+    ]
+    columns = ("flavor", "without the rule", "live", "what if", "difference")
+    _is_shown(session, tried, _of_flavors(found), columns, rows)
+
+
+def try_forecast(
+    session: Session, tried: Tried, flavors: Sequence[Flavor], by: By, days: int
+) -> None:
+    """What is left and lasts until when, from the usage history of the live books."""
+    usage = usage_at(tried, period_of(days), zones=by == "zone")
+    with closing(tried.remembering(usage)) as both:
+        specs = [RequestSpec(one) for one in flavors]
+        live = both.live.runs_out(specs, by=by, horizon_days=days)
+        others = [both.asked(one) for one in specs]
+        changed = both.changed.runs_out(others, by=by, horizon_days=days)
+    one, other = _outlooks(live), _outlooks(changed)
+    rows = [
+        (*key, *_lasting(one.get(key)), *_lasting(other.get(key)))
+        for key in dict.fromkeys((*one, *other))
+    ]
+    columns = ("where", "name", "left", "90 % until", "what if left", "what if until")
+    _is_shown(session, tried, {"live": live, "what_if": changed}, columns, rows)
+
+
+def usage_at(tried: Tried, period: str, *, zones: bool) -> list[UsageRecord]:
+    """The usage history of the books that ``tried`` copied. Raises Invalid where they
+    have none, Forbidden, StoreFailed, Unavailable."""
+    where = tried.where
+    if is_service(where):
+        return _usage_of_service(where, period, _zones(tried) if zones else ())
+    if "://" not in where.url:
+        raise Invalid(
+            f"{Path(where.url).name} is a snapshot and has no usage history, which "
+            "--runs-out needs: name a service or a database with --url."
+        )
+    from gantt.replay.snapshots import usage_of_database
+
+    return usage_of_database(where.url, SECONDS[period], zones=zones)
+
+
+def _usage_of_service(
+    where: Where, period: str, zones: Iterable[str]
+) -> list[UsageRecord]:
+    with closing(open_books(where)) as books:
+        return [
+            one for zone in ("", *zones) for one in _usage_of_zone(books, period, zone)
+        ]
+
+
+def _usage_of_zone(
+    books: GanttProtocol, period: str, zone: str
+) -> Iterator[UsageRecord]:
+    """Page by page, the latest first. A page may end within a period, which is asked
+    for again."""
+    seen: set[tuple[int, str]] = set()
+    until: int | None = None
+    while True:
+        page = books.usage_history(
+            period=period, until=until, limit=MOST_RECORDS, zone=zone
+        )
+        fresh = [one for one in page if (one.start, one.resource_class) not in seen]
+        yield from fresh
+        if len(page) < MOST_RECORDS or not fresh:
+            return
+        seen = {(one.start, one.resource_class) for one in page}
+        until = min(one.start for one in page) + 1
+
+
+def _zones(tried: Tried) -> list[str]:
+    named = (one.metadata.get(_ZONE) for one in tried.live.list_host_aggregates())
+    return sorted({tried.default_zone, *filter(None, named)})
+
+
+def _is_shown(
+    session: Session,
+    tried: Tried,
+    answers: dict[str, Any],
+    columns: tuple[str, ...],
+    rows: Sequence[Sequence[Any]],
+) -> bool:
+    """Print the answers in the format of the session; whether that is prose."""
+    if session.is_whole:
+        session.print_document({"revision": tried.revision, **answers})
+    elif not session.is_prose:
+        session.print_rows(columns, rows)
+    else:
+        say(f"At revision {tried.revision:,}.\n\n{table(columns, plain(list(rows)))}")
+        return True
+    return False
+
+
+def _of_flavors(found: Iterable[Both]) -> dict[str, Any]:
+    return {
+        "flavors": [
+            {"flavor": words, "live": live, "what_if": changed}
+            for words, live, changed in found
+        ]
+    }
+
+
+def _sum(found: Capacity) -> str:
+    return f"{'at least ' * found.is_lower_bound}{found.total}"
+
+
+def _more(live: int, changed: int) -> str:
+    return f"{changed - live:+}"
+
+
+def _differing(
+    live: dict[str, int], changed: dict[str, int]
+) -> Iterator[tuple[str, int, int, str]]:
+    """Names whose numbers are not the same; 0 where one has none."""
+    for name in dict.fromkeys((*live, *changed)):
+        one, other = live.get(name, 0), changed.get(name, 0)
+        if one != other:
+            yield name, one, other, _more(one, other)
+
+
+def _shares(found: FairSplit) -> dict[tuple[str, str], int]:
+    return {
+        (split.name, one.flavor): one.more
+        for split in found.splits
+        for one in split.shares
+    }
+
+
+def _costs(found: Prices) -> dict[str, int]:
+    return {one.text: one.more for one in found.prices}
+
+
+def _outlooks(found: Forecast) -> dict[tuple[str, str], Outlook]:
+    return {(one.where, one.name): one for one in found.outlooks}
+
+
+def _lasting(one: Outlook | None) -> tuple[object, object]:
+    """What is left, and until when; or why there is no date."""
+    if one is None:
+        return None, None
+    if one.lasts_until is None:
+        return one.left, one.state
+    return one.left, shown_at(one.lasts_until)

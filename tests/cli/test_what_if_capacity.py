@@ -1,0 +1,174 @@
+"""``gantt capacity --what-if``: every question, to both copies of the books."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from gantt.cli import what_if_capacity
+from gantt.cli.main import gantt
+from gantt.cli.times import shown_at
+from gantt.model.hosts import HostAggregate
+from gantt.model.usage_history import MICROS, UsageRecord
+from gantt.replay.machines import uuid_of
+from gantt.store import open_store
+from tests import inprocess
+from tests.replay.recorded import add_hosts, service
+
+HOUR = 3_600 * MICROS
+HOURS = 200
+NORTH = {"availability_zone": "north"}
+A, B = "name=a,vcpus=4,memory_mb=1024", "name=b,vcpus=8,memory_mb=1024"
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> str:
+    """h0 in the zone north, h1 in none, 16 CPUs each, and a use that grows."""
+    with service(tmp_path) as engine:
+        add_hosts(engine, "h0", "h1")
+        north = HostAggregate(uuid_of("n"), "n", None, frozenset(["h0"]), NORTH)
+        engine.set_host_aggregates([north])
+    url = f"sqlite:///{tmp_path}/gantt.db"
+    store = open_store(url)
+    end = time.time_ns() // 1000 // HOUR * HOUR
+    with store.usage_rows() as rows:
+        for number in range(HOURS):
+            start, used = end - (HOURS - number) * HOUR, 0.25 * number
+            growing = (12, 32.0, used, used, used)
+            rows.replace(
+                3_600,
+                start,
+                [
+                    UsageRecord(start, 3_600, "VCPU", *growing),
+                    UsageRecord(start, 3_600, "VCPU", *growing, "north"),
+                ],
+            )
+    store.close()
+    return url
+
+
+@pytest.fixture(params=["a database", "a service"])
+def url(request: pytest.FixtureRequest, database: str, tmp_path: Path) -> Iterator[str]:
+    if request.param == "a database":
+        yield database
+        return
+    with inprocess.service(tmp_path, database) as address:
+        yield address
+
+
+@pytest.fixture
+def drained(tmp_path: Path) -> tuple[str, str]:
+    """h0 takes nothing more."""
+    path = tmp_path / "what-if.toml"
+    path.write_text('drain = ["h0"]\n[[flavors]]\nname = "b"\nvcpus = 16\n')
+    return "--what-if", str(path)
+
+
+def run(*words: str, status: int = 0) -> str:
+    found = CliRunner().invoke(gantt, ["capacity", *words])
+    assert found.exit_code == status, found.output
+    return found.output
+
+
+def ask(*words: str) -> Any:
+    return json.loads(run(*words, "-o", "json"))
+
+
+def rows_of(text: str) -> list[list[str]]:
+    return [line.split() for line in text.splitlines()[3:]]
+
+
+def test_a_fair_split_of_both(url: str, drained: tuple[str, str]) -> None:
+    asked = ("--url", url, *drained, "--fair", A, B)
+    # 4 and 8 CPUs: one of each and two more of the small one on 16; then 4 and 16.
+    found = ask(*asked)
+    (live,), (changed,) = found["live"]["splits"], found["what_if"]["splits"]
+    assert [one["more"] for one in live["shares"]] == [4, 2]
+    alone = [one["alone"] for one in (*live["shares"], *changed["shares"])]
+    assert alone == [8, 4, 4, 1]
+    rows = rows_of(run(*asked))
+    for row, one, other in zip(rows, live["shares"], changed["shares"], strict=True):
+        assert row[-3:] == [
+            str(one["more"]),
+            str(other["more"]),
+            f"{other['more'] - one['more']:+}",
+        ]
+
+
+def test_zones_that_one_copy_has(database: str, tmp_path: Path) -> None:
+    path = tmp_path / "more.toml"
+    path.write_text('[[add]]\nfleet = "1xvcpus=8,memory_mb=4096,zone=south"\n')
+    asked = ("--url", database, "--what-if", str(path), "--fair", "--by", "zone", A)
+    rows = {row[0]: row[1:] for row in rows_of(run(*asked))}
+    assert rows == {
+        "north": ["a", "4", "4", "+0"],
+        "nova": ["a", "4", "4", "+0"],
+        "south": ["a", "0", "2", "+2"],
+    }
+
+
+def test_the_price_of_rules_on_both(url: str, drained: tuple[str, str]) -> None:
+    asked = ("--url", url, *drained, "--price", A)
+    (one,) = ask(*asked)["flavors"]
+    assert (one["live"]["total"], one["what_if"]["total"]) == (8, 4)
+    assert one["live"].keys() == one["what_if"].keys()
+    assert ["a", "none", "8", "4", "-4"] in rows_of(run(*asked))
+
+
+@pytest.mark.parametrize("by", ["fleet", "zone"])
+def test_when_both_run_out(url: str, drained: tuple[str, str], by: str) -> None:
+    asked = ("--url", url, *drained, "--runs-out", "--days", "4", "--by", by)
+    found = ask(*asked, A)
+    live, changed = (
+        {(one["where"], one["name"]): one for one in found[name]["outlooks"]}
+        for name in ("live", "what_if")
+    )
+    where = "" if by == "fleet" else "north"
+    assert found["live"]["history_s"] == (HOURS - 1) * 3_600
+    assert live[where, "VCPU"]["state"] != "too little history"
+    assert live[where, "VCPU"]["is_own"] == (by == "zone")
+    left = 8 if by == "fleet" else 4
+    assert (live[where, "a"]["left"], changed[where, "a"]["left"]) == (left, left - 4)
+    # 24 CPUs more in four days: h0 and h1 have 32, h1 alone 16.
+    if by == "fleet":
+        assert live["", "a"]["state"] == "not within horizon"
+        assert changed["", "a"]["state"] == "forecast"
+        until = shown_at(changed["", "a"]["lasts_until"])
+        assert [*("a", "8", "not", "within", "horizon"), "4", until] in rows_of(
+            run(*asked, A)
+        )
+
+
+def test_a_service_tells_its_history_page_by_page(
+    database: str,
+    drained: tuple[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    words = (*drained, "--runs-out", "--days", "4", "--by", "zone")
+    whole = ask("--url", database, *words)["live"]
+    monkeypatch.setattr(what_if_capacity, "MOST_RECORDS", 7)
+    with inprocess.service(tmp_path, database) as address:
+        paged = ask("--url", address, *words)["live"]
+    assert paged["history_s"] == whole["history_s"]
+    assert [one["name"] for one in paged["outlooks"]] == [
+        one["name"] for one in whole["outlooks"]
+    ]
+
+
+def test_a_snapshot_in_a_file_has_no_history(
+    database: str, drained: tuple[str, str], tmp_path: Path
+) -> None:
+    file = str(tmp_path / "now.record.gz")
+    made = CliRunner().invoke(gantt, ["snapshot", file, "--url", database])
+    assert made.exit_code == 0, made.output
+    assert ask("--url", file, *drained, "--fair", A)["live"]["splits"]
+    said = run("--url", file, *drained, "--runs-out", status=1)
+    assert "has no usage history" in said
+    assert "name a service or a database with --url" in said
