@@ -128,6 +128,14 @@ def test_a_refusal_is_told(traced: Traced) -> None:
     assert "No valid host" in str(told["gantt.failure"])
 
 
+def test_a_method_that_is_not_known_names_no_span(traced: Traced) -> None:
+    for method in ("<script>", "A" * 200):
+        traced.client(method, "/gantt/services")
+    assert {one.name.split()[0] for one in traced._exporter.get_finished_spans()} == {
+        "_OTHER"
+    }
+
+
 def test_a_request_without_a_caller_s_trace_begins_one(traced: Traced) -> None:
     for header in ({}, {"traceparent": "nonsense"}, {"traceparent": "\u00ff" * 999}):
         traced.client("GET", "/gantt/services", headers=header)

@@ -199,7 +199,8 @@ def traced(app: WsgiApp, traces: Tracing) -> WsgiApp:
     of its caller. Inside ``logged``, which gives the request its id."""
 
     def handle(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-        method, carrier = environ["REQUEST_METHOD"], {}
+        given, carrier = environ["REQUEST_METHOD"], {}
+        method = given if given in _KNOWN_METHODS else _OTHER_METHOD
         for name in _TRACE_HEADERS:
             value = environ.get(f"HTTP_{name.upper()}")
             if value:
@@ -284,6 +285,9 @@ _EXPOSE_HEADERS = [
     "OpenStack-API-Version",
 ]
 _ALLOW_METHODS = ["GET", "PUT", "POST", "DELETE", "PATCH"]
+_KNOWN_METHODS = frozenset({*_ALLOW_METHODS, "HEAD", "OPTIONS"})
+_OTHER_METHOD = "_OTHER"
+"""What OpenTelemetry calls methods that are not known: names of spans are few."""
 
 
 def require_keystone(

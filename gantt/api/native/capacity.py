@@ -44,4 +44,5 @@ def runs_out(call: Call) -> Forecast:
     body = _RUNS_OUT.read(call)
     project = bound_to(call)
     specs = [owned(project, read_spec(one)) for one in body.request_specs]
-    return call.gantt.runs_out(specs, by=body.by, horizon_days=body.horizon_days)
+    found = call.gantt.runs_out(specs, by=body.by, horizon_days=body.horizon_days)
+    return redaction.forecast(call, found)

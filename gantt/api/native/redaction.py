@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from msgspec.structs import replace
 
 from gantt.api.call import Call
-from gantt.model.capacity import FairSplit, Prices
+from gantt.model.capacity import FairSplit, Forecast, Prices
 from gantt.model.selection import Capacity, Decision, Why
 
 WHOLE = "gantt:decisions:whole"
@@ -73,6 +73,15 @@ def prices(call: Call, found: Prices) -> Prices:
         return found
     own = [replace(one, aggregates={}) for one in found.prices if one.kind == "request"]
     return replace(found, prices=tuple(own))
+
+
+def forecast(call: Call, found: Forecast) -> Forecast:
+    """``found`` as the caller may see it: aggregates without their names."""
+    if found.by != "aggregate" or sees_all(call):
+        return found
+    return replace(
+        found, outlooks=tuple(replace(one, where="") for one in found.outlooks)
+    )
 
 
 def visible(call: Call, records: Iterable[Decision]) -> Iterator[Decision]:

@@ -17,7 +17,7 @@ from gantt.connection import open_gantt
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
 from gantt.errors import Forbidden
-from gantt.model.hosts import HostStats, Service
+from gantt.model.hosts import HostAggregate, HostStats, Service
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.scheduler.options import SchedulerOptions
 from tests.api.native.fleet import SPEC, TOO_MUCH, A, B, report
@@ -32,6 +32,7 @@ def client(books: Gantt, tmp_path: Path) -> WsgiClient:
     (tmp_path / "policy.yaml").write_text(
         '"gantt:select": "role:member or role:admin"\n'
         '"gantt:capacity": "role:member or role:admin"\n'
+        '"gantt:usage_history": "role:member or role:admin"\n'
         '"gantt:claims:confirm": "role:member or role:admin"\n'
         '"gantt:claims:release": "role:member or role:admin"\n'
     )
@@ -195,3 +196,14 @@ def test_members_see_a_split_but_not_its_hosts(client: WsgiClient) -> None:
     (mine,), (all_of_it,) = told["splits"][0]["shares"], whole["splits"][0]["shares"]
     assert all_of_it["hosts"].keys() == {"one", "two"}
     assert mine == {**all_of_it, "hosts": {}, "aggregates": {}}
+
+
+def test_members_see_until_when_room_lasts_but_no_aggregate(
+    client: WsgiClient, books: Gantt
+) -> None:
+    books.set_host_aggregates([HostAggregate(A, "secret", None, frozenset(["one"]))])
+    body = {"request_specs": [PLAIN], "by": "aggregate"}
+    whole = client("POST", "/gantt/capacity/runs-out", body=body).json
+    told = client("POST", "/gantt/capacity/runs-out", body=body, headers=MEMBER).json
+    assert {one["where"] for one in whole["outlooks"]} == {"secret"}
+    assert told["outlooks"] == [{**one, "where": ""} for one in whole["outlooks"]]
