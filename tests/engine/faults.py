@@ -6,7 +6,7 @@ import threading
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import Any, Final
 
 from gantt.engine.clock import SystemClock
 from gantt.engine.gantt import Gantt
@@ -14,6 +14,8 @@ from gantt.model.changes import Cursor, LogEntry
 from gantt.store.interface import Precondition, Store, Transaction
 
 Hook = Callable[..., None]
+CALLER: Final = "caller"
+"""How the names of threads of ``Callers`` begin."""
 
 
 class FaultyStore:
@@ -149,7 +151,7 @@ class Callers:
 
     def __init__(self, books: Gantt, size: int = 64) -> None:
         self._books = books
-        self._pool = ThreadPoolExecutor(size)
+        self._pool = ThreadPoolExecutor(size, thread_name_prefix=CALLER)
 
     def submit(self, *commands: Any) -> list[Future[Any]]:
         """Each command by a caller of its own, queued in this order."""
@@ -157,7 +159,7 @@ class Callers:
         for command in commands:
             before = self._books.counts()["queue_length"]
             futures.append(self._pool.submit(self._books.submit, command))
-            _until(lambda b=before: self._books.counts()["queue_length"] > b)  # type: ignore[misc]
+            until(lambda b=before: self._books.counts()["queue_length"] > b)  # type: ignore[misc]
         return futures
 
     def run(self, action: Callable[..., Any], *args: Any) -> Future[Any]:
@@ -167,7 +169,8 @@ class Callers:
         self._pool.shutdown(wait=False)
 
 
-def _until(holds: Callable[[], bool]) -> None:
+def until(holds: Callable[[], bool]) -> None:
+    """Return when it holds, which other threads see to; up to ten seconds and more."""
     pause = threading.Event()
     for _ in range(10_000):
         if holds():

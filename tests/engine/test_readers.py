@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from concurrent.futures import Future
 from typing import Any
@@ -17,7 +18,14 @@ from gantt.placement import queries
 from gantt.state.state import State
 from gantt.store.outcomes import DefiniteAbort
 from tests.engine.conftest import Connect, opened
-from tests.engine.faults import Callers, FaultyStore, ScriptedClock, raiser
+from tests.engine.faults import (
+    CALLER,
+    Callers,
+    FaultyStore,
+    ScriptedClock,
+    raiser,
+    until,
+)
 from tests.engine.test_outcomes import create, names
 from tests.kinds import ON_SQLITE
 
@@ -52,8 +60,7 @@ def test_read_is_repeated_after_an_abort(store: FaultyStore, connect: Connect) -
     writer = callers.run(books.submit, UpdateProvider(create(1).uuid, "new"))
     hold.wait()
     reader = callers.run(books.read, query)
-    while not computed:
-        pass
+    until(lambda: bool(computed))
     hold.release(DefiniteAbort("deadlock"))
     assert reader.result(20) == ["old"]
     assert computed == ["new", "old"]
@@ -80,8 +87,7 @@ def test_refusal_based_on_uncommitted_data_waits_too(
         return found.name
 
     reader = callers.run(books.read, query)
-    while not asked:
-        pass
+    until(lambda: bool(asked))
     hold.release(DefiniteAbort("deadlock"))
     assert reader.result(20) == "node-1"
     callers.close()
@@ -155,13 +161,19 @@ def test_lag_is_known_without_asking_the_database(url: str, connect: Connect) ->
 
 
 class LogicalClock(SystemClock):
-    """Each look is ``step_s`` later than the last."""
+    """Each look is ``step_s`` later than the last. ``callers``: names of the threads of
+    ``Callers`` that have looked; those of the engine look as well."""
 
-    looks = 0
     step_s = 0.001
+
+    def __init__(self) -> None:
+        self.looks = 0
+        self.callers: set[str] = set()
 
     def monotonic(self) -> float:
         self.looks += 1
+        if (name := threading.current_thread().name).startswith(CALLER):
+            self.callers.add(name)
         return self.looks * self.step_s
 
 
@@ -172,10 +184,8 @@ def crowd(
     hold = store.hold("cursor")
     readers = [callers.run(names, books)]
     hold.wait()
-    looks = clock.looks
     readers += [callers.run(names, books) for _ in range(3)]
-    while clock.looks < looks + 3:
-        pass
+    until(lambda: len(clock.callers) == len(readers))
     hold.release()
     return readers
 
@@ -189,9 +199,7 @@ def test_waiting_for_a_stalled_database_is_limited(url: str, connect: Connect) -
     hold.wait()
     time.sleep(0.35)
     readers = [callers.run(names, books) for _ in range(6)]
-    began = time.monotonic()
-    while sum(reader.done() for reader in readers) < 4:
-        assert time.monotonic() < began + 1
+    until(lambda: sum(reader.done() for reader in readers) >= 4)
     assert books.counts()["reads_turned_away"] == 4
     assert books.keeping_up()["database_silence_seconds"] > 0.3
     for reader in readers:
@@ -231,10 +239,8 @@ def test_failed_query_is_shared_only_if_it_was_slow(
     first = callers.run(names, books)
     hold.wait()
     store.fail("cursor", StoreFailed("gone"))
-    looks = clock.looks
     others = [callers.run(names, books) for _ in range(2)]
-    while clock.looks < looks + 2:
-        pass
+    until(lambda: len(clock.callers) == 1 + len(others))
     hold.release()
     heard = [reader.exception(20) for reader in (first, *others)]
     assert sum(isinstance(what, StoreFailed) for what in heard) == failures

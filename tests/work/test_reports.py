@@ -44,7 +44,10 @@ def counter() -> Iterator[CallCounter]:
 
 @pytest.fixture
 def engine(counter: CallCounter, tmp_path: Path) -> Iterator[Gantt]:
-    options = EngineOptions(store=StoreOptions(create=True), sweep_s=600)
+    # A batch also ends when it has been planned for long, on a busy machine.
+    options = EngineOptions(
+        store=StoreOptions(create=True), sweep_s=600, planning_ms=600_000
+    )
     with open_gantt(f"sqlite:///{tmp_path / 'books.db'}", options) as found:
         assert isinstance(found, Gantt)
         counter.watch()
