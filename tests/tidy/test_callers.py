@@ -45,9 +45,9 @@ class Census:
         self.modules = {_name(source): source.tree for source in modules}
         self.attributes: set[str] = set()
         self.imported: set[tuple[str, str]] = set(_entry_points())
-        for tree in self.modules.values():
-            self.attributes |= set(_read(tree))
-            self.imported |= set(_imported(tree))
+        for source in modules:
+            self.attributes |= set(_read(source.nodes))
+            self.imported |= set(_imported(source.nodes))
 
     def unused(self) -> Iterator[str]:
         """``module:name`` and ``module:Class.name`` of what none of them names."""
@@ -91,30 +91,30 @@ def _names(node: ast.AST) -> Iterator[str]:
             yield each.value  # an annotation in quotes, or a name in __all__
 
 
-def _read(tree: ast.Module) -> Iterator[str]:
+def _read(nodes: tuple[ast.AST, ...]) -> Iterator[str]:
     """Attributes that are read, and the words of strings that are names."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Attribute):
             yield node.attr
         elif isinstance(node, ast.Constant) and WORDS.fullmatch(str(node.value)):
             yield from re.split(r"[.:]", str(node.value))
 
 
-def _imported(tree: ast.Module) -> Iterator[tuple[str, str]]:
+def _imported(nodes: tuple[ast.AST, ...]) -> Iterator[tuple[str, str]]:
     """Module and name: of ``from module import name``, and of ``module.name`` after
     ``from package import module`` or importlib's like."""
     bound: dict[str, str] = {}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
                 bound[alias.asname or alias.name] = f"{node.module}.{alias.name}"
                 yield node.module, alias.name
     loaded = {
         str(node.value)
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Constant) and str(node.value).startswith("gantt.")
     }
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Attribute):
             yield from ((module, node.attr) for module in loaded)
             if isinstance(node.value, ast.Name) and node.value.id in bound:
