@@ -11,6 +11,7 @@ from gantt.errors import ClaimLost
 from gantt.model import commands as c
 from gantt.model.rows import NO_HOST
 from gantt.state.check_fleet import fleet_problems
+from tests.placement.audit_desk import ALLOWED, LATER, AuditDesk
 from tests.placement.fleet_desk import (
     SIZE,
     FleetDesk,
@@ -31,7 +32,6 @@ from tests.placement.rules.test_topology_claims import (
     saved,
 )
 from tests.placement.rules.test_topology_ends import MIGRATION, allocated
-from tests.placement.test_audit import ALLOWED, LATER, AuditDesk
 
 GONE = c.DeleteHost("h1", "n1")
 
