@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from tests.live import Live, start
-from tests.ui import fleets
+from gantt.model.protocol import GanttProtocol
+from tests.live import Live
 from tests.ui.browser import Chromium, Window
+from tests.ui.looking_glass import admin_of, served, serving, written_once
 
 MANY = 10_000
 FEW = 120
@@ -33,32 +34,41 @@ def chromium() -> Iterator[Chromium]:
     browser.close()
 
 
-def _serve(folder: Path, hosts: int, names: tuple[str, ...] = ()) -> Iterator[Live]:
-    file = folder / "gantt.db"
-    fleets.write(file, hosts, names=names)
-    live = start(f"sqlite:///{file}", folder / "serve.log")
-    try:
-        yield live
-    finally:
-        live.kill()
-
-
 @pytest.fixture(scope="session")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     """A service with ten thousand hosts."""
-    yield from _serve(tmp_path_factory.mktemp("many"), MANY)
+    place = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        place = place.parent
+    folder = tmp_path_factory.mktemp("many")
+    with served(written_once(place, folder, MANY)) as live:
+        yield live
 
 
 @pytest.fixture(scope="module")
 def few(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     """A service with some hosts, the first of which have hostile names."""
-    yield from _serve(tmp_path_factory.mktemp("few"), FEW, HOSTILE)
+    with serving(tmp_path_factory.mktemp("few"), FEW, names=HOSTILE) as live:
+        yield live
+
+
+@pytest.fixture(scope="module")
+def service(few: Live) -> Live:
+    """What is looked at; modules have their own."""
+    return few
 
 
 @pytest.fixture
-def window(chromium: Chromium, few: Live) -> Iterator[Window]:
-    """A window that looks at ``few``; nothing may have gone wrong in it."""
-    with chromium.window(few.url) as found:
+def books(service: Live) -> Iterator[GanttProtocol]:
+    """Its library, as an operator."""
+    with admin_of(service) as found:
+        yield found
+
+
+@pytest.fixture
+def window(chromium: Chromium, service: Live) -> Iterator[Window]:
+    """A window that looks at ``service``; nothing may have gone wrong in it."""
+    with chromium.window(service.url) as found:
         yield found
         assert found.faults() == []
         assert found.elsewhere() == []

@@ -6,19 +6,18 @@ import csv
 import io
 import time
 from collections.abc import Iterator
-from contextlib import closing
 
 import pytest
 
-import gantt
 from gantt.cli.flavor import flavor
 from gantt.model.protocol import GanttProtocol
 from gantt.model.spec import RequestSpec
 from gantt.model.usage_history import MICROS, UsageRecord
 from gantt.store import open_store
-from tests.live import Live, start
+from tests.live import Live
 from tests.ui import fleets
 from tests.ui.browser import Chromium, Window
+from tests.ui.looking_glass import opened, serving
 from tests.ui.tables import ROWS, SAVED
 
 pytestmark = pytest.mark.server("chromium")
@@ -44,9 +43,13 @@ def _start() -> int:
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     """A service whose zones and aggregates have hostile names, with a history."""
     folder = tmp_path_factory.mktemp("capacity")
-    file = folder / "gantt.db"
-    fleets.write(file, HOSTS, zones=ZONES)
-    store = open_store(f"sqlite:///{file}")
+    with serving(folder, HOSTS, zones=ZONES, furnish=write_history) as live:
+        yield live
+
+
+def write_history(database: str) -> None:
+    """Of two zones, with a gap."""
+    store = open_store(database)
     with store.usage_rows() as rows:
         for hours in (5, 4, 1, 0):  # of two hours between them nothing is known
             begin = _start() - hours * HOUR
@@ -63,26 +66,6 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
                 ],
             )
     store.close()
-    live = start(f"sqlite:///{file}", folder / "serve.log")
-    try:
-        yield live
-    finally:
-        live.kill()
-
-
-@pytest.fixture
-def books(service: Live) -> Iterator[GanttProtocol]:
-    with closing(gantt.connect(service.url, token="admin")) as found:
-        yield found
-
-
-@pytest.fixture
-def window(chromium: Chromium, service: Live) -> Iterator[Window]:
-    """A window that looks at it; nothing may have gone wrong in it."""
-    with chromium.window(service.url) as found:
-        yield found
-        assert found.faults() == []
-        assert found.elsewhere() == []
 
 
 def rows(
@@ -91,16 +74,6 @@ def rows(
     """The rows of a table, as soon as there are any, other than those ``known``."""
     found: list[list[str]] = window.wait(ROWS, caption, known)
     return found
-
-
-def opened(window: Window, **params: str) -> None:
-    """Open the page with these parameters in its address."""
-    window.open(token=None)
-    window.run("sessionStorage.setItem('gantt.token', 'admin')")
-    window.run(
-        "location.hash = `#/capacity?${new URLSearchParams(arguments[0])}`", params
-    )
-    window.driver.refresh()
 
 
 def test_use_over_time_has_a_picture_and_words(window: Window) -> None:
@@ -140,7 +113,7 @@ def test_zones_now(window: Window, books: GanttProtocol) -> None:
 def test_as_many_more_fit_as_the_terminal_says(
     window: Window, books: GanttProtocol
 ) -> None:
-    opened(window, flavors=f"{SMALL} {LARGE} {WRONG}")
+    opened(window, "capacity", flavors=f"{SMALL} {LARGE} {WRONG}")
     small, large, wrong = rows(window, FITS)
     told = books.capacity(RequestSpec(flavor(SMALL)))
     assert small[:3] == [SMALL, f"{told.total:,}", str(len(told.hosts))]
@@ -158,7 +131,7 @@ def test_as_many_more_fit_as_the_terminal_says(
 
 def test_flavors_together_and_until_when(window: Window, books: GanttProtocol) -> None:
     """As `gantt capacity --fair` and `--runs-out` have it, by zone."""
-    opened(window, flavors=f"{SMALL} {LARGE} {WRONG}", by="zone")
+    opened(window, "capacity", flavors=f"{SMALL} {LARGE} {WRONG}", by="zone")
     specs = [RequestSpec(flavor(one)) for one in (SMALL, LARGE)]
     split = books.fair_split(specs, by="zone")
     found = rows(window, SPLIT)
@@ -179,7 +152,9 @@ def test_flavors_together_and_until_when(window: Window, books: GanttProtocol) -
 
 
 def test_what_is_shown_is_in_the_address(window: Window, books: GanttProtocol) -> None:
-    opened(window, **{"class": "MEMORY_MB", "zone": ZONES[1], "flavors": SMALL})
+    opened(
+        window, "capacity", **{"class": "MEMORY_MB", "zone": ZONES[1], "flavors": SMALL}
+    )
     spec = RequestSpec(flavor(SMALL), availability_zone=ZONES[1])
     assert rows(window, FITS)[0][1] == f"{books.capacity(spec).total:,}"
     assert {one[0] for one in rows(window, "Zones now")} == {"\\u202eevil\\u202c"}
@@ -194,7 +169,7 @@ def test_what_is_shown_is_in_the_address(window: Window, books: GanttProtocol) -
 
 
 def test_flavors_with_hostile_names_are_text(window: Window) -> None:
-    opened(window, flavors=f"{ODD} {LONG}")
+    opened(window, "capacity", flavors=f"{ODD} {LONG}")
     odd, long = rows(window, FITS)
     assert odd[0] == ODD.replace("\u202e", "\\u202e")
     assert long[0] == LONG
@@ -212,7 +187,7 @@ def test_it_is_live(window: Window, books: GanttProtocol) -> None:
 
 
 def test_tables_are_saved_as_csv(window: Window) -> None:
-    opened(window, flavors=f"{SMALL} =1,vcpus=2")
+    opened(window, "capacity", flavors=f"{SMALL} =1,vcpus=2")
     rows(window, FITS)
     saved = window.await_(SAVED, "How many")
     head, small, wrong = csv.reader(io.StringIO(saved))

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
 
 import msgspec
 import pytest
 from msgspec.structs import replace
 from selenium.webdriver.common.keys import Keys
 
-import gantt
 from gantt.errors import NoValidHost
 from gantt.model.protocol import GanttProtocol
 from gantt.model.selection import Decision, Why
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
-from tests.live import Live, start
+from tests.live import Live
 from tests.ui import fleets
 from tests.ui.browser import Chromium, Window
 from tests.ui.conftest import HOSTILE
+from tests.ui.looking_glass import admin_of, serving
 
 pytestmark = pytest.mark.server("chromium")
 
@@ -47,35 +46,14 @@ def request(name: str, number: int, vcpus: int, *only: str) -> ScheduleRequest:
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     """A service whose hosts have hostile names, with a few decisions."""
-    folder = tmp_path_factory.mktemp("decisions")
-    file = folder / "gantt.db"
-    fleets.write(file, HOSTS, names=HOSTILE)
-    live = start(f"sqlite:///{file}", folder / "serve.log")
-    try:
-        with closing(gantt.connect(live.url, token="admin")) as books:
+    with serving(tmp_path_factory.mktemp("decisions"), HOSTS, names=HOSTILE) as live:
+        with admin_of(live) as books:
             books.schedule(request(PLACED, 1, 2))
             with pytest.raises(NoValidHost):
                 books.schedule(request(REFUSED, 2, 4000))
             for number, host in enumerate(HOSTILE):
                 books.schedule(request(ALIKE, 10 + number, 1, host))
         yield live
-    finally:
-        live.kill()
-
-
-@pytest.fixture
-def books(service: Live) -> Iterator[GanttProtocol]:
-    with closing(gantt.connect(service.url, token="admin")) as found:
-        yield found
-
-
-@pytest.fixture
-def window(chromium: Chromium, service: Live) -> Iterator[Window]:
-    """A window that looks at it; nothing may have gone wrong in it."""
-    with chromium.window(service.url) as found:
-        yield found
-        assert found.faults() == []
-        assert found.elsewhere() == []
 
 
 def record(books: GanttProtocol, name: str) -> Decision:

@@ -6,21 +6,20 @@ import csv
 import io
 import json
 from collections.abc import Iterator
-from contextlib import closing
 
 import pytest
 from selenium.webdriver.common.keys import Keys
 
-import gantt
 from gantt.cli.flavor import flavor
 from gantt.errors import NoValidHost
 from gantt.model.hosts import ServerGroup
 from gantt.model.protocol import GanttProtocol
 from gantt.model.spec import InstanceGroup, RequestSpec, ScheduleRequest
-from tests.live import Live, start
+from tests.live import Live
 from tests.ui import fleets
 from tests.ui.browser import Chromium, Window
 from tests.ui.conftest import HOSTILE
+from tests.ui.looking_glass import admin_of, opened, serving
 from tests.ui.tables import ROWS, SAVED
 
 pytestmark = pytest.mark.server("chromium")
@@ -38,11 +37,8 @@ WORDS = ",".join(f"{name}={amount}" for name, amount in SIZE.items())
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     """A service whose hosts and zones have hostile names, with a refusal."""
     folder = tmp_path_factory.mktemp("try")
-    file = folder / "gantt.db"
-    fleets.write(file, HOSTS, names=HOSTILE, zones=("<b>az</b>",))
-    live = start(f"sqlite:///{file}", folder / "serve.log")
-    try:
-        with closing(gantt.connect(live.url, token="admin")) as books:
+    with serving(folder, HOSTS, names=HOSTILE, zones=("<b>az</b>",)) as live:
+        with admin_of(live) as books:
             books.set_server_group(ServerGroup(GROUP, policy="anti-affinity"))
             spec = RequestSpec(
                 flavor("vcpus=4000,memory_mb=1024"),
@@ -53,31 +49,6 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
                     ScheduleRequest(spec, (fleets.uuid(5, 1),), request_id=REFUSED)
                 )
         yield live
-    finally:
-        live.kill()
-
-
-@pytest.fixture
-def books(service: Live) -> Iterator[GanttProtocol]:
-    with closing(gantt.connect(service.url, token="admin")) as found:
-        yield found
-
-
-@pytest.fixture
-def window(chromium: Chromium, service: Live) -> Iterator[Window]:
-    """A window that looks at it; nothing may have gone wrong in it."""
-    with chromium.window(service.url) as found:
-        yield found
-        assert found.faults() == []
-        assert found.elsewhere() == []
-
-
-def opened(window: Window, **params: str) -> None:
-    """Open the page with these parameters in its address."""
-    window.open(token=None)
-    window.run("sessionStorage.setItem('gantt.token', 'admin')")
-    window.run("location.hash = `#/try?${new URLSearchParams(arguments[0])}`", params)
-    window.driver.refresh()
 
 
 def hosts(books: GanttProtocol, spec: RequestSpec) -> list[str]:
@@ -93,7 +64,9 @@ def test_it_lands_where_the_scheduler_says(
         num_instances=3,
         instance_group=InstanceGroup(policy="anti-affinity"),
     )
-    opened(window, **SIZE, count="3", required="CUSTOM_GPU", group="anti-affinity")
+    opened(
+        window, "try", **SIZE, count="3", required="CUSTOM_GPU", group="anti-affinity"
+    )
     expected = hosts(books, spec)
     title = window.wait(TITLE)
     assert len(set(expected)) == 3
@@ -110,7 +83,7 @@ def test_it_lands_where_the_scheduler_says(
 def test_nothing_is_claimed(window: Window, books: GanttProtocol) -> None:
     providers = [one.uuid for one in books.list_providers()]
     used = [books.get_usages(one) for one in providers]
-    opened(window, **SIZE, count="2")
+    opened(window, "try", **SIZE, count="2")
     window.wait(TITLE)
     assert [books.get_usages(one) for one in providers] == used
     (record,) = books.decisions(limit=1)
@@ -145,7 +118,7 @@ def test_a_form_builds_the_request(window: Window, books: GanttProtocol) -> None
 
 
 def test_a_known_server_group(window: Window) -> None:
-    opened(window, **SIZE, count="2", group=GROUP)
+    opened(window, "try", **SIZE, count="2", group=GROUP)
     title = window.wait(TITLE)
     assert "," in title, "on two hosts"
     chosen = window.run("return document.querySelector('[name=group]').value")
@@ -178,12 +151,12 @@ def test_a_refusal_is_tried_changed(window: Window, books: GanttProtocol) -> Non
 
 
 def test_what_is_wrong_is_told(window: Window) -> None:
-    opened(window, spec="{", vcpus="1")
+    opened(window, "try", spec="{", vcpus="1")
     wrong = "return document.querySelector('section .wrong')?.textContent"
     assert window.wait(wrong)
-    opened(window, vcpus="1", more="<img src=x>=2")
+    opened(window, "try", vcpus="1", more="<img src=x>=2")
     assert "is not a field of a flavor" in window.wait(wrong)
-    opened(window, vcpus="1", given_up='{"kind": "zone", "suffix": null}')
+    opened(window, "try", vcpus="1", given_up='{"kind": "zone", "suffix": null}')
     assert "given_up" in window.wait(wrong)
     window.faults()
     window.errors[:] = [one for one in window.errors if "400" not in one]
@@ -191,7 +164,7 @@ def test_what_is_wrong_is_told(window: Window) -> None:
 
 def test_hostile_names_are_text(window: Window) -> None:
     forced = json.dumps({"force_hosts": [HOSTILE[0]]})
-    opened(window, **SIZE, zone="<b>az</b>", spec=forced)
+    opened(window, "try", **SIZE, zone="<b>az</b>", spec=forced)
     title = window.wait(TITLE)
     assert title == f"On {HOSTILE[0]}"
     zone = window.run("return document.querySelector('[name=zone]').value")
@@ -202,7 +175,7 @@ def test_hostile_names_are_text(window: Window) -> None:
 
 
 def test_tables_are_saved_as_csv(window: Window, books: GanttProtocol) -> None:
-    opened(window, **SIZE)
+    opened(window, "try", **SIZE)
     window.wait(TITLE)
     head, *rows = csv.reader(io.StringIO(window.await_(SAVED, "Scores of")))
     assert head[:3] == ["Rank", "Host", "Weight"]
