@@ -48,7 +48,8 @@ DEPENDENCY: Final = (
     "<version>{}</version></dependency>"
 )
 # One replica of everything, few partitions of the broker's own topics, and nothing
-# that is not closed at once: a test restarts it and waits.
+# that is not closed at once: a test restarts it and waits. One that was killed may
+# register again once its session is over.
 SETTINGS: Final = """\
 process.roles=broker,controller
 node.id=1
@@ -72,6 +73,8 @@ share.coordinator.state.topic.num.partitions=1
 share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
 group.initial.rebalance.delay.ms=0
+broker.session.timeout.ms=3000
+broker.heartbeat.interval.ms=500
 group.min.session.timeout.ms=1000
 log.cleaner.dedupe.buffer.size=4194304
 log.cleaner.backoff.ms=200

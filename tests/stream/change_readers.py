@@ -20,7 +20,10 @@ WAIT_S: Final = 120.0
 def change_options(broker: Kafka, **given: Any) -> StreamOptions:
     """With a topic that no other test has; nothing is waited for that is not there."""
     return StreamOptions(
-        (broker.servers,), changes_topic=f"changes-{uuid.uuid4().hex[:8]}", **given
+        (broker.servers,),
+        changes_topic=f"changes-{uuid.uuid4().hex[:8]}",
+        client_properties={"reconnect.backoff.max.ms": "500"},
+        **given,
     )
 
 

@@ -33,8 +33,9 @@ def stream_options(broker: Kafka, **given: Any) -> StreamOptions:
         changes_topic=f"changes-{name}",
         group_id=f"group-{name}",
         partitions=4,
-        # A process that is killed is missed soon.
+        # A process that is killed is missed soon, and a broker that is back is found.
         client_properties={
+            "reconnect.backoff.max.ms": "500",
             "session.timeout.ms": "2000",
             "heartbeat.interval.ms": "500",
         },

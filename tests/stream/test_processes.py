@@ -26,6 +26,7 @@ workers = 2
 [stream]
 bootstrap_servers = {servers}
 partitions = 4
+client_properties = reconnect.backoff.max.ms:500
 """
 
 
