@@ -127,7 +127,10 @@ class Fleet:
         environ = {**self._environ(), "GANTT_TOKEN": f"of-{host}"}
         if self._stream:
             settings = self.folder / "agent.conf"
-            settings.write_text(f"[stream]\nheartbeat_s = {HEARTBEAT}\n")
+            settings.write_text(
+                f"[stream]\nheartbeat_s = {INTERVAL}\n"
+                "client_properties = reconnect.backoff.max.ms:500\n"
+            )
             words += ("--stream", self._stream, "--config-file", str(settings))
             if host != HOSTS[-1]:
                 del environ["GANTT_URL"]

@@ -18,7 +18,7 @@ from tests.fleet.fleet import HEARTBEAT, HOSTS, Fleet, fleet, pids_of
 
 pytestmark = pytest.mark.slow
 NOW = ("--grace", "0")
-DOWN_S = 8
+DOWN_S = 6
 COORDINATION = """\
 [coordination]
 backend_url = {url}

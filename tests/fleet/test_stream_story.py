@@ -18,11 +18,14 @@ from tests.fleet.fleet import HOSTS, SLACK_S, Fleet, fleet
 from tests.kafka_broker import Kafka, start_kafka
 
 pytestmark = [pytest.mark.slow, pytest.mark.server("kafka")]
-STREAM = "[stream]\nbootstrap_servers = {servers}\npartitions = 4\n"
+STREAM = (
+    "[stream]\nbootstrap_servers = {servers}\npartitions = 4\n"
+    "client_properties = reconnect.backoff.max.ms:500\n"
+)
 TOPIC = "gantt-reports"
 # The agent of the second host may also report to the service.
 OVER_KAFKA, OVER_BOTH = HOSTS
-DOWN_S = 8
+DOWN_S = 6
 Said = tuple[str, str, int]
 
 
@@ -94,7 +97,7 @@ def test_an_agent_over_kafka_that_falls_silent_is_noticed(tmp_path: Path) -> Non
 
             two.reaches(lambda: has_state("enabled"), 3 * DOWN_S, "no heartbeat")
             broker.kill()
-            silent_s = 3 * DOWN_S
+            silent_s = 2 * DOWN_S
             two.reaches(lambda: silence_s(two) > silent_s, silent_s + SLACK_S)
             assert has_state("enabled")
             broker.start()
