@@ -57,7 +57,8 @@ def _report(
     from gantt.replay import decisions
     from gantt.replay.record_report import Tally
     from gantt.replay.records import open_records
-    from gantt.replay.redecide import Played, play
+    from gantt.replay.redecide import play
+    from gantt.replay.redecided import Played
 
     played = Played()
     processes = open_records(paths, played.early)

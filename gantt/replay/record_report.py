@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from gantt.replay.redecide import Played, Redecided
+from gantt.replay.redecided import Played, Redecided
 from gantt.replay.run import Decided
 
 _MOST_EXAMPLES = 10

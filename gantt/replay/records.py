@@ -44,12 +44,14 @@ class RecordedProcess(Struct, frozen=True):
 
 
 class RecordedFile:
-    """``head``: of the file at ``path``. ``is_early``: it ended without its last line;
+    """``head``: of the file at ``path``. ``where``: file and number of the line that
+    was read last. ``is_early``: it ended without its last line;
     known when all lines were read. Raises Invalid for a file of another kind, or of a
     newer format."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.where = f"{path}:1"
         self.is_early = False
         self.head = head_of(path, next(_lines(path), b""))
 
@@ -59,7 +61,8 @@ class RecordedFile:
         next(lines)
         is_closed = False
         for number, text in enumerate(lines, 2):
-            line = line_of(text, f"{self.path}:{number}")
+            self.where = f"{self.path}:{number}"
+            line = line_of(text, self.where)
             is_closed = isinstance(line, Closed)
             yield line
         self.is_early = not is_closed

@@ -8,29 +8,27 @@ the same place and finds the same changes.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from heapq import merge
 from typing import Final
 
 import msgspec
-from msgspec import Struct, field
 from msgspec.structs import replace
 
 from gantt.engine.scheduling.dice import Dice
 from gantt.errors import BudgetSpent, Invalid, NoValidHost, UnknownName
 from gantt.model import record as r
-from gantt.model.changes import Change, Cursor
-from gantt.model.rows import Key
+from gantt.model.changes import Cursor
 from gantt.model.spec import ScheduleRequest
+from gantt.replay.applying import apply_line, load_line
 from gantt.replay.records import (
     RecordedFile,
     RecordedProcess,
     missing_files,
     policy_of_line,
-    row_of,
-    rows_of,
 )
+from gantt.replay.redecided import Played, Redecided
+from gantt.replay.resting import Resting
 from gantt.replay.what_if import AS_IT_IS, WhatIf
 from gantt.scheduler import cycle
 from gantt.scheduler.drivers.contract import Driver
@@ -50,55 +48,6 @@ REMOTE: Final = "a remote Placement had listed the candidates"
 LEFT: Final = "it was begun again, or a plug-in failed"
 CUT: Final = "its file ended before it"
 ASIDE: Final = "others wrote while a plug-in was called"
-
-
-class Redecided(Struct, frozen=True):
-    """One decision, as recorded and as made now. ``hosts``: by name, of each instance.
-    ``revision``: of the State that it saw; ``left_out``: what the record does not have
-    of its request."""
-
-    process: str
-    number: int
-    revision: int
-    now: int
-    request: ScheduleRequest
-    recorded: r.Marks
-    again: r.Marks
-    recorded_hosts: tuple[str, ...]
-    hosts: tuple[str, ...]
-    left_out: tuple[str, ...] = ()
-
-    @property
-    def differs_in(self) -> tuple[str, ...]:
-        """Of hosts, scores, claims and refusal, what is not the same; (): nothing."""
-        one, other = self.recorded, self.again
-        found = []
-        if one.failure != other.failure:
-            found.append("refusal")
-        if _ids(one) != _ids(other):
-            found.append("hosts")
-        if one.picks != other.picks or one.feasible != other.feasible:
-            found.append("scores")
-        if one.candidates != other.candidates:
-            found.append("claims")
-        return tuple(found)
-
-
-class Played(Struct):
-    """What a record had. ``unrepeated``: decisions that cannot be made again, by the
-    reason; ``dropped``: that the service left out, by its reason. ``early``: files that
-    end early; ``missing``: files that are not there; ``lost``: decisions that other
-    processes were faster than. Claims count instances."""
-
-    decisions: int = 0
-    files: int = 0
-    changes: int = 0
-    claims: int = 0
-    lost: int = 0
-    unrepeated: Counter[str] = field(default_factory=Counter)
-    dropped: Counter[str] = field(default_factory=Counter)
-    early: list[str] = field(default_factory=list)
-    missing: list[str] = field(default_factory=list)
 
 
 def play(
@@ -143,10 +92,6 @@ def _runs(files: tuple[RecordedFile, ...]) -> list[list[RecordedFile]]:
     return found
 
 
-def _ids(marks: r.Marks) -> list[list[int]]:
-    return [[key for key, _ in mine] for mine in marks.picks]
-
-
 class _Player:
     """Plays files that go on one after the other."""
 
@@ -158,6 +103,7 @@ class _Player:
         what_if: WhatIf,
     ) -> None:
         self._files, self._played, self._what_if = files, played, what_if
+        self._file = files[0]
         self._process = files[0].head.process
         self._options = options
         self._budget = 0
@@ -173,11 +119,17 @@ class _Player:
             if isinstance(line, r.Began):
                 yield from self._decision(line, lines)
             else:
-                self._take(line)
+                self._take(line, self._where)
+
+    @property
+    def _where(self) -> str:
+        """Of the line that was read last."""
+        return self._file.where
 
     def _lines(self) -> Iterator[r.Line]:
         """Of all files, as if they were one."""
         for number, file in enumerate(self._files):
+            self._file = file
             lines = iter(file)
             if number:
                 lines = self._after_snapshot(file, lines)
@@ -203,14 +155,14 @@ class _Player:
                 return lines
         return iter(())
 
-    def _take(self, line: r.Line) -> None:
-        """All but decisions."""
+    def _take(self, line: r.Line, where: str) -> None:
+        """All but decisions. Raises Invalid, which begins with ``where``."""
         played = self._played
         if isinstance(line, r.Applied):
             played.changes += len(line.changes)
-            self._apply(line)
+            apply_line(self._state, line, where)
         elif isinstance(line, r.Rows):
-            self._state.load(line.table, list(rows_of(line).values()))
+            load_line(self._state, line, where)
         elif isinstance(line, r.Started):
             self._state.apply((), Cursor(line.revision, line.batch))
             self._is_started = True
@@ -223,10 +175,6 @@ class _Player:
             played.lost += line.attempts - 1
         elif isinstance(line, r.Dropped):
             played.dropped[line.reason] += line.decisions
-
-    def _apply(self, line: r.Applied) -> None:
-        changes = [_change(*one) for one in line.changes]
-        self._state.apply(changes, Cursor(line.revision, line.batch))
 
     def _decide_by(self, line: r.Policy) -> None:
         self._budget = line.search_budget
@@ -251,15 +199,15 @@ class _Player:
                 f"The record of {self._process} has no form {began.form} before "
                 f"decision {began.number}: it is not whole. Leave it out."
             )
-        between: list[r.Line] = []
+        between: list[tuple[r.Line, str]] = []
         for line in lines:
             if isinstance(line, r.Ended) and line.number == began.number:
                 break
-            between.append(line)
+            between.append((line, self._where))
         else:
             self._played.unrepeated[CUT] += 1
             return
-        resting = _Resting(self, between)
+        resting = Resting(self._take, between)
         why = self._unrepeatable(began, line, resting)
         if why:
             self._played.unrepeated[why] += 1
@@ -282,7 +230,7 @@ class _Player:
         )
 
     def _unrepeatable(
-        self, began: r.Began, ended: r.Ended, resting: _Resting
+        self, began: r.Began, ended: r.Ended, resting: Resting
     ) -> str | None:
         if ended.is_left:
             return LEFT
@@ -291,7 +239,7 @@ class _Player:
         return ASIDE if resting.has_more else None
 
     def _made(
-        self, began: r.Began, request: ScheduleRequest, resting: _Resting
+        self, began: r.Began, request: ScheduleRequest, resting: Resting
     ) -> tuple[r.Marks, tuple[str, ...]]:
         state, driver = self._state, self._driver
         if driver is None:
@@ -343,42 +291,6 @@ class _Player:
         }
 
 
-class _Resting:
-    """What was applied while a decision was made, let in where it rested."""
-
-    def __init__(self, player: _Player, between: list[r.Line]) -> None:
-        self._player = player
-        self._calls = 0
-        self._due: list[tuple[int, list[r.Line]]] = []
-        waiting: list[r.Line] = []
-        for line in between:
-            if isinstance(line, r.Paused):
-                self._due.append((line.call, waiting))
-                waiting = []
-            else:
-                waiting.append(line)
-        self._last = waiting
-
-    @property
-    def has_more(self) -> bool:
-        """Whether something was applied while it did not rest."""
-        return any(isinstance(line, r.Applied) for line in self._last)
-
-    def __call__(self) -> None:
-        self._calls += 1
-        if self._due and self._due[0][0] == self._calls:
-            for line in self._due.pop(0)[1]:
-                self._player._take(line)
-
-    def end(self) -> None:
-        """All that is left."""
-        for _, lines in self._due:
-            for line in lines:
-                self._player._take(line)
-        for line in self._last:
-            self._player._take(line)
-
-
 def _request(form: r.Form, began: r.Began) -> ScheduleRequest:
     request = form.request
     spec = request.spec
@@ -390,7 +302,3 @@ def _request(form: r.Form, began: r.Began) -> ScheduleRequest:
         instance_uuids=began.instance_uuids,
         request_id=began.request_id,
     )
-
-
-def _change(table: str, key: Key, raw: msgspec.Raw) -> Change:
-    return Change(table, key, None, row_of(table, raw))

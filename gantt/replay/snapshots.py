@@ -23,12 +23,12 @@ from gantt.model import record as r
 from gantt.model.changes import Cursor
 from gantt.model.rows import ROW_TYPES, Row
 from gantt.model.usage_history import HistoryQuery, UsageRecord
+from gantt.replay.applying import change_of
 from gantt.replay.records import (
     RecordedFile,
     head_of,
     line_of,
     policy_of_line,
-    row_of,
     rows_of,
 )
 from gantt.scheduler.options import SchedulerOptions
@@ -133,12 +133,12 @@ def _snapshot(lines: Iterator[r.Line], where: str) -> Snapshot:
             found = rows_of(line)
             rows[line.table] |= found
         elif isinstance(line, r.Applied):
-            for table, key, raw in line.changes:
-                row = row_of(table, raw)
-                if row is None:
-                    rows[table].pop(key, None)
+            for at, one in enumerate(line.changes):
+                change = change_of(f"{where}: changes[{at}]", *one)
+                if change.new is None:
+                    rows[change.table].pop(change.key, None)
                 else:
-                    rows[table][key] = row
+                    rows[change.table][change.key] = change.new
         elif isinstance(line, r.Policy):
             policy = line
         if isinstance(line, r.Started | r.Applied):

@@ -17,7 +17,8 @@ from gantt.model.answers import Inventory
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ScheduleRequest
 from gantt.replay.machines import Machine, empty_stats
 from gantt.replay.records import open_records
-from gantt.replay.redecide import Played, Redecided, play
+from gantt.replay.redecide import play
+from gantt.replay.redecided import Played, Redecided
 from gantt.scheduler.options import SchedulerOptions
 from gantt.store.interface import StoreOptions
 

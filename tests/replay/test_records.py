@@ -21,7 +21,8 @@ from gantt.model.spec import (
 from gantt.placement.groups import ANTI_AFFINITY
 from gantt.placement.rules import plan
 from gantt.replay.records import open_records
-from gantt.replay.redecide import Played, play
+from gantt.replay.redecide import play
+from gantt.replay.redecided import Played
 from gantt.scheduler.options import SchedulerOptions
 from tests.replay.recorded import add_hosts, ask, flush, played, service, text_of, uuid
 

@@ -1,0 +1,65 @@
+"""A record whose rows were edited is refused with file, line and field."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from gantt.errors import Invalid
+from gantt.replay.snapshots import of_file
+from tests.replay.recorded import add_hosts, ask, played, service, uuid
+
+
+def edited(tmp_path: Path, old: str, new: str) -> tuple[str, int, int]:
+    """Edits the first match of ``old`` in a line of changes; where the file, the line
+    and the change of that line are."""
+    with service(tmp_path) as gantt:
+        add_hosts(gantt, "h0", "h1")
+        ask(gantt, 1)
+        ask(gantt, 2)
+        gantt.delete_allocations(uuid(1))
+    (path,) = (tmp_path / "record").iterdir()
+    lines = gzip.decompress(path.read_bytes()).decode().split("\n")
+    for number, line in enumerate(lines):
+        found = re.search(old, line)
+        if line.startswith('["applied"') and found:
+            lines[number] = line[: found.start()] + new + line[found.end() :]
+            changes = msgspec.json.decode(lines[number])[3]
+            before = msgspec.json.decode(line)[3]
+            at = next(i for i, one in enumerate(changes) if one != before[i])
+            path.write_bytes(gzip.compress("\n".join(lines).encode()))
+            return str(path), number + 1, at
+    raise AssertionError(f"no line of changes has {old}")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (r'"allocations",1,\[', '"allocations",9000,[', "has the key 9000"),
+        (r'"allocations",1,null', '"allocations",9000,null', "key 9000, does not fit"),
+        (r'"consumers",1,null', '"consumers",9000,null', "key 9000, does not fit"),
+        (r'"consumers",1,\[1,', '"consumers",1,["x",', "cannot be read"),
+        (r'"allocations",1,\[1,\d+', '"allocations",1,[1,9000', "does not fit"),
+        (r'"allocations",1,', '"allocationz",1,', "'allocationz'"),
+    ],
+)
+def test_rows_that_do_not_fit_are_named(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    path, line, change = edited(tmp_path, old, new)
+    with pytest.raises(Invalid) as refusal:
+        played(Path(path))
+    told = refusal.value.message
+    assert told.startswith(f"{path}:{line}: changes[{change}]")
+    assert message in told
+
+
+def test_a_snapshot_of_an_edited_record_is_refused(tmp_path: Path) -> None:
+    path, _, change = edited(tmp_path, r'"allocations",1,\[', '"allocations",[1,2],[')
+    with pytest.raises(Invalid) as refusal:
+        of_file(Path(path))
+    assert f"{path}: changes[{change}] of allocations has the key" in str(refusal.value)
