@@ -24,7 +24,7 @@ class Change(Struct, frozen=True, gc=False):
         return Change(self.table, self.key, self.new, self.old)
 
 
-class Cursor(Struct, frozen=True):
+class Cursor(Struct, frozen=True, gc=False):
     """A position in the log: a revision and the batch that wrote it.
 
     The batch distinguishes two histories that share a revision number.

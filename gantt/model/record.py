@@ -106,7 +106,7 @@ class Began(Struct, frozen=True, array_like=True, tag="began"):
     held: tuple[HeldLine, ...] = ()
 
 
-class Paused(Struct, frozen=True, array_like=True, tag="paused"):
+class Paused(Struct, frozen=True, array_like=True, gc=False, tag="paused"):
     """What was applied since the decision began, or since its last such line, came in
     while it rested for the ``call``-th time."""
 
@@ -137,7 +137,7 @@ class Ended(Struct, frozen=True, array_like=True, tag="ended"):
     is_left: bool = False
 
 
-class Settled(Struct, frozen=True, array_like=True, tag="settled"):
+class Settled(Struct, frozen=True, array_like=True, gc=False, tag="settled"):
     """What became of the claim: the host of each instance. ``attempts``: decisions made
     for this request, the earlier ones lost to concurrent claims."""
 

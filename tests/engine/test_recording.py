@@ -3,12 +3,13 @@ no decision."""
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
 import pytest
 
-from gantt.engine.recording.tape import Asked, Moved, Tape
+from gantt.engine.recording.tape import Asked, Found, Moved, Tape
 from gantt.model.changes import Change, Cursor
 from gantt.model.record import BOOKS, Dropped
 from gantt.model.rows import TRAITS, NameRow
@@ -39,6 +40,26 @@ def test_decisions_beyond_the_limit_are_counted() -> None:
     assert tape.waiting == 0
     assert tape.dropped == 3
     assert list(tape.take()) == []
+
+
+def test_the_garbage_collector_has_no_more_to_look_at(tmp_path: Path) -> None:
+    """Entries, picks and rows that wait for the thread make it run no more often."""
+    with service(tmp_path) as gantt:
+        add_hosts(gantt, "h0", "h1")
+        recording = gantt._recording
+        assert recording is not None
+        recording.flush()
+        with recording._writing._turning:
+            ask(gantt, 1)
+            waiting = list(recording._tape._entries)
+        found = [one for one in waiting if isinstance(one, Found)]
+        changes = [one for x in waiting if isinstance(x, Moved) for one in x.changes]
+        picks = [one for x in found for mine in x.picks for one in mine]
+        assert picks
+        rows = [one.new for one in changes]
+        assert rows
+        noted = (*waiting, *changes, *picks, *rows)
+        assert [one for one in noted if gc.is_tracked(one)] == []
 
 
 def test_changes_have_more_room_than_decisions() -> None:

@@ -1,8 +1,10 @@
 """What a process applied and decided, in that order, until a thread writes it.
 
 All of it is noted under the state lock, so that the order is that of the State; noting
-is an append. Where the thread does not keep up, decisions are left out and counted, and
-if changes alone are too many, the tape is torn: it starts again from a new snapshot.
+is an append. The garbage collector does not track entries, picks and rows: those that
+wait would make it run more often. Where the thread does not keep up, decisions are left
+out and counted, and if changes alone are too many, the tape is torn: it starts again
+from a new snapshot.
 """
 
 from __future__ import annotations
@@ -25,21 +27,21 @@ _SLACK: Final = 2
 """Changes may wait so many times as long as decisions: without them a file ends."""
 
 
-class Moved(Struct, frozen=True):
+class Moved(Struct, frozen=True, gc=False):
     """These changes were applied."""
 
     cursor: Cursor
     changes: Collection[Change]
 
 
-class Policed(Struct, frozen=True):
+class Policed(Struct, frozen=True, gc=False):
     """Decisions are by these options from here on."""
 
     options: SchedulerOptions
     has_plugins: bool
 
 
-class Asked(Struct, frozen=True):
+class Asked(Struct, frozen=True, gc=False):
     """A decision begins. ``held``: by host id."""
 
     number: int
@@ -50,7 +52,7 @@ class Asked(Struct, frozen=True):
     held: Mapping[int, HeldHost]
 
 
-class Found(Struct, frozen=True):
+class Found(Struct, frozen=True, gc=False):
     """A decision, with the bits of its weights; ``failure``: there is none."""
 
     number: int

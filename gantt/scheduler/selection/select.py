@@ -34,7 +34,7 @@ class Dice(Protocol):
         """Any order, in place."""
 
 
-class Pick(Struct, frozen=True):
+class Pick(Struct, frozen=True, gc=False):
     """A host, by its row in ``state.hosts`` and its id, and a candidate on it."""
 
     row: int
