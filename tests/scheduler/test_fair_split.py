@@ -20,10 +20,11 @@ from gantt.model.hosts import HostAggregate, HostStats
 from gantt.model.spec import Flavor, RequestSpec
 from gantt.replay.fleets import fleet_of
 from gantt.replay.machines import build
-from gantt.scheduler.capacity.split import Mix, fair_split
+from gantt.scheduler.capacity.split import Mix, fair_split, feasible_of
 from gantt.scheduler.drivers.filter import FilterDriver
 from gantt.scheduler.feasibility.candidates import BOOK_SOURCE
 from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.pauses import Moved
 from gantt.scheduler.policy import policy_of
 
 FLEETS = int(os.environ.get("GANTT_FAIR_EXAMPLES", "40"))
@@ -84,6 +85,30 @@ def test_weights_far_apart_take_few_rounds() -> None:
     )
     assert more(found) == [640, 0]
     assert len(calls) < 200
+
+
+def test_others_may_write_between_two_flavors() -> None:
+    books = build(fleet_of(["2xvcpus=8,memory_mb=4096"]))
+    calls: list[int] = []
+    specs, sources = (CPUS, MEMORY, CPUS), [BOOK_SOURCE] * 3
+    feasible_of(
+        *(books.state, specs, sources, DRIVER), now=0, pause=lambda: calls.append(1)
+    )
+    assert len(calls) == 2
+
+
+def test_rows_that_mean_others_after_a_pause_are_asked_for_again() -> None:
+    books = build(fleet_of(["2xvcpus=8,memory_mb=4096"]))
+
+    def replaced() -> None:
+        books.state.fleet.hosts.structure += 1
+
+    with pytest.raises(Moved):
+        feasible_of(
+            *(books.state, (CPUS, MEMORY), [BOOK_SOURCE] * 2, DRIVER),
+            now=0,
+            pause=replaced,
+        )
 
 
 def test_a_flavor_with_hosts_of_its_own_leaves_the_others_theirs() -> None:

@@ -83,7 +83,9 @@ def outlook(
 ) -> Forecast:
     """Of each class of ``history``, and each flavor. ``pause``: wherever others may
     write meanwhile. Raises Invalid, NoValidHost, UnknownName, Moved."""
-    feasible = feasible_of(state, mix.specs, sources, driver, now=now, budget=budget)
+    feasible = feasible_of(
+        state, mix.specs, sources, driver, now=now, budget=budget, pause=pause
+    )
     pause = within(state, strictest(feasible), pause)
     run = _Run(state, history, horizon_s // history.step_s, now)
     outlooks: list[Outlook] = []

@@ -47,7 +47,9 @@ def fair_split(
     ``pause``: wherever others may write meanwhile. Raises Invalid, NoValidHost,
     UnknownName, Moved."""
     revision = state.revision
-    feasible = feasible_of(state, mix.specs, sources, driver, now=now, budget=budget)
+    feasible = feasible_of(
+        state, mix.specs, sources, driver, now=now, budget=budget, pause=pause
+    )
     pause = within(state, strictest(feasible), pause)
     places = Localities(state, mix.default_zone)
     together, splits = Together(state), []
@@ -73,10 +75,14 @@ def feasible_of(
     *,
     now: int,
     budget: int | None = None,
+    pause: Pause = never,
 ) -> list[FeasibleHosts]:
-    """Of one instance of each. Raises Invalid, NoValidHost, UnknownName."""
-    found = []
+    """Of one instance of each. ``pause``: between two of them. Raises Invalid,
+    NoValidHost, UnknownName, Moved."""
+    found: list[FeasibleHosts] = []
     for spec, source in zip(specs, sources, strict=True):
+        if found:
+            within(state, strictest(found), pause)()
         one = structs.replace(groups.with_rule(state.fleet, spec), num_instances=1)
         found.append(
             driver.feasible_hosts(
