@@ -27,6 +27,7 @@ ZONES = ("<script>alert(1)</script>", "\u202eevil\u202c", "l" * 255, "\U0001f525
 HOUR = 3_600 * MICROS
 SMALL, LARGE = "vcpus=2,memory_mb=4096,disk_gb=20", "vcpus=4000,memory_mb=1024"
 ODD = "vcpus=1,name=<script>alert(3)</script>\u202e\U0001f525"
+OTHER = "vcpus=2,memory_mb=1024"
 LONG = "vcpus=1,name=" + "l" * 255
 WRONG = "vcpus=1,<img>=2"
 FITS = "How many more fit now"
@@ -135,8 +136,8 @@ def test_flavors_together_and_until_when(window: Window, books: GanttProtocol) -
     specs = [RequestSpec(flavor(one)) for one in (SMALL, LARGE)]
     split = books.fair_split(specs, by="zone")
     found = rows(window, SPLIT)
-    assert [one[1:4] for one in found] == [
-        [share.flavor, f"{share.more:,}", str(share.alone)]
+    assert [one[1:5] for one in found] == [
+        [share.flavor, "1", f"{share.more:,}", str(share.alone)]
         for one in split.splits
         for share in one.shares
     ]
@@ -149,6 +150,21 @@ def test_flavors_together_and_until_when(window: Window, books: GanttProtocol) -
     head, *saved = csv.reader(io.StringIO(window.await_(SAVED, "Until when")))
     assert head[:5] == ["where", "kind", "name", "left", "state"]
     assert len(saved) == len(ahead)
+
+
+def test_flavors_are_weighed_as_the_address_says(
+    window: Window, books: GanttProtocol
+) -> None:
+    opened(window, "capacity", flavors=f"3x{SMALL} {WRONG} {OTHER}")
+    specs = [RequestSpec(flavor(one)) for one in (SMALL, OTHER)]
+    (split,) = books.fair_split(specs, [3.0, 1.0]).splits
+    assert [one[1:4] for one in rows(window, SPLIT)] == [
+        [one.flavor, weight, f"{one.more:,}"]
+        for weight, one in zip(("3", "1"), split.shares, strict=True)
+    ]
+    assert rows(window, FITS)[0][0] == SMALL
+    equal = books.fair_split(specs).splits[0]
+    assert [one.more for one in split.shares] != [one.more for one in equal.shares]
 
 
 def test_what_is_shown_is_in_the_address(window: Window, books: GanttProtocol) -> None:

@@ -8,7 +8,7 @@ import { bar, el, fill, select, toolbar } from "./elements.js";
 import { flavor } from "./flavor.js";
 import { Poll } from "./poll.js";
 import { change } from "./router.js";
-import { column, hostLink, listed, number, told } from "./table.js";
+import { column, compare, hostLink, listed, number, told } from "./table.js";
 import { amount, percent, span } from "./text.js";
 
 const POLL_MS = 10000;
@@ -21,11 +21,19 @@ const PARTS = ["aggregate", "fleet", "zone"];
 const BLOCKS = "What blocks one more, on how many hosts";
 const FLAVORS = "vcpus=1,memory_mb=2048,disk_gb=20 vcpus=4,memory_mb=8192,disk_gb=80";
 
-const sorted = (names) => [...new Set(names)].sort((one, other) => one.localeCompare(other, undefined, { numeric: true }));
+const sorted = (names) => [...new Set(names)].sort(compare);
 const share = (used, capacity) => (capacity > 0 ? Math.round((1000 * used) / capacity) / 10 : null);
 
 export const limitsOf = ({ limits }) => Object.entries(limits).map(([name, hosts]) => `${name} ${amount(hosts)}`).join(", ");
 const blocks = (one) => one.wrong ?? limitsOf(one);
+const blockers = column(BLOCKS, blocks, (one) => told(blocks(one)));
+const more = (key) => number("more", key, (one) => (one.is_lower_bound ? "at least " : "") + amount(one[key]));
+
+/** 3xvcpus=1: the flavor and its weight. */
+const weighed = (words) => {
+	const [, weight = 1, rest] = /^(?:(\d+)x)?(.*)$/s.exec(words);
+	return [rest, +weight];
+};
 
 export const where = ({ hosts }) => (hosts ? listed("Where", "capacity-by-host.csv", [column("host", "0", ([host]) => hostLink(host)), number("more", "1")], Object.entries(hosts), MOST_ROWS) : null);
 
@@ -38,7 +46,7 @@ export class CapacityView {
 		this.input = el("input.grow", { spellcheck: "false", on: { change: () => change({ flavors: this.input.value.trim() }) } });
 		[this.history, this.zones, this.fits, this.split, this.ahead] = [1, 2, 3, 4, 5].map(() => el("div.part"));
 		root.append(el("section.health", this.bar, this.history,
-			el("label.controls", "Flavors, as gantt capacity takes them", this.input), this.fits, this.split, this.ahead, this.zones));
+			el("label.controls", "Flavors, as gantt capacity takes them, 3x for a weight", this.input), this.fits, this.split, this.ahead, this.zones));
 	}
 
 	close() {
@@ -48,7 +56,7 @@ export class CapacityView {
 
 	update({ class: name = "VCPU", zone = "", period = "hour", by = "fleet", flavors = FLAVORS }) {
 		this.by = { name, zone, period: PERIODS.includes(period) ? period : "hour", by: PARTS.includes(by) ? by : "fleet" };
-		this.asked = [...new Set(flavors.split(/\s+/))].filter(Boolean).slice(0, MOST_FLAVORS);
+		this.asked = [...new Map(flavors.split(/\s+/).filter(Boolean).map(weighed))].slice(0, MOST_FLAVORS);
 		this.input.value = flavors;
 		this._offered = null;
 		this._zones();
@@ -62,12 +70,12 @@ export class CapacityView {
 	_ask(signal) {
 		const { name, zone, period, by } = this.by;
 		this.refresher.look();
-		const specs = [];
-		for (const words of this.asked) try { specs.push(this._spec(words)); } catch { /* told where it is counted */ }
-		const planned = (what) => post(`gantt/capacity/${what}`, { request_specs: specs, by }, signal).catch((error) => ({ wrong: error.message }));
+		const [specs, weights] = [[], []];
+		for (const [words, weight] of this.asked) try { specs.push(this._spec(words)); weights.push(weight); } catch { /* told where it is counted */ }
+		const planned = (what, rest) => post(`gantt/capacity/${what}`, { request_specs: specs, by, ...rest }, signal).catch((error) => ({ wrong: error.message }));
 		return Promise.all([
 			get("gantt/usage-history", { resource_class: name, zone, period, limit: MOST_RECORDS }, signal),
-			planned("fair"), planned("runs-out"), ...this.asked.map((words) => this._count(words, signal)),
+			planned("fair", { weights }), planned("runs-out"), ...this.asked.map(([words]) => this._count(words, signal)),
 		]);
 	}
 
@@ -75,7 +83,7 @@ export class CapacityView {
 		return { flavor: flavor(words), availability_zone: this.by.zone || null };
 	}
 
-	/** How many more fit; what is wrong with one flavor is told beside the others. */
+	/** What is wrong with one flavor is told beside the others. */
 	async _count(words, signal) {
 		try {
 			return { words, ...await post("gantt/capacity", { request_spec: this._spec(words) }, signal) };
@@ -109,8 +117,7 @@ export class CapacityView {
 		const rows = splits?.flatMap((one) => one.shares.map((share) => ({ ...share, where: one.name })));
 		fill(this.split, wrong ? el("p.note", wrong) : listed("How many fit together, fairly split", "fair-split.csv", [
 			column("where", "where"), column("flavor", "flavor", (one) => told(one.flavor)),
-			number("more", "more", (one) => (one.is_lower_bound ? "at least " : "") + amount(one.more)), number("alone", "alone"),
-			column(BLOCKS, limitsOf, (one) => told(limitsOf(one))),
+			number("weight", "weight"), more("more"), number("alone", "alone"), blockers,
 		], rows, MOST_ROWS));
 		const { outlooks, history_s: known, horizon_s: reach } = forecast;
 		fill(this.ahead, outlooks ? [
@@ -136,9 +143,9 @@ export class CapacityView {
 		const open = [...this.fits.querySelectorAll("[open]")].map((one) => one.dataset.words);
 		fill(this.fits, listed("How many more fit now", "capacity.csv", [
 			column("flavor", "words", (one) => told(one.words)),
-			number("more", "total", (one) => (one.is_lower_bound ? "at least " : "") + amount(one.total)),
+			more("total"),
 			number("hosts", (one) => one.hosts && Object.keys(one.hosts).length),
-			column(BLOCKS, blocks, (one) => told(blocks(one))),
+			blockers,
 		], found), found.filter((one) => one.hosts).map((one) =>
 			el("details", { data: { words: one.words }, open: open.includes(one.words) }, el("summary", one.words), where(one), reasons(one))));
 	}

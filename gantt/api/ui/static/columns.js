@@ -127,7 +127,7 @@ export class Columns {
 		const found = new Map();
 		for (const [name, { capacity, used }] of this.classes) {
 			const sum = { hosts: 0, capacity: 0, used: 0 };
-			for (let index = 0; index < this.count; index += 1) {
+			for (let index = 0; index < this.count; index++) {
 				if (zone !== null && this.zones[index] !== zone) continue;
 				sum.hosts += capacity[index] > 0;
 				sum.capacity += capacity[index];

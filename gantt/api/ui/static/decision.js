@@ -1,6 +1,6 @@
 // One decision: its funnel, scores and choice; or how near it came, and what would help.
 
-import { bar, el, fill } from "./elements.js";
+import { bar, el, fill, region } from "./elements.js";
 import { kept } from "./request.js";
 import { link } from "./router.js";
 import { hostsOf, outcome, stepsOf, took, weighersOf, without } from "./ranking.js";
@@ -40,7 +40,7 @@ function funnel(decision) {
 	table.querySelectorAll("tbody tr").forEach((row, at) => row.classList.toggle("idle", at > 0 && rows[at].before === rows[at].after));
 	return el("section",
 		el("h3", "Filters ", el("small", `${amount(all)} → ${amount(steps.at(-1).after)} hosts`), csvButton("filters.csv", columns, () => rows.slice(1))),
-		el("div.wide", { tabindex: "0", role: "region", "aria-label": "Filters" }, table),
+		region("div.wide", "Filters", table),
 		el("p.none", alone(steps)));
 }
 

@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { headline, showDecision } from "./decision.js";
-import { button, el, fill, say, select, toolbar } from "./elements.js";
+import { button, el, fill, loading, say, select, toolbar } from "./elements.js";
 import { hostsOf, outcome, stepsOf, took } from "./ranking.js";
 import { Poll } from "./poll.js";
 import { change } from "./router.js";
@@ -58,7 +58,7 @@ export class DecisionsView {
 			columns: this.columns, caption: "Decisions", sort: "-at",
 			open: (row) => this.open(row), sorted: (sort) => change({ sort }, true), isCurrent: (row) => row === this._chosen,
 		});
-		this.note = el("p.note", { role: "status" }, "Loading …");
+		this.note = loading();
 		this.search = new Search("Search decisions", "Search decisions by request, instance, project, host or reason", {
 			enter: () => { if (this.table.shown.length) this.open(this.table.shown[0]); },
 			escape: () => { if (this.params.at) this._leave(); },

@@ -65,3 +65,6 @@ export function say(text) {
 	const place = document.getElementById("said");
 	if (place) place.textContent = plain(text);
 }
+
+export const region = (kind, label, inside) => el(kind, { tabindex: "0", role: "region", "aria-label": label }, inside);
+export const loading = () => el("p.note", { role: "status" }, "Loading …");

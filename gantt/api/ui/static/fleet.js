@@ -2,7 +2,7 @@
 
 import { get, path } from "./api.js";
 import { STATES } from "./columns.js";
-import { bar, button, el, fill, say, select, toolbar } from "./elements.js";
+import { bar, button, el, fill, loading, say, select, toolbar } from "./elements.js";
 import { HostPanel } from "./host.js";
 import { change } from "./router.js";
 import { Search } from "./search.js";
@@ -38,7 +38,7 @@ export class FleetView {
 	}
 
 	_parts(root) {
-		this.note = el("p.note", { role: "status" }, "Loading …");
+		this.note = loading();
 		this.bar = toolbar();
 		this.sums = el("div.sums");
 		this.search = new Search("Search hosts", "Search hosts", {
@@ -139,7 +139,7 @@ export class FleetView {
 		} else {
 			this.map.faded = new Uint8Array(columns.count).fill(1);
 			this.matches = [];
-			for (let index = 0; index < columns.count; index += 1) {
+			for (let index = 0; index < columns.count; index++) {
 				if (this._hay(index).includes(query)) {
 					this.map.faded[index] = 0;
 					this.matches.push(index);

@@ -2,7 +2,7 @@
 
 import { get, probe } from "./api.js";
 import { Columns, Refresher, STATES } from "./columns.js";
-import { button, el, fill, svg } from "./elements.js";
+import { button, el, fill, loading, svg } from "./elements.js";
 import { growth, quantile, read, total } from "./metrics.js";
 import { Poll } from "./poll.js";
 import { column, hostLink, listed, told } from "./table.js";
@@ -40,7 +40,7 @@ export class HealthView {
 			},
 		});
 		this.sums = el("div.sums");
-		this.note = el("p.note", { role: "status" }, "Loading …");
+		this.note = loading();
 		this.silent = el("div.part");
 		this.audit = el("div.part");
 		root.append(el("section.health", this.note, this.sums, this.silent, this.audit));
@@ -116,7 +116,7 @@ export class HealthView {
 	_hosts() {
 		const { columns } = this;
 		const silent = [];
-		for (let index = 0; index < columns.count; index += 1) if (SILENT.includes(STATES[columns.states[index]])) silent.push(index);
+		for (let index = 0; index < columns.count; index++) if (SILENT.includes(STATES[columns.states[index]])) silent.push(index);
 		silent.sort((one, other) => (columns.updatedAt[other] ?? 0) - (columns.updatedAt[one] ?? 0));
 		const shown = silent.map((index) => [index, columns.states[index], columns.updatedAt[index]]).join();
 		if (shown === this._shown) return;

@@ -87,7 +87,7 @@ export class HostPanel {
 	async _ask() {
 		if (!this._place) return;
 		const { host, node } = this._place;
-		const turn = (this._asked += 1);
+		const turn = ++this._asked;
 		try {
 			const found = await get("gantt/host", { host, node });
 			if (turn === this._asked && this._place) this._draw(found);

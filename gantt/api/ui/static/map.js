@@ -28,7 +28,7 @@ export class HostMap {
 		this._glow = new Map();
 		this._isWhole = true;
 		this._pending = 0;
-		this._width = this._height = 0;
+		this.width = this.height = 0;
 		this._view = { scale: 1, x: 0, y: 0 };
 		this._arranged = arrange([], 1, 1, 0);
 		this._listen();
@@ -76,10 +76,10 @@ export class HostMap {
 
 	/** At which all is seen: below 1 where even the smallest slots do not fit. */
 	get _least() {
-		return Math.min(1, this._height / (this._arranged.height || 1));
+		return Math.min(1, this.height / (this._arranged.height || 1));
 	}
 
-	zoom(factor, x = this._width / 2, y = this._height / 2) {
+	zoom(factor, x = this.width / 2, y = this.height / 2) {
 		const view = this._view;
 		const most = Math.max(1, MOST_ZOOM / this._arranged.pitch);
 		const scale = Math.min(most, Math.max(this._least, view.scale * factor));
@@ -92,7 +92,7 @@ export class HostMap {
 	zoomTo(index) {
 		const { pitch, x, y } = this._arranged;
 		const scale = Math.max(this._view.scale, Math.min(NAMED_PX * 1.4, MOST_ZOOM) / pitch);
-		const { _width: width, _height: height } = this;
+		const { width, height } = this;
 		this._view = { scale, x: width / 2 - (x[index] + pitch / 2) * scale, y: height / 2 - (y[index] + pitch / 2) * scale };
 		this._clamp();
 		this.restyle();
@@ -102,14 +102,14 @@ export class HostMap {
 		const { clientWidth, clientHeight } = this.canvas;
 		const ratio = devicePixelRatio || 1;
 		if (!clientWidth || !clientHeight) return;
-		[this._width, this._height] = [clientWidth, clientHeight];
+		[this.width, this.height] = [clientWidth, clientHeight];
 		this.canvas.width = Math.round(clientWidth * ratio);
 		this.canvas.height = Math.round(clientHeight * ratio);
 		this._arrange();
 	}
 
 	_arrange() {
-		const { _width: width, _height: height } = this;
+		const { width, height } = this;
 		if (!width || !height) return;
 		const isFitted = this._view.scale === this._least;
 		this._arranged = arrange(this.groups, width, height, this._count ?? 0);
@@ -120,7 +120,7 @@ export class HostMap {
 
 	_clamp() {
 		const view = this._view;
-		const { _width: width, _height: height } = this;
+		const { width, height } = this;
 		const across = width * view.scale;
 		const down = Math.max(height, this._arranged.height) * view.scale;
 		view.x = Math.min(0, Math.max(width - across, view.x));
@@ -132,7 +132,7 @@ export class HostMap {
 		const view = this._view;
 		const side = pitch * view.scale;
 		const [left, top] = [x[index] * view.scale + view.x, y[index] * view.scale + view.y];
-		const { _width: width, _height: height } = this;
+		const { width, height } = this;
 		if (left >= 0 && top >= 0 && left + side <= width && top + side <= height) return;
 		view.x += width / 2 - left;
 		view.y += height / 2 - top;
@@ -182,7 +182,7 @@ export class HostMap {
 
 	_all(now) {
 		const draw = this._draw;
-		const { _width: width, _height: height } = this;
+		const { width, height } = this;
 		draw.fillStyle = this._ink.page;
 		draw.fillRect(0, 0, width, height);
 		for (const block of this._arranged.blocks) {
@@ -199,7 +199,7 @@ export class HostMap {
 
 	_isSeen(x, y, width, height) {
 		const { scale, x: left, y: top } = this._view;
-		return (x * scale + left < this._width && y * scale + top < this._height && (x + width) * scale + left > 0 && (y + height) * scale + top > 0);
+		return (x * scale + left < this.width && y * scale + top < this.height && (x + width) * scale + left > 0 && (y + height) * scale + top > 0);
 	}
 
 	_head(block) {

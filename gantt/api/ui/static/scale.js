@@ -17,7 +17,7 @@ function mixed(stops, part) {
 export function palette(isDark) {
 	const stops = isDark ? DARK : LIGHT;
 	const found = [];
-	for (let at = 0; at < STEPS; at += 1) {
+	for (let at = 0; at < STEPS; at++) {
 		found.push(`rgb(${mixed(stops, at / (STEPS - 1)).join(" ")})`);
 	}
 	found.push("#d55e00", isDark ? "#262d36" : "#e6e8eb");

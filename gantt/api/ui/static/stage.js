@@ -29,7 +29,7 @@ export function measure(columns, by) {
 export function range(columns, value, floor = 0) {
 	let most = floor;
 	let least = Infinity;
-	for (let index = 0; index < columns.count; index += 1) {
+	for (let index = 0; index < columns.count; index++) {
 		const one = value(index);
 		if (one === null || one === undefined) continue;
 		if (one > most) most = one;
@@ -45,7 +45,7 @@ export function grouped(columns, by) {
 		members.get(name).push(index);
 	};
 	const trait = by.startsWith("trait:") ? by.slice(6) : null;
-	for (let index = 0; index < columns.count; index += 1) {
+	for (let index = 0; index < columns.count; index++) {
 		if (trait) put(columns.traits[index].includes(trait) ? trait : `not ${trait}`, index);
 		else if (by === "aggregate") {
 			// Those that are zones have a grouping of their own.

@@ -1,6 +1,6 @@
 // Tables: what stands in cells, sorting, drawing only what is seen, saving as CSV.
 
-import { bar, button, el, fill } from "./elements.js";
+import { bar, button, el, fill, region } from "./elements.js";
 import { link } from "./router.js";
 import { amount, percent, sized } from "./text.js";
 
@@ -35,7 +35,7 @@ export function csvButton(name, columns, rows) {
 
 const seen = (column, row) => (column.show ? column.show(row) : column.value(row) ?? "–");
 
-const compare = (one, other) => {
+export const compare = (one, other) => {
 	if (one === other) return 0;
 	if (one === null || one === undefined) return 1;
 	if (other === null || other === undefined) return -1;
@@ -54,7 +54,7 @@ export class Table {
 		[this._above, this._below] = [1, 2].map(() => el("tr", { "aria-hidden": "true" }, el("td", { colspan: columns.length })));
 		this._head = el("tr");
 		this._table = el("table.long", el("caption.spoken", caption), el("thead", this._head), this._body);
-		this.root = el("div.scroll", { tabindex: "0", role: "region", "aria-label": caption }, this._table);
+		this.root = region("div.scroll", caption, this._table);
 		this.root.addEventListener("scroll", () => this._request(), { passive: true });
 		this._watcher = new ResizeObserver(() => this._request());
 		this._watcher.observe(this.root);
@@ -169,7 +169,7 @@ export function listed(title, name, columns, rows, most = Infinity) {
 	return el("section",
 		el("h3", title, " ", el("small", amount(rows.length)), rows.length ? csvButton(name, columns, () => rows) : null),
 		rows.length
-			? el("div.wide", { tabindex: "0", role: "region", "aria-label": title }, small(columns, rows.slice(0, most), title))
+			? region("div.wide", title, small(columns, rows.slice(0, most), title))
 			: el("p.none", "none"),
 		rows.length > most ? el("p.none", `The first ${amount(most)} are shown.`) : null);
 }

@@ -103,7 +103,7 @@ export class TryView {
 	}
 
 	async _run() {
-		const turn = (this._turn += 1);
+		const turn = ++this._turn;
 		this.decision = this.room = null;
 		this.aside.hidden = true;
 		this.note.className = "note";
