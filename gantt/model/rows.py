@@ -37,7 +37,7 @@ NO_HOST = 0
 deleted host may be used again."""
 
 
-class ProviderRow(Struct, frozen=True, array_like=True, gc=False):
+class ProviderRow(Struct, frozen=True, array_like=True):
     """One resource provider. A root's ``root_provider_id`` is its own id."""
 
     id: int
@@ -50,7 +50,7 @@ class ProviderRow(Struct, frozen=True, array_like=True, gc=False):
     updated_at: int | None
 
 
-class InventoryRow(Struct, frozen=True, array_like=True, gc=False):
+class InventoryRow(Struct, frozen=True, array_like=True):
     """What one provider has of one resource class."""
 
     id: int
@@ -66,7 +66,7 @@ class InventoryRow(Struct, frozen=True, array_like=True, gc=False):
     updated_at: int | None
 
 
-class AllocationRow(Struct, frozen=True, array_like=True, gc=False):
+class AllocationRow(Struct, frozen=True, array_like=True):
     """What one consumer uses of one class on one provider.
 
     ``consumer_id`` is the consumer's uuid, as in Placement's schema.
@@ -81,7 +81,7 @@ class AllocationRow(Struct, frozen=True, array_like=True, gc=False):
     updated_at: int | None
 
 
-class ConsumerRow(Struct, frozen=True, array_like=True, gc=False):
+class ConsumerRow(Struct, frozen=True, array_like=True):
     """A user of resources; exists as long as it has allocations."""
 
     id: int
@@ -94,7 +94,7 @@ class ConsumerRow(Struct, frozen=True, array_like=True, gc=False):
     updated_at: int | None
 
 
-class NameRow(Struct, frozen=True, array_like=True, gc=False):
+class NameRow(Struct, frozen=True, array_like=True):
     """A name with an id: class, trait, consumer type, project, user or aggregate."""
 
     id: int
@@ -103,7 +103,7 @@ class NameRow(Struct, frozen=True, array_like=True, gc=False):
     updated_at: int | None
 
 
-class LinkRow(Struct, frozen=True, array_like=True, gc=False):
+class LinkRow(Struct, frozen=True, array_like=True):
     """A provider has a trait, or is a member of an aggregate."""
 
     resource_provider_id: int
@@ -112,7 +112,7 @@ class LinkRow(Struct, frozen=True, array_like=True, gc=False):
     updated_at: int | None
 
 
-class HostRow(Struct, frozen=True, array_like=True, gc=False):
+class HostRow(Struct, frozen=True, array_like=True):
     """What one compute node reported. ``stats``: JSON text of the fields of
     ``model.hosts.HostStats`` that are known."""
 
@@ -125,7 +125,7 @@ class HostRow(Struct, frozen=True, array_like=True, gc=False):
     updated_at: int | None
 
 
-class ServiceRow(Struct, frozen=True, array_like=True, gc=False):
+class ServiceRow(Struct, frozen=True, array_like=True):
     """A service on a host; ``last_seen_up`` in microseconds, UTC. ``disabled_reason``
     None: none was given."""
 
@@ -143,7 +143,7 @@ class ServiceRow(Struct, frozen=True, array_like=True, gc=False):
     disabled_reason: str | None = None
 
 
-class HostAggregateRow(Struct, frozen=True, array_like=True, gc=False):
+class HostAggregateRow(Struct, frozen=True, array_like=True):
     """Nova's aggregate of hosts. ``number``: its id in Nova; ``hosts``: JSON text of
     the sorted list; ``metadata``: JSON text."""
 
@@ -162,7 +162,7 @@ GROUP: Final = "_group"
 only from its claim, which ended when the host named it."""
 
 
-class InstanceRow(Struct, frozen=True, array_like=True, gc=False):
+class InstanceRow(Struct, frozen=True, array_like=True):
     """An instance that its host names. ``facts``: JSON text of the host's facts, and
     under ``GROUP`` the uuid of the server group that it was claimed for."""
 
@@ -174,7 +174,7 @@ class InstanceRow(Struct, frozen=True, array_like=True, gc=False):
     updated_at: int | None
 
 
-class ServerGroupRow(Struct, frozen=True, array_like=True, gc=False):
+class ServerGroupRow(Struct, frozen=True, array_like=True):
     """``members``: JSON text of the sorted list of instance uuids."""
 
     id: int
@@ -193,7 +193,7 @@ class _Held(Struct):
     held_by: str | None = None
 
 
-class ClaimRow(Struct, frozen=True, array_like=True, gc=False):
+class ClaimRow(Struct, frozen=True, array_like=True):
     """An instance with a host selected for it, until the host itself reports it.
 
     ``claim`` is shared by all instances of one request. ``leased_until``: it ends then

@@ -1,10 +1,10 @@
 """What a process applied and decided, in that order, until a thread writes it.
 
 All of it is noted under the state lock, so that the order is that of the State; noting
-is an append. The garbage collector does not track entries, picks and rows: those that
-wait would make it run more often. Where the thread does not keep up, decisions are left
-out and counted, and if changes alone are too many, the tape is torn: it starts again
-from a new snapshot.
+is an append. The garbage collector does not track entries and picks, since those that
+wait would make it run more often; rows it never does. Where the thread does not keep
+up, decisions are left out and counted, and if changes alone are too many, the tape is
+torn: it starts again from a new snapshot.
 """
 
 from __future__ import annotations
