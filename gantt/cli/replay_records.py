@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gantt import __version__
 from gantt.cli.output import plain, print_document, say, table
+from gantt.cli.what_if import read_changes
 from gantt.errors import Invalid
 
 if TYPE_CHECKING:
@@ -28,9 +29,9 @@ def replay_records(
     """Make all decisions again and print what came of it; whether all are as recorded,
     which only decisions by the same policy are expected to be. ``changed``: a file with
     a what-if."""
-    from gantt.replay.what_if import WhatIf, read_what_if
+    from gantt.replay.what_if import WhatIf
 
-    what_if = WhatIf() if changed is None else read_what_if(changed)
+    what_if = WhatIf() if changed is None else read_changes(changed)
     if what_if.has_hosts:
         raise Invalid(
             f"{changed} changes hosts, but recorded decisions are made on the hosts "

@@ -71,11 +71,20 @@ class Tried:
         self.changed.close()
 
 
-def open_tried(where: Where, path: Path) -> Tried:
-    """Raises Invalid, Refused, Forbidden, StoreFailed, Unavailable."""
+def read_changes(path: Path) -> WhatIf:
+    """The what-if in a file, whose options are such as a gantt.conf may have. Raises
+    Invalid."""
+    from gantt.conf.scheduling import check_ranges
     from gantt.replay.what_if import read_what_if
 
-    what_if = read_what_if(path)
+    found = read_what_if(path)
+    check_ranges(found.options, str(path))
+    return found
+
+
+def open_tried(where: Where, path: Path) -> Tried:
+    """Raises Invalid, Refused, Forbidden, StoreFailed, Unavailable."""
+    what_if = read_changes(path)
     return Tried(where, snapshot_at(where), what_if)
 
 

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
-from oslo_config import cfg
+from oslo_config import cfg, types
 
 from gantt.conf.table import rows
-from gantt.errors import Refused
+from gantt.errors import Invalid, Refused
 from gantt.scheduler.options import (
     DEFAULT_MULTIPLIERS,
     PACKINGS,
@@ -348,18 +348,38 @@ _MULTIPLIERS: Final = {
     **{("filter_scheduler", name): name for name in DEFAULT_MULTIPLIERS},
     ("metrics", "weight_multiplier"): _METRICS,
 }
+_GROUPS: Final = {"DEFAULT": DEFAULT, "gantt": REPORTS, **GROUPS}
+_CHECKED: Final = (types.Integer, types.Float, types.String)
 _PAIRS: Final = {
     ("filter_scheduler", "image_props_weight_setting"),
     ("metrics", "weight_setting"),
 }
 
 
+def check_ranges(given: Mapping[str, Any], where: str) -> None:
+    """Raises Invalid for values of fields of SchedulerOptions, or factors of weighers,
+    that a file of options could not have; names that are no options are passed over.
+    ``where``: what gave them."""
+    for group, opts in _GROUPS.items():
+        for opt in opts:
+            key = (group, opt.dest)
+            name = _MULTIPLIERS.get(key) or _RENAMED.get(key, opt.dest)
+            if name not in given or not isinstance(opt.type, _CHECKED):
+                continue
+            try:
+                opt.type(given[name])
+            except ValueError as error:
+                raise Invalid(
+                    f"{where}: options.{name} is {given[name]!r}, as {opt.name} of "
+                    f"[{group}]: {error}."
+                ) from None
+
+
 def scheduler_options(conf: cfg.ConfigOpts) -> SchedulerOptions:
     """All of the above as one value. Raises Refused."""
     found: dict[str, Any] = {}
     multipliers: dict[str, float] = {}
-    groups = {"DEFAULT": DEFAULT, "gantt": REPORTS, **GROUPS}
-    for group, opts in groups.items():
+    for group, opts in _GROUPS.items():
         values = conf if group == "DEFAULT" else conf[group]
         for opt in opts:
             key, value = (group, opt.dest), values[opt.dest]

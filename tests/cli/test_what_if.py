@@ -107,3 +107,26 @@ def test_a_snapshot_that_a_service_broke_off_is_no_file(
     assert found.exit_code == 1
     assert "ended early" in found.output
     assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "why"),
+    [
+        ("max_attempts = 0", "options.max_attempts is 0"),
+        ("host_subset_size = 0", "host_subset_size of [filter_scheduler]"),
+        ("capacity_per_host = 0", "capacity_per_host of [scheduler]"),
+    ],
+)
+def test_options_are_such_as_a_configuration_has(
+    url: str, tmp_path: Path, option: str, why: str
+) -> None:
+    what_if = tmp_path / "wrong.toml"
+    what_if.write_text(f"[options]\n{option}\n")
+    for words in (
+        ("capacity", "--url", url, ASKED),
+        ("select", "--url", url, "--flavor", ASKED),
+        ("replay", str(tmp_path / "record")),
+    ):
+        found = CliRunner().invoke(gantt, [*words, "--what-if", str(what_if)])
+        assert found.exit_code == 1, found.output
+        assert why in " ".join(found.output.split())
