@@ -24,7 +24,7 @@ from tests.tidy.source import ROOT
 MACHINE = "debian"
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 # The last command of a block, after variables of its own.
-_SERVE = re.compile(r"((?:^|[;&] )(?:[A-Z_]+=\S+ )*)gantt serve(?=[^\n]*\n?\Z)", re.M)
+_SERVE = re.compile(r"((?:^|[;&] )(?:[A-Z_]+=\S+ )*)gantt serve\b(?=[^\n]*\n?\Z)", re.M)
 _PORT = re.compile(r"\b877\d\b")
 _FILE = re.compile(r"[Ss]ave as `([\w./-]+)`:\s*\Z")
 WILD = {

@@ -31,7 +31,7 @@ FILE = re.compile(r"`([\w.]+)` in `([\w/-]+/)`.*?:\n\n```\w+\n(.*?)^```$", re.S 
 FILES = {folder + name: text for name, folder, text in FILE.findall(SHOWN)}
 BLOCKS = FENCE.findall(SHOWN)
 COMMANDS = [text for language, text in BLOCKS if language == "sh"]
-(REFUSAL,) = (text for language, text in BLOCKS if not language)
+(REFUSAL,) = (text for language, text in BLOCKS if language == "text")
 COLUMN = "stats.sgx_epc_mb"
 # Adds where the machine was recorded to the commands of the agent.
 WRAPPER = """#!/bin/sh

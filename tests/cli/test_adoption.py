@@ -6,6 +6,7 @@ import io
 import os
 import pty
 import re
+import shlex
 import shutil
 import sqlite3
 import subprocess
@@ -22,6 +23,7 @@ from gantt.model.rows import ROW_TYPES
 from gantt.store import head, schema
 from tests.cli.conftest import Program
 from tests.foreign import placement_on
+from tests.guides.guide import shown
 from tests.store.adoption import consumer, fill, run
 
 
@@ -107,6 +109,30 @@ def test_release_drops_tables_when_asked(program: Program, url: str) -> None:
     assert "Would drop" in program.do(*words, "--dry-run")
     assert "Dropped gantt_" in program.do(*words)
     assert "not Gantt's" in program.fail("release", "--database", url)
+
+
+def typed(url: str, target: str) -> list[list[str]]:
+    """The words of each ``gantt-manage`` of the guide, with these databases."""
+    commands = [line for block in shown("replace-placement") for line in block.commands]
+    ours = [one for one in commands if one.startswith("gantt-manage ")]
+    here = [
+        re.sub(r"mysql\S+|\bURL\b", url, one).replace("postgresql+psycopg://…", target)
+        for one in ours
+    ]
+    return [shlex.split(one)[1:] for one in here]
+
+
+def test_the_guide_is_followed(program: Program, url: str, tmp_path: Path) -> None:
+    target = f"sqlite:///{tmp_path / 'new.db'}"
+    *_, trial, copy = told = typed(url, target)
+    for words in told[:-2]:
+        program.do(*words)
+    assert [one[0] for one in told[:2]] == ["adopt", "adopt"]
+    assert told[-3][0] == "release"
+    program.do(*trial)
+    assert not (tmp_path / "new.db").exists()
+    program.do(*copy)
+    assert (tmp_path / "new.db").exists()
 
 
 def test_import(program: Program, url: str, tmp_path: Path) -> None:

@@ -6,5 +6,7 @@ from __future__ import annotations
 from tests.conftest import is_wanted
 
 collect_ignore = (
-    [] if is_wanted("GANTT_GUIDES") else ["test_extending.py", "test_operating.py"]
+    []
+    if is_wanted("GANTT_GUIDES")
+    else ["test_commands.py", "test_extending.py", "test_operating.py"]
 )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from pathlib import Path
 
 import pytest
 from sqlalchemy import URL, make_url
 
 from tests.databases import Databases
-from tests.guides.guide import guide
+from tests.guides.guide import guide, shown
 from tests.shown import Terminal, blocks, said_as_shown
 
 SERVE = (
@@ -46,6 +48,9 @@ def test_an_upgrade_is_checked_done_and_verified(tmp_path: Path) -> None:
     with Terminal(folder=tmp_path) as terminal:
         terminal.type(SERVE.format(file=f"{tmp_path}/gantt.db"))
         assert terminal.follow(text) == 3
+        (probe,) = (one for one in shown("upgrade") if one.name.startswith("curl"))
+        if shutil.which("curl"):
+            assert terminal.type(probe.commands[0]) == "OK"
 
 
 PLACE = "postgresql+psycopg://gantt@db/gantt"
@@ -80,3 +85,28 @@ def test_processes_of_one_database_know_the_same(
 
 def _written(url: URL) -> str:
     return url.render_as_string(hide_password=False)
+
+
+@pytest.mark.server("mariadb")
+def test_a_dump_of_mariadb_is_restored(tmp_path: Path, databases: Databases) -> None:
+    (block,) = (one for one in shown("back-up") if "mariadb-dump" in one.text)
+    with databases.database("mariadb") as url, Terminal(folder=tmp_path) as terminal:
+        place = make_url(url)
+        client = {"host": place.host, "port": place.port, "user": place.username}
+        client |= {
+            "password": place.password,
+            "socket": str(place.query.get("unix_socket", "")),
+        }
+        told = [f"{name}={value}" for name, value in client.items() if value]
+        (tmp_path / ".my.cnf").write_text("\n".join(["[client]", *told]))
+        terminal.environ["HOME"] = str(tmp_path)
+        dump, restore = (
+            re.sub(r"\bgantt\b(?!\.sql)", str(place.database), one)
+            for one in block.commands
+        )
+        terminal.type(f"gantt provider create kept --url '{url}'")
+        assert terminal.type(dump) == ""
+        terminal.type(f"gantt provider create lost --url '{url}'")
+        assert terminal.type(restore) == ""
+        said = terminal.type(f"gantt provider list -o value -c name --url '{url}'")
+        assert said.split() == ["kept"]

@@ -24,7 +24,7 @@ EXAMPLE, PLUGIN = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
 
 
 def test_its_example_prints_what_is_shown() -> None:
-    (shown,) = re.findall(r"```python.*?```\n+```\n(.*?)```", TEXT, re.DOTALL)
+    (shown,) = re.findall(r"```python.*?```\n+```text\n(.*?)```", TEXT, re.DOTALL)
     ran = subprocess.run(
         [sys.executable, "-c", EXAMPLE], capture_output=True, text=True, check=True
     )

@@ -17,6 +17,7 @@ from gantt.conf import feed_options
 from gantt.errors import Refused
 from gantt.scheduler.options import SchedulerOptions
 from tests import inprocess
+from tests.guides.guide import shown
 from tests.live import free_port
 from tests.notified import manager
 from tests.openstack.feed.conftest import Cloud
@@ -49,6 +50,15 @@ def program(*words: str) -> list[str]:
     return [sys.executable, "-m", "gantt", "feed", *words]
 
 
+def documented(number: int, config: str, url: str) -> list[str]:
+    """What the guide types, here."""
+    typed = [one.commands[0] for one in shown("feed") if one.language == "indented"]
+    here = typed[number].replace("/etc/nova/nova.conf", config)
+    gantt_, feed, *words = here.replace("http://gantt.example:8778", url).split()
+    assert (gantt_, feed) == ("gantt", "feed")
+    return words
+
+
 def asked(port: int, path: str) -> tuple[int, str]:
     """Status and text of the answer."""
     with closing(HTTPConnection("127.0.0.1", port, timeout=10)) as connection:
@@ -64,9 +74,9 @@ def test_a_service_is_fed_over_http(cloud: Cloud, tmp_path: Path) -> None:
     _, aggregate = cloud.api.aggregate("a", ["h1"])
     config, port = written(tmp_path, cloud.api.url), free_port()
     with inprocess.service(tmp_path) as url, closing(gantt.connect(url)) as books:
-        words = ("--config-file", config, "--url", url)
+        *words, listen = documented(1, config, url)
         with subprocess.Popen(
-            program(*words, "--metrics-listen", f"127.0.0.1:{port}"),
+            program(*words, listen.replace("8779", str(port))),
             stderr=subprocess.PIPE,
         ) as running:
             until(lambda: len(books.list_hosts()) == 1, 60)
@@ -134,7 +144,7 @@ def test_the_feed_is_ready_when_all_has_been_read(cloud: Cloud, tmp_path: Path) 
         manager(tmp_path) as listener,
     ):
         environ = {**os.environ, **listener.environ}
-        words = ("--config-file", config, "--url", url)
+        words = documented(0, config, url)
         with subprocess.Popen(program(*words), env=environ) as running:
             listener.until("READY=1")
             assert len(books.list_hosts()) == 1

@@ -1,0 +1,99 @@
+"""Which test does what a guide shows.
+
+Configuration (``ini``) of every guide is read by tests/guides/test_configuration.py. A
+block that no test can run says so in the guide, directly above it:
+``<!-- Not run by the tests: REASON. -->``
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+_HERE: Final = "tests/guides"
+# Followed from the first block to the last: commands, programs and files.
+FOLLOWED: Final[Mapping[str, str]] = {
+    "back-up": f"{_HERE}/test_operating.py",
+    "no-valid-host": f"{_HERE}/test_guides.py",
+    "scale-out": f"{_HERE}/test_operating.py",
+    "upgrade": f"{_HERE}/test_operating.py",
+    "write-a-driver": f"{_HERE}/test_extending.py",
+    "write-a-filter": f"{_HERE}/test_guides.py",
+    "write-a-weigher": f"{_HERE}/test_extending.py",
+}
+# All commands typed, and files saved.
+TYPED: Final = f"{_HERE}/test_commands.py"
+# So many blocks of these languages are done by the test of the guide.
+OWN: Final[Mapping[str, tuple[str, int, tuple[str, ...]]]] = {
+    "advise-nova": ("tests/plugin/test_advise_document.py", 8, ("console",)),
+    "agent": ("tests/agent/test_agent_document.py", 3, ("indented",)),
+    "shadow-nova": ("tests/openstack/test_shadow_document.py", 5, ("console",)),
+    "topology": (
+        "tests/cli/test_topology_document.py",
+        10,
+        ("console", "json", "python"),
+    ),
+    "write-a-collector": ("tests/test_collector_guide.py", 8, ("toml", "python", "sh")),
+    "replace-placement": ("tests/cli/test_adoption.py", 3, ("console",)),
+    "feed": ("tests/openstack/feed/test_command.py", 2, ("indented",)),
+    "replace-nova-scheduler": (
+        "tests/openstack/test_replace_document.py",
+        5,
+        ("indented",),
+    ),
+}
+# Other blocks, by their first line -> the test.
+OTHERS: Final[Mapping[str, Mapping[str, str]]] = {
+    "agent": {
+        "class AddressCollector:": "tests/agent/test_agent_document.py",
+        "from gantt.agent.workloads.contract import Workload": (
+            "tests/agent/test_agent_document.py"
+        ),
+        "3f0c-secret-of-host-1: {user: host-1, project: hosts, roles: [host]}": (
+            "tests/agent/test_agent_document.py"
+        ),
+    },
+    "back-up": {
+        "mariadb-dump --single-transaction gantt > gantt.sql": (
+            f"{_HERE}/test_operating.py"
+        ),
+    },
+    "feed": {
+        "CREATE USER 'gantt'@'%' IDENTIFIED BY 'secret';": (
+            "tests/openstack/feed/test_mariadb.py"
+        ),
+    },
+    "installing": {
+        'eval "$(gantt completion bash)"': "tests/cli/test_completion.py",
+    },
+    "launching": {
+        "from uuid import uuid4": "tests/launch/test_launch_document.py",
+        "import shlex": "tests/launch/test_launch_document.py",
+    },
+    "liveness": {
+        'books.delete_service("host-1", "gantt-agent")': (
+            "tests/liveness/test_liveness_document.py"
+        ),
+        "for view in books.list_hosts():": "tests/liveness/test_liveness_document.py",
+    },
+    "monitoring": {"scrape_configs:": "tests/deploy/test_monitoring.py"},
+    "plugins": {
+        "from gantt.scheduler.contract import Cacheable, Filter, Request": (
+            "tests/testing/test_documented.py"
+        ),
+    },
+    "replace-nova-scheduler": {
+        "CREATE USER 'gantt_writer'@'%' IDENTIFIED BY 'secret';": (
+            "tests/openstack/test_presence.py"
+        ),
+    },
+    "streams": {
+        "import json": "tests/stream/test_changes_document.py",
+        "from gantt.stream.changes.copy import Copy": (
+            "tests/stream/test_changes_document.py"
+        ),
+    },
+    "upgrade": {
+        "curl -fsS http://127.0.0.1:8778/readyz": f"{_HERE}/test_operating.py",
+    },
+}
