@@ -23,6 +23,8 @@ SERVICE: Final = "placement"
 ENVIRONMENT: Final = "envvars"
 _DOMAINS: Final = ("user_domain", "project_domain")
 _NO: Final = ("false", "0", "no", "off")
+_FILES: Final = ("cacert", "cert", "key")
+_INTERFACES: Final = ("public", "internal", "admin")
 
 
 class SignedIn(Struct, frozen=True):
@@ -69,7 +71,7 @@ def sign_in(
     except (exceptions.ClientException, OSError) as error:
         raise Unavailable(
             f"Signing in at {_keystone(cloud)} failed: {_told(cloud, error)}. Check "
-            "auth_url, and that Keystone answers there."
+            "auth_url, that Keystone answers there, and the files cacert, cert and key."
         ) from None
     except (TypeError, ValueError) as error:
         raise Refused(f"{_what(cloud)} cannot be used to sign in: {error}.") from error
@@ -105,10 +107,12 @@ def cloud_of(name: str, environ: Mapping[str, str]) -> dict[str, Any]:
     if not isinstance(clouds.get(name), dict):
         known = ", ".join(map(repr, clouds)) or "none"
         raise Refused(f"{file} has no cloud {name!r}; it has: {known}.")
-    if "profile" in clouds[name] and "auth_url" not in clouds[name].get("auth", {}):
+    auth = clouds[name].get("auth")
+    has_url = isinstance(auth, dict) and "auth_url" in auth
+    if "profile" in clouds[name] and not has_url:
         raise Refused(
-            f"The cloud {name!r} of {file} takes auth_url from the profile "
-            f"{clouds[name]['profile']!r}, which is not read: write it into its auth."
+            f"The cloud {name!r} of {file} takes auth_url from its profile, which is "
+            "not read: write auth_url into its auth."
         )
     secrets, _ = _read("secure", environ.get("OS_CLIENT_SECURE_FILE"), usual)
     hidden = secrets.get(name)
@@ -176,17 +180,14 @@ def _session(cloud: Mapping[str, Any], timeout_s: float) -> Any:
     kind = str(cloud.get("auth_type") or _kind(given))
     try:
         loader: Any = loading.get_plugin_loader(kind)
-    except exceptions.NoMatchingPlugin as error:
-        raise Refused(f"{_what(cloud)}: auth_type is {kind!r}: {error}") from error
-    wanted = {
-        option.dest: _text(name, given[name])
-        for option in loader.get_options()
-        for name in reversed((option.dest, *(old.dest for old in option.deprecated)))
-        if given.get(name) is not None
-    }
-    _add_domains(wanted, given, {option.dest for option in loader.get_options()})
-    try:
-        auth = loader.load_from_options(**wanted)
+        auth = loader.load_from_options(**_options(loader, given))
+    except exceptions.NoMatchingPlugin:
+        # Its message repeats the value, which may be a password in the wrong line.
+        known = ", ".join(sorted(loading.get_available_plugin_names()))
+        raise Refused(
+            f"{_what(cloud)}: keystoneauth1 does not know its auth_type, or one of its "
+            f"auth_methods. auth_type may be one of: {known}."
+        ) from None
     except exceptions.MissingRequiredOptions as error:
         lacking = ", ".join(option.dest for option in error.options)
         raise Refused(f"{_what(cloud)} lacks {lacking} to sign in.") from error
@@ -197,6 +198,18 @@ def _session(cloud: Mapping[str, Any], timeout_s: float) -> Any:
         cert=(cert, key) if cert and key else cert,
         timeout=timeout_s,
     )
+
+
+def _options(loader: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What is given of the loader's options. Raises ValueError."""
+    wanted = {
+        option.dest: _text(name, given[name])
+        for option in loader.get_options()
+        for name in reversed((option.dest, *(old.dest for old in option.deprecated)))
+        if given.get(name) is not None
+    }
+    _add_domains(wanted, given, {option.dest for option in loader.get_options()})
+    return wanted
 
 
 def _text(name: str, value: Any) -> str:
@@ -258,10 +271,15 @@ def _auth_url(cloud: Mapping[str, Any]) -> str:
 
 
 def _told(cloud: Mapping[str, Any], error: Exception) -> str:
-    """What keystoneauth says, which repeats auth_url with a password in it."""
+    """What keystoneauth says, which repeats auth_url with a password in it, and what
+    stands in place of a file's name."""
     user = _auth_url(cloud).partition("//")[2].rpartition("@")[0]
     password = user.partition(":")[2]
     text = str(error).rstrip(".")
+    for name in _FILES:
+        if value := cloud.get(name):
+            for shown in (str(Path(str(value)).expanduser()), str(value)):
+                text = text.replace(shown, f"({name})")
     return text.replace(f":{password}@", f":{HIDDEN}@") if password else text
 
 
@@ -271,10 +289,17 @@ def _keystone(cloud: Mapping[str, Any]) -> str:
 
 
 def _no_endpoint(cloud: Mapping[str, Any]) -> str:
+    """Values of clouds.yaml are named, not shown, unless they are well known."""
+    given = cloud.get("placement_service_type", SERVICE)
+    kind = f"type {SERVICE}" if given == SERVICE else "its placement_service_type"
+    interface = _interface(cloud)
+    which = f"{interface} " if interface in _INTERFACES else ""
+    its = "" if which else " at its interface"
     region = cloud.get("region_name")
-    where = f" in region {region}" if region else ""
+    is_typed = cloud["cloud"] == ENVIRONMENT
+    where = f" in region {region}" if is_typed else " in its region_name"
     return (
-        f"The catalogue of {_keystone(cloud)} has no {_interface(cloud)} endpoint of "
-        f"type {cloud.get('placement_service_type', SERVICE)}{where}: give --url, or "
-        "another interface (OS_INTERFACE) or region (OS_REGION_NAME)."
+        f"The catalogue of {_keystone(cloud)} has no {which}endpoint of {kind}{its}"
+        f"{where if region else ''}: give --url, or another interface (OS_INTERFACE) "
+        "or region (OS_REGION_NAME)."
     )

@@ -173,6 +173,23 @@ def test_a_catalogue_without_placement(cloud: Keystone) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("region_name", "no public endpoint of type placement in its region_name: "),
+        ("interface", "has no endpoint of type placement at its interface: "),
+        ("placement_service_type", "public endpoint of its placement_service_type: "),
+    ],
+)
+def test_a_catalogue_without_what_a_file_names(
+    cloud: Keystone, tmp_path: Path, name: str, message: str
+) -> None:
+    auth = {"auth_url": cloud.url, "username": "ann", "password": PASSWORD}
+    environ = file(tmp_path, {"auth": {**auth, "project_name": "blue"}, name: WRONG})
+    told = said(environ, "--os-cloud", "mine", "trait", "list")
+    assert message in told
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("clouds: [", "is not YAML"),
@@ -183,8 +200,20 @@ def test_a_catalogue_without_placement(cloud: Keystone) -> None:
         ("clouds: {mine: 3}", "has no cloud 'mine'"),
         ("clouds: {mine: {auth: 3}}", "auth is no mapping"),
         ("clouds: {mine: {}}", "lacks auth_url"),
-        ("clouds: {mine: {auth: {}, auth_type: nosuch}}", "auth_type is 'nosuch'"),
-        ("clouds: {mine: {profile: vexxhost, auth: {}}}", "profile 'vexxhost'"),
+        ("clouds: {mine: {auth: {}, auth_type: wr0ng-word}}", "not know its auth_type"),
+        ("clouds: {mine: {profile: wr0ng-word, auth: {}}}", "from its profile"),
+        ("clouds: {mine: {profile: x, auth: null}}", "from its profile"),
+        ("clouds: {mine: {profile: x, auth: [wr0ng-word]}}", "from its profile"),
+        (
+            "clouds: {mine: {auth_type: v3multifactor, auth: {auth_url: 'http://x', "
+            "auth_methods: wr0ng-word}}}",
+            "auth_methods. auth_type may be one of: ",
+        ),
+        (
+            "clouds: {mine: {auth: {auth_url: 'https://127.0.0.1:1'}, "
+            "cacert: wr0ng-word}}",
+            "invalid path: (cacert)",
+        ),
         ("clouds: {mine: {auth: {auth_url: 'not a url'}}}", "Signing in at Keystone"),
         ("clouds: {mine: {auth: {auth_url: [1]}}}", "cannot be used to sign in"),
         ("\x00", "is not YAML"),

@@ -117,6 +117,17 @@ def test_services(client: WsgiClient, books: Gantt) -> None:
     assert client("PUT", "/gantt/services", body={}).status == 400
 
 
+def test_a_service_is_told_before_its_host(client: WsgiClient, books: Gantt) -> None:
+    body = {"host": "later", "binary": "gantt-operator", "disabled": True}
+    assert client("PUT", "/gantt/services", body=body).status == 204
+    (told,) = client("GET", "/gantt/services?host=later").json["services"]
+    assert (told["host"], told["disabled"]) == ("later", True)
+    assert books.list_hosts(host="later") == ()
+    report(client, "later")
+    (view,) = books.list_hosts(host="later")
+    assert view.service["operator"]["disabled"] is True
+
+
 def test_the_fleet_as_columns(client: WsgiClient, books: Gantt) -> None:
     first = client("GET", "/gantt/fleet").json
     assert (sorted(first["hosts"]), first["is_whole"]) == (["one", "two"], True)
