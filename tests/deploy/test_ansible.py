@@ -141,3 +141,19 @@ def test_what_is_notified_is_handled() -> None:
             for name in [wanted] if isinstance(wanted, str) else wanted:
                 notified |= {rendered(name, {"gantt_way": way}) for way in WAYS}
     assert notified == handled
+
+
+def test_no_handler_starts_what_its_task_keeps_from_a_host() -> None:
+    """A restart also starts what is stopped."""
+    module = "ansible.builtin.service"
+    handlers = {
+        one[module]["name"]: one for one in read(ROLE / "handlers" / "main.yml")
+    }
+    limited = {
+        task[module]["name"]: task["when"]
+        for path in TASKS
+        for task in read(path)
+        if module in task and "inventory_hostname" in task.get("when", "")
+    }
+    assert set(limited) == {"gantt-feed"}
+    assert {name: handlers[name].get("when") for name in limited} == limited
