@@ -157,3 +157,74 @@ def test_no_handler_starts_what_its_task_keeps_from_a_host() -> None:
     }
     assert set(limited) == {"gantt-feed"}
     assert {name: handlers[name].get("when") for name in limited} == limited
+
+
+def tasks_of(name: str, values: dict[str, Any]) -> list[Any]:
+    """What runs on a host: with what is included, without what its ``when`` leaves."""
+    found: list[Any] = []
+    for task in read(ROLE / "tasks" / name):
+        condition = task.get("when", "true")
+        if rendered(f"{{{{ {condition} }}}}", values).lower() != "true":
+            continue
+        if included := task.get("ansible.builtin.include_tasks"):
+            found += tasks_of(rendered(included, values), values)
+        else:
+            found.append(task)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("way", "state", "services"),
+    [
+        ("placement", "present", {"gantt": "started"}),
+        ("placement", "absent", {"gantt": "stopped"}),
+        ("advise", "present", {"gantt": "started", "gantt-feed": "started"}),
+        ("advise", "absent", {"gantt-feed": "stopped"}),
+        (
+            "scheduler",
+            "present",
+            {"gantt-scheduler": "started", "nova-scheduler": "stopped"},
+        ),
+        (
+            "scheduler",
+            "absent",
+            {"gantt-scheduler": "stopped", "nova-scheduler": "started"},
+        ),
+    ],
+)
+def test_what_runs_on_a_host_in_each_way(
+    way: str, state: str, services: dict[str, str]
+) -> None:
+    first = GIVEN["inventory_hostname"]
+    play = {"gantt_state": state, "ansible_play_hosts_all": [first, "another"]}
+    values = {**values_of(way), **play}
+    tasks = tasks_of("main.yml", values)
+    said = [task["ansible.builtin.service"] for task in tasks if _is_service(task)]
+    states = {
+        rendered(one["name"], values): rendered(one["state"], values) for one in said
+    }
+    assert states == services
+    starts_at_boot = {
+        rendered(one["name"], values)
+        for one in said
+        if rendered(str(one["enabled"]), values).lower() == "true"
+    }
+    assert starts_at_boot == {
+        name for name, state in services.items() if state == "started"
+    }
+    others = {**values, "inventory_hostname": "another"}
+    on_others = [task for task in tasks_of("main.yml", others) if _is_service(task)]
+    names = {one["ansible.builtin.service"]["name"] for one in on_others}
+    assert "gantt-feed" not in names
+
+
+def _is_service(task: Any) -> bool:
+    return "ansible.builtin.service" in task
+
+
+def test_the_playbook_has_a_play_for_each_way() -> None:
+    plays = read(FOLDER / "playbook.yml")
+    ways = [role["vars"]["gantt_way"] for play in plays for role in play["roles"]]
+    assert ways == list(WAYS)
+    groups = read(FOLDER / "inventory.example.yml")["all"]["children"]
+    assert {play["hosts"] for play in plays} == set(groups)
