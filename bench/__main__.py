@@ -80,9 +80,9 @@ def main() -> None:
         load_after=machine.load(),
         rows=rows,
     )
+    show(found, options.form)
     if options.out is not None:
         keep(found, options.out)
-    show(found, options.form)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -56,4 +56,4 @@ def left_out_text(these: Iterable[LeftOut]) -> Iterator[str]:
     for one in these:
         by_reason.setdefault(one.why, []).append(one.side)
     for why, sides in by_reason.items():
-        yield f"Left out: {', '.join(sides)}: {why}."
+        yield f"Left out: {', '.join(sides)} ({why})."

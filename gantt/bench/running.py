@@ -21,7 +21,7 @@ from gantt.bench.report import LeftOut, Report, Result
 from gantt.bench.sides import RIVALS, SIDES, Sides, lack_of, why_not
 from gantt.errors import GanttError
 
-_NEEDS_LONG: Final = "it needs too long for so many requests"
+_NOT_ASKED: Final = "not part of this comparison"
 
 
 def measure(
@@ -104,4 +104,4 @@ def compare(of: Comparison, folder: Path, progress: Progress) -> Result:
 def _reason(side: str, of: Comparison, fleet: Fleet) -> str:
     """Why ``side`` does not take part; empty: it does."""
     why = lack_of(side) or why_not(side, of.workload, fleet)
-    return why or ("" if side in of.sides else _NEEDS_LONG)
+    return why or ("" if side in of.sides else _NOT_ASKED)

@@ -46,20 +46,20 @@ NEEDS: Final = {
 }
 """Side -> its modules, and the packages that have them."""
 _CANNOT: Final = {
-    ("placement", "anti-affinity"): "it has no server groups",
+    ("placement", "anti-affinity"): "the Placement API has no server groups",
     ("gantt-api", "anti-affinity"): "the Placement API has no server groups",
-    ("nova", "churn"): "it learns of departures by reports of hosts",
-    ("nova-placement", "churn"): "it learns of departures by reports of hosts",
+    ("nova", "churn"): "departures become known by reports of hosts",
+    ("nova-placement", "churn"): "departures become known by reports of hosts",
     ("nova-placement", "multi-create"): "as nova, with a claim for each instance",
-    ("nova-placement", "pinned"): "its claims would need a mapping of devices",
+    ("nova-placement", "pinned"): "claims would need a mapping of devices",
 }
-_CANNOT_SHARE: Final = "its host states know no shared disks"
+_CANNOT_SHARE: Final = "host states know no shared disks"
 _MOST_FITTED: Final = 10_000
 _TOO_MANY_TO_FIT: Final = (
-    f"beyond {_MOST_FITTED:,} hosts it fits cells for longer than a comparison may last"
+    f"beyond {_MOST_FITTED:,} hosts each request is fitted to cells for minutes"
 )
-"""A request took Nova 18 s on 1,000 hosts of four cells, and more on more in
-proportion."""
+"""A request took Nova 18 s on 1,000 hosts of four cells, and ten times as long on ten
+times as many."""
 
 
 def lack_of(side: str) -> str:

@@ -45,10 +45,15 @@ def _paragraphs(found: Found) -> Iterator[str]:
         if free:
             yield f"{free} rules cost nothing."
         if prices.left_out:
-            yield (
-                f"{prices.left_out} rules were not tried: beyond capacity_rules of "
-                "[scheduler], or the request means nothing without them."
-            )
+            yield left_out_text(prices.left_out)
+
+
+def left_out_text(count: int) -> str:
+    """Why so many rules have no price."""
+    return (
+        f"{count} rules were not tried: beyond capacity_rules of [scheduler], or the "
+        "request means nothing without them."
+    )
 
 
 def _more(one: Price) -> str:

@@ -7,8 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from gantt.cli.capacity_prices import left_out_text
 from gantt.cli.output import plain, say, table
 from gantt.cli.times import shown_at
 from gantt.cli.what_if import Tried, is_service
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from gantt.cli.session import Session
 
 _ZONE: Final = "availability_zone"
-Both = tuple[str, Any, Any]
+Answers: TypeAlias = tuple[str, Any, Any]
 """What a flavor is called, and the answers of both copies."""
 
 
@@ -41,7 +42,8 @@ def try_capacity(
         for words, live, changed in found
     ]
     columns = ("flavor", "live", "what if", "difference")
-    if not _is_shown(session, tried, _of_flavors(found), columns, sums):
+    _print(session, tried, _of_flavors(found), columns, sums)
+    if not session.is_prose:
         return
     for words, live, changed in found:
         rows = list(_differing(live.hosts, changed.hosts))
@@ -64,12 +66,11 @@ def try_split(
     changed = tried.changed.fair_split(others, weights, by=by)
     one, other = _shares(live), _shares(changed)
     rows = [
-        (*key, before, after, _more(before, after))
-        for key in dict.fromkeys((*one, *other))
-        for before, after in ((one.get(key, 0), other.get(key, 0)),)
+        (*names, *_compared(one.get(key, _NONE), other.get(key, _NONE)))
+        for key, names in (_names(live) | _names(changed)).items()
     ]
     columns = ("by", "flavor", "live", "what if", "difference")
-    _is_shown(session, tried, {"live": live, "what_if": changed}, columns, rows)
+    _print(session, tried, {"live": live, "what_if": changed}, columns, rows)
 
 
 def try_prices(session: Session, tried: Tried, flavors: Sequence[Flavor]) -> None:
@@ -78,16 +79,14 @@ def try_prices(session: Session, tried: Tried, flavors: Sequence[Flavor]) -> Non
         (name, tried.live.rule_prices(one), tried.changed.rule_prices(tried.asked(one)))
         for name, one in ((asked.name or "", RequestSpec(asked)) for asked in flavors)
     ]
-    rows = [
-        (name, *row)
-        for name, live, changed in found
-        for row in (
-            ("none", live.total, changed.total, _more(live.total, changed.total)),
-            *_differing(_costs(live), _costs(changed)),
-        )
-    ]
-    columns = ("flavor", "without the rule", "live", "what if", "difference")
-    _is_shown(session, tried, _of_flavors(found), columns, rows)
+    rows = [(name, *row) for name, *both in found for row in _costs(*both)]
+    columns = ("flavor", "rule left out", "live", "what if", "difference")
+    _print(session, tried, _of_flavors(found), columns, rows)
+    if session.is_prose:
+        for name, *both in found:
+            for title, one in zip(("live", "what if"), both, strict=True):
+                if one.left_out:
+                    say(plain(f"{name}, {title}: {left_out_text(one.left_out)}"))
 
 
 def try_forecast(
@@ -102,11 +101,14 @@ def try_forecast(
         changed = both.changed.runs_out(others, by=by, horizon_days=days)
     one, other = _outlooks(live), _outlooks(changed)
     rows = [
-        (*key, *_lasting(one.get(key)), *_lasting(other.get(key)))
+        (key[0], key[2], *_lasting(one.get(key), other.get(key)))
         for key in dict.fromkeys((*one, *other))
     ]
-    columns = ("where", "name", "left", "90 % until", "what if left", "what if until")
-    _is_shown(session, tried, {"live": live, "what_if": changed}, columns, rows)
+    columns = (
+        *("where", "name", "left", "90 % until", "what if left", "what if until"),
+        "difference",
+    )
+    _print(session, tried, {"live": live, "what_if": changed}, columns, rows)
 
 
 def usage_at(tried: Tried, period: str, *, zones: bool) -> list[UsageRecord]:
@@ -117,8 +119,8 @@ def usage_at(tried: Tried, period: str, *, zones: bool) -> list[UsageRecord]:
         return _usage_of_service(where, period, _zones(tried) if zones else ())
     if "://" not in where.url:
         raise Invalid(
-            f"{Path(where.url).name} is a snapshot and has no usage history, which "
-            "--runs-out needs: name a service or a database with --url."
+            f"The file {Path(where.url).name} has no usage history, which --runs-out "
+            "needs: name a service or a database with --url."
         )
     from gantt.replay.snapshots import usage_of_database
 
@@ -158,25 +160,23 @@ def _zones(tried: Tried) -> list[str]:
     return sorted({tried.default_zone, *filter(None, named)})
 
 
-def _is_shown(
+def _print(
     session: Session,
     tried: Tried,
     answers: dict[str, Any],
     columns: tuple[str, ...],
     rows: Sequence[Sequence[Any]],
-) -> bool:
-    """Print the answers in the format of the session; whether that is prose."""
+) -> None:
+    """Both answers in full, or what differs, in the format of the session."""
     if session.is_whole:
         session.print_document({"revision": tried.revision, **answers})
     elif not session.is_prose:
         session.print_rows(columns, rows)
     else:
         say(f"At revision {tried.revision:,}.\n\n{table(columns, plain(list(rows)))}")
-        return True
-    return False
 
 
-def _of_flavors(found: Iterable[Both]) -> dict[str, Any]:
+def _of_flavors(found: Iterable[Answers]) -> dict[str, Any]:
     return {
         "flavors": [
             {"flavor": words, "live": live, "what_if": changed}
@@ -203,23 +203,83 @@ def _differing(
             yield name, one, other, _more(one, other)
 
 
-def _shares(found: FairSplit) -> dict[tuple[str, str], int]:
+Number: TypeAlias = tuple[int, bool]
+"""A count, and whether it is a lower bound."""
+_NONE: Final = (0, False)
+
+
+def _compared(
+    live: Number | None, changed: Number | None, *, signed: bool = False
+) -> tuple[str | None, str | None, str | None]:
+    """Both, and the difference where both are there."""
+    shown = [None if one is None else _bounded(one, signed) for one in (live, changed)]
+    if live is None or changed is None:
+        return shown[0], shown[1], None
+    return shown[0], shown[1], _more(live[0], changed[0])
+
+
+def _bounded(one: Number, signed: bool) -> str:
+    count, is_lower_bound = one
+    return f"{'at least ' * is_lower_bound}{count:{'+' * signed}}"
+
+
+def _names(found: FairSplit) -> dict[tuple[str, int], tuple[str, str]]:
+    """The part and the flavor; two flavors may have one name, so places tell them
+    apart."""
     return {
-        (split.name, one.flavor): one.more
+        (split.name, at): (split.name, one.flavor)
         for split in found.splits
-        for one in split.shares
+        for at, one in enumerate(split.shares)
     }
 
 
-def _costs(found: Prices) -> dict[str, int]:
-    return {one.text: one.more for one in found.prices}
+def _shares(found: FairSplit) -> dict[tuple[str, int], Number]:
+    return {
+        (split.name, at): (one.more, one.is_lower_bound)
+        for split in found.splits
+        for at, one in enumerate(split.shares)
+    }
 
 
-def _outlooks(found: Forecast) -> dict[tuple[str, str], Outlook]:
-    return {(one.where, one.name): one for one in found.outlooks}
+def _costs(
+    live: Prices, changed: Prices
+) -> Iterator[tuple[str, str | None, str | None, str | None]]:
+    """All that fit, and how many more would without each rule; None: one copy did not
+    try it."""
+    whole = [(one.total, one.is_lower_bound) for one in (live, changed)]
+    yield "(all that fit)", *_compared(*whole)
+    one, other = (
+        {
+            (price.kind, price.text): (price.more, price.is_lower_bound)
+            for price in prices
+        }
+        for prices in (live.prices, changed.prices)
+    )
+    for key in dict.fromkeys((*one, *other)):
+        both = one.get(key), other.get(key)
+        if any(number and number[0] for number in both):
+            yield key[1], *_compared(*both, signed=True)
 
 
-def _lasting(one: Outlook | None) -> tuple[object, object]:
+def _outlooks(found: Forecast) -> dict[tuple[str, str, str, int], Outlook]:
+    """By where, kind and name; which of those with one name, in their order."""
+    seen: dict[tuple[str, str, str], int] = {}
+    by_key: dict[tuple[str, str, str, int], Outlook] = {}
+    for one in found.outlooks:
+        name = (one.where, one.kind, one.name)
+        seen[name] = seen.get(name, -1) + 1
+        by_key[(*name, seen[name])] = one
+    return by_key
+
+
+def _lasting(live: Outlook | None, changed: Outlook | None) -> tuple[object, ...]:
+    """What is left and until when, of both, and the difference of what is left."""
+    if live is None or changed is None:
+        return (*_left(live), *_left(changed), None)
+    return (*_left(live), *_left(changed), _more(live.left, changed.left))
+
+
+def _left(one: Outlook | None) -> tuple[object, object]:
     """What is left, and until when; or why there is no date."""
     if one is None:
         return None, None

@@ -370,8 +370,8 @@ def check_ranges(given: Mapping[str, Any], where: str) -> None:
                 opt.type(given[name])
             except ValueError as error:
                 raise Invalid(
-                    f"{where}: options.{name} is {given[name]!r}, as {opt.name} of "
-                    f"[{group}]: {error}."
+                    f"{where}: options.{name} is {given[name]!r}, which {opt.name} of "
+                    f"[{group}] does not allow: {error}."
                 ) from None
 
 

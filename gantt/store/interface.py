@@ -120,7 +120,7 @@ class ShadowRow(Struct, frozen=True):
 Chunks = Generator[tuple[str, list[Row]], None, None]
 """Rows by table; close it where it is not exhausted."""
 Progress: TypeAlias = Callable[[int, int], None]
-"""Is told how many rows were loaded, and of how many, now and then while tables are."""
+"""Is told how many rows are done, and of how many, now and then."""
 
 
 class Transaction(Protocol):

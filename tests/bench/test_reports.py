@@ -102,7 +102,7 @@ def test_text_says_what_has_no_ratio_and_what_was_left_out() -> None:
     text = "\n".join(paragraphs(report()))
     assert "50× gantt (50× – 50×)" in text
     assert "No ratio of nova to gantt: they held different fleets." in text
-    assert "Left out: placement: not installed." in text
+    assert "Left out: placement (not installed)." in text
     assert "commit 2 ms" in text
 
 
@@ -137,7 +137,7 @@ def test_rows_of_suites_are_kept_and_shown(tmp_path: Path) -> None:
 
 def test_documents_name_what_a_comparison_did_without() -> None:
     text = document.block(report())
-    assert f"- stream; flat, 1000 hosts: Left out: plain: {EVIL}." in text
+    assert f"- stream; flat, 1000 hosts: Left out: plain ({EVIL})." in text
 
 
 def test_pages_beside_reports_are_theirs() -> None:

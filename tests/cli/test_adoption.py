@@ -11,6 +11,8 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -189,19 +191,35 @@ def test_waiting_is_told_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 def on_a_terminal(*words: str) -> str:
     """What ``gantt-manage`` draws there; what it answers goes elsewhere."""
     reader, terminal = pty.openpty()
-    try:
-        subprocess.run(
-            [sys.executable, "-c", "from gantt.cli.manage import main; main()", *words],
-            stdout=subprocess.DEVNULL,
-            stderr=terminal,
-            check=True,
-            timeout=60,
-            env={**os.environ, "TERM": "xterm", "NO_COLOR": "1", "COLUMNS": "120"},
-        )
-        return os.read(reader, 65536).decode()
-    finally:
-        os.close(terminal)
-        os.close(reader)
+    with ThreadPoolExecutor(1) as readers:
+        drawn = readers.submit(_read_all, reader)
+        try:
+            subprocess.run(
+                [
+                    sys.executable,
+                    "-c",
+                    "from gantt.cli.manage import main; main()",
+                    *words,
+                ],
+                stdout=subprocess.DEVNULL,
+                stderr=terminal,
+                check=True,
+                timeout=60,
+                env={**os.environ, "TERM": "xterm", "NO_COLOR": "1", "COLUMNS": "120"},
+            )
+        finally:
+            os.close(terminal)
+    return drawn.result()
+
+
+def _read_all(reader: int) -> str:
+    """What arrives until the terminal is closed, which Linux tells by EIO."""
+    found = b""
+    with suppress(OSError):
+        while part := os.read(reader, 65536):
+            found += part
+    os.close(reader)
+    return found.decode()
 
 
 def test_adopt_and_verify_draw_their_rate_and_the_time_left(url: str) -> None:

@@ -117,8 +117,33 @@ def test_the_price_of_rules_on_both(url: str, drained: tuple[str, str]) -> None:
     asked = ("--url", url, *drained, "--price", A)
     (one,) = ask(*asked)["flavors"]
     assert (one["live"]["total"], one["what_if"]["total"]) == (8, 4)
-    assert one["live"].keys() == one["what_if"].keys()
-    assert ["a", "none", "8", "4", "-4"] in rows_of(run(*asked))
+    assert ["a", "(all", "that", "fit)", "8", "4", "-4"] in rows_of(run(*asked))
+
+
+def test_a_rule_that_costs_something(database: str, drained: tuple[str, str]) -> None:
+    words = f"{A},trait:HW_CPU_X86_AVX=required"
+    text = run("--url", database, *drained, "--price", words)
+    (row,) = [line.split() for line in text.splitlines() if "AVX" in line]
+    assert row[-3:] == ["+8", "+4", "-4"]
+
+
+def test_what_is_counted_in_part_only(database: str, tmp_path: Path) -> None:
+    path = tmp_path / "less.toml"
+    path.write_text("[options]\ncapacity_per_host = 1\ncapacity_rules = 1\n")
+    asked = ("--url", database, "--what-if", str(path))
+    assert rows_of(run(*asked, "--fair", A)) == [["a", "8", "at", "least", "8", "+0"]]
+    text = run(*asked, "--price", f"{A},trait:HW_CPU_X86_AVX=required")
+    assert "a, what if: " in text
+    assert "rules were not tried" in text
+
+
+def test_two_flavors_of_one_name_are_two(
+    database: str, drained: tuple[str, str]
+) -> None:
+    other = A.replace("vcpus=4", "vcpus=8")
+    for question in ("--fair", "--runs-out"):
+        text = run("--url", database, *drained, question, A, other)
+        assert sum(row[0] == "a" for row in rows_of(text)) == 2
 
 
 @pytest.mark.parametrize("by", ["fleet", "zone"])
@@ -140,7 +165,7 @@ def test_when_both_run_out(url: str, drained: tuple[str, str], by: str) -> None:
         assert live["", "a"]["state"] == "not within horizon"
         assert changed["", "a"]["state"] == "forecast"
         until = shown_at(changed["", "a"]["lasts_until"])
-        assert [*("a", "8", "not", "within", "horizon"), "4", until] in rows_of(
+        assert [*("a", "8", "not", "within", "horizon"), "4", until, "-4"] in rows_of(
             run(*asked, A)
         )
 

@@ -170,7 +170,8 @@ class Callers:
 
 
 def until(holds: Callable[[], bool]) -> None:
-    """Return when it holds, which other threads see to; up to ten seconds and more."""
+    """Return when it holds, which other threads see to; after ten seconds or more
+    without it, raise AssertionError."""
     pause = threading.Event()
     for _ in range(10_000):
         if holds():

@@ -2,7 +2,7 @@
 
 All of it is noted under the state lock, so that the order is that of the State; noting
 is an append. The garbage collector does not track entries and picks, since those that
-wait would make it run more often; rows it never does. Where the thread does not keep
+wait would make it run more often; it tracks no rows. Where the thread does not keep
 up, decisions are left out and counted, and if changes alone are too many, the tape is
 torn: it starts again from a new snapshot.
 """
