@@ -78,7 +78,9 @@ def read_changes(path: Path) -> WhatIf:
     from gantt.replay.what_if import read_what_if
 
     found = read_what_if(path)
-    check_ranges(found.options, str(path))
+    factors = found.options.get("multipliers", {})
+    given = factors if isinstance(factors, dict) else {}
+    check_ranges({**found.options, **given}, str(path))
     return found
 
 

@@ -368,7 +368,7 @@ def check_ranges(given: Mapping[str, Any], where: str) -> None:
                 continue
             try:
                 opt.type(given[name])
-            except ValueError as error:
+            except (ValueError, TypeError, OverflowError) as error:
                 raise Invalid(
                     f"{where}: options.{name} is {given[name]!r}, which {opt.name} of "
                     f"[{group}] does not allow: {error}."

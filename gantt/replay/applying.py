@@ -14,7 +14,7 @@ from msgspec import Raw
 from gantt.errors import Invalid
 from gantt.model.changes import Change, Cursor
 from gantt.model.record import Applied, Rows
-from gantt.model.rows import Key, key_of
+from gantt.model.rows import Key, Row, key_of
 from gantt.replay.records import row_of, rows_of
 from gantt.state.state import State
 
@@ -22,12 +22,30 @@ _UNFIT: Final = (LookupError, TypeError, ValueError, OverflowError)
 _LEAVE: Final = "Was the file edited? Leave it out."
 
 
-def load_line(state: State, line: Rows, where: str) -> None:
-    """Rows of a snapshot. Raises Invalid, which begins with ``where``."""
+def read_rows(line: Rows, where: str) -> dict[Key, Row]:
+    """Rows of a snapshot by their keys. Raises Invalid, which begins with ``where``."""
     try:
-        rows = list(rows_of(line).values())
+        return rows_of(line)
     except Invalid as error:
         raise Invalid(f"{where}: {error.message}") from error
+
+
+def keep_change(rows: dict[str, dict[Key, Row]], change: Change, where: str) -> None:
+    """Make ``change`` in ``rows``, by table. Raises Invalid for the deletion of a row
+    that is not there."""
+    mine = rows[change.table]
+    if change.new is not None:
+        mine[change.key] = change.new
+    elif mine.pop(change.key, None) is None:
+        raise Invalid(
+            f"{where}: no row of {change.table} has the key {change.key}, which is "
+            f"deleted. {_LEAVE}"
+        )
+
+
+def load_line(state: State, line: Rows, where: str) -> None:
+    """Rows of a snapshot. Raises Invalid, which begins with ``where``."""
+    rows = list(read_rows(line, where).values())
     try:
         state.load(line.table, rows)
     except _UNFIT as error:

@@ -23,13 +23,12 @@ from gantt.model import record as r
 from gantt.model.changes import Cursor
 from gantt.model.rows import ROW_TYPES, Row
 from gantt.model.usage_history import HistoryQuery, UsageRecord
-from gantt.replay.applying import change_of
+from gantt.replay.applying import change_of, keep_change, read_rows
 from gantt.replay.records import (
     RecordedFile,
     head_of,
     line_of,
     policy_of_line,
-    rows_of,
 )
 from gantt.scheduler.options import SchedulerOptions
 from gantt.store import open_store
@@ -38,20 +37,22 @@ from gantt.store.snapshot import SnapshotStore
 
 class Snapshot(Struct, frozen=True):
     """``rows``: by table, in the order of their keys. ``options``: the policy of the
-    service; None: not known. ``usage``: its usage history, where that is asked for."""
+    service; None: not known. ``usage``: its usage history, where that is asked for.
+    ``where``: what it was read from."""
 
     cursor: Cursor
     rows: dict[str, list[Row]]
     options: SchedulerOptions | None = None
     search_budget: int = EngineOptions().search_budget
     usage: tuple[UsageRecord, ...] = ()
+    where: str = ""
 
     def engine(self, **changed: Any) -> Gantt:
         """A copy in memory, with options ``changed``. Raises Refused, Invalid."""
         options = self.options or SchedulerOptions()
         fixed: dict[str, Any] = {"placement": "embedded", "shared_records": 0}
         return Gantt(
-            SnapshotStore(self.cursor, self.rows, self.usage),
+            SnapshotStore(self.cursor, self.rows, self.usage, where=self.where),
             EngineOptions(
                 search_budget=self.search_budget,
                 usage_sample_s=0,
@@ -72,7 +73,7 @@ def of_database(url: str, options: SchedulerOptions | None = None) -> Snapshot:
                 rows.setdefault(table, []).extend(some)
     finally:
         store.close()
-    return Snapshot(cursor, rows, options)
+    return Snapshot(cursor, rows, options, where=store.url)
 
 
 def usage_of_database(url: str, period_s: int, *, zones: bool) -> list[UsageRecord]:
@@ -116,29 +117,27 @@ def of_lines(lines: Iterable[bytes], where: str) -> Snapshot:
 def of_file(path: Path) -> Snapshot:
     """A file of a record as it was at its end, or one that ``gantt snapshot`` wrote.
     Raises Invalid."""
-    return _snapshot(iter(RecordedFile(path)), str(path))
+    file = RecordedFile(path)
+    return _snapshot(((line, file.where) for line in file), str(path))
 
 
-def _decoded(lines: Iterable[bytes], where: str) -> Iterator[r.Line]:
+def _decoded(lines: Iterable[bytes], where: str) -> Iterator[tuple[r.Line, str]]:
     for number, line in enumerate(lines, 2):
-        yield line_of(line, f"{where}:{number}")
+        place = f"{where}:{number}"
+        yield line_of(line, place), place
 
 
-def _snapshot(lines: Iterator[r.Line], where: str) -> Snapshot:
+def _snapshot(lines: Iterator[tuple[r.Line, str]], where: str) -> Snapshot:
+    """``lines``: each with its place."""
     rows: dict[str, dict[Any, Row]] = {table: {} for table in ROW_TYPES}
     cursor: Cursor | None = None
     policy: r.Policy | None = None
-    for line in lines:
+    for line, place in lines:
         if isinstance(line, r.Rows):
-            found = rows_of(line)
-            rows[line.table] |= found
+            rows[line.table] |= read_rows(line, place)
         elif isinstance(line, r.Applied):
             for at, one in enumerate(line.changes):
-                change = change_of(f"{where}: changes[{at}]", *one)
-                if change.new is None:
-                    rows[change.table].pop(change.key, None)
-                else:
-                    rows[change.table][change.key] = change.new
+                keep_change(rows, change_of(f"{place}: changes[{at}]", *one), place)
         elif isinstance(line, r.Policy):
             policy = line
         if isinstance(line, r.Started | r.Applied):
@@ -150,4 +149,5 @@ def _snapshot(lines: Iterator[r.Line], where: str) -> Snapshot:
         {table: [mine[key] for key in sorted(mine)] for table, mine in rows.items()},
         policy_of_line(policy),
         policy.search_budget,
+        where=where,
     )

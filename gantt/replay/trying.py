@@ -15,7 +15,7 @@ from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from gantt.engine.gantt import Gantt
-from gantt.errors import DuplicateName
+from gantt.errors import DuplicateName, Invalid
 from gantt.model import commands as c
 from gantt.model.answers import Inventory
 from gantt.model.hosts import HostAggregate, HostStats, Service
@@ -140,7 +140,13 @@ class _Trying:
     def _set_ratio(self, ratio: Ratio) -> None:
         gantt, name = self._gantt, ratio.resource_class
         field = _RATIO_FIELDS.get(name)
-        for one in gantt.read(_known, ratio.hosts):
+        hosts = gantt.read(_known, ratio.hosts)
+        if field is None and not any(one.providers.get(name) for one in hosts):
+            raise Invalid(
+                f"ratios: no host has an inventory of {name}; name a resource class "
+                "that hosts have."
+            )
+        for one in hosts:
             for uuid in one.providers.get(name, ()):
                 mine = gantt.get_inventories(uuid).inventories[name]
                 changed = replace(mine, allocation_ratio=ratio.ratio)

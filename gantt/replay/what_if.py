@@ -76,7 +76,12 @@ class WhatIf(Struct, frozen=True, forbid_unknown_fields=True):
         known = {one for one in usual.__struct_fields__ if one not in _FIXED}
         plain = {name: one for name, one in self.options.items() if name in known}
         factors = {name: one for name, one in self.options.items() if name not in known}
-        if wrong := [name for name in factors if name not in DEFAULT_MULTIPLIERS]:
+        given = plain.get("multipliers", {})
+        if not isinstance(given, dict):
+            raise Invalid("options.multipliers must be a table: weigher = factor.")
+        factors = {**given, **factors}
+        weighers = {*DEFAULT_MULTIPLIERS, *usual.multipliers}
+        if wrong := [name for name in factors if name not in weighers]:
             raise Invalid(
                 f"options has {', '.join(wrong)}, which cannot be changed: name "
                 "options of [filter_scheduler], and factors of weighers "
@@ -91,10 +96,7 @@ class WhatIf(Struct, frozen=True, forbid_unknown_fields=True):
         ]
         if negative:
             raise Invalid(f"options: {', '.join(negative)} must not be below 0.")
-        given = plain.get("multipliers", {})
-        if not isinstance(given, dict):
-            raise Invalid("options.multipliers must be a table: weigher = factor.")
-        multipliers = {**usual.multipliers, **given, **factors}
+        multipliers = {**usual.multipliers, **factors}
         whole = asdict(usual) | plain | {"multipliers": multipliers}
         try:
             return msgspec.convert(whole, SchedulerOptions)

@@ -111,6 +111,20 @@ class Providers(DatedColumns):
             *self.dates(row),
         )
 
+    def cyclic_row(self) -> int:
+        """A row that is its own ancestor, or descends from such a one; NO_ROW: none.
+        Each step looks twice as far up, so that there are few."""
+        if self.forest.is_flat:
+            return NO_ROW
+        above = np.where(self.is_live, self.parent, NO_ROW)[: self.height]
+        for _ in range(self.height.bit_length() + 1):
+            rows = np.flatnonzero(above != NO_ROW)
+            if not len(rows):
+                return NO_ROW
+            above[rows] = above[above[rows]]
+        left = np.flatnonzero(above != NO_ROW)
+        return int(left[0]) if len(left) else NO_ROW
+
     def put(self, values: ProviderRow) -> int:
         """Add the provider or take in its new values; parent and root must exist."""
         row = self.row_by_id.get(values.id)

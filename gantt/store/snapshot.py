@@ -13,17 +13,18 @@ from gantt.store.memory import MemoryStore
 
 class SnapshotStore(MemoryStore):
     """``rows``: by table, each in the order of its keys, as of ``cursor``. ``usage``:
-    records of the usage history, in any order."""
-
-    url = "memory:// (a copy)"
+    records of the usage history, in any order; ``where`` they are from."""
 
     def __init__(
         self,
         cursor: Cursor,
         rows: Mapping[str, Sequence[Row]],
         usage: Iterable[UsageRecord] = (),
+        *,
+        where: str = "",
     ) -> None:
         super().__init__()
+        self.url = f"{where or 'memory://'} (a copy)"
         self._end = cursor
         self._rows = rows
         starts: dict[tuple[int, int], list[UsageRecord]] = {}

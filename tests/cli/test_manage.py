@@ -10,6 +10,7 @@ import pytest
 from gantt.cli.manage import manage
 from gantt.connection import open_gantt
 from gantt.model.commands import Inventory
+from gantt.model.hosts import HostStats
 from gantt.store import schema
 from tests.cli.conftest import Program
 
@@ -100,6 +101,31 @@ def test_verify_reports_problems(program: Manage) -> None:
     said = program.fail(*program.on("verify"))
     assert child in said
     assert "problem" in said
+
+
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        ("UPDATE gantt_hosts SET stats = '{'", "gantt_hosts"),
+        ("UPDATE gantt_hosts SET stats = '[]'", "gantt_hosts"),
+        ("UPDATE resource_providers SET parent_provider_id = 3 - id", "form a cycle"),
+        ("UPDATE resource_providers SET parent_provider_id = 99", "id 99"),
+    ],
+)
+def test_a_damaged_row_is_named(program: Manage, damage: str, says: str) -> None:
+    program.do(*program.on("db", "sync"))
+    books = open_gantt(program.url)
+    for name in ("one", "two"):
+        books.create_provider(name)
+    books.update_host("h", "h", HostStats(vcpus=4, memory_mb=64, local_gb=1))
+    books.close()
+    with sqlite3.connect(program.file) as connection:
+        connection.execute("DELETE FROM resource_providers WHERE id > 2")
+        connection.execute("DELETE FROM inventories")
+        connection.execute(damage)
+    said = program.fail(*program.on("verify"))
+    assert says in said
+    assert "the database is damaged. Restore a backup, or correct" in said
 
 
 def test_verify_does_not_create_a_database(program: Manage, tmp_path: Path) -> None:

@@ -115,6 +115,9 @@ def test_a_snapshot_that_a_service_broke_off_is_no_file(
         ("max_attempts = 0", "options.max_attempts is 0"),
         ("host_subset_size = 0", "host_subset_size of [filter_scheduler]"),
         ("capacity_per_host = 0", "capacity_per_host of [scheduler]"),
+        ("host_subset_size = [1]", "host_subset_size of [filter_scheduler]"),
+        ("host_subset_size = inf", "host_subset_size of [filter_scheduler]"),
+        ("cpu_weight_multiplier = { a = 1 }", "cpu_weight_multiplier of"),
     ],
 )
 def test_options_are_such_as_a_configuration_has(

@@ -1,4 +1,4 @@
-"""A record whose rows were edited is refused with file, line and field."""
+"""A record whose rows were edited is refused with file, line and change."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gantt.errors import Invalid
+from gantt.errors import Invalid, Refused
 from gantt.replay.snapshots import of_file
 from tests.replay.recorded import add_hosts, ask, played, service, uuid
 
@@ -59,7 +59,27 @@ def test_rows_that_do_not_fit_are_named(
 
 
 def test_a_snapshot_of_an_edited_record_is_refused(tmp_path: Path) -> None:
-    path, _, change = edited(tmp_path, r'"allocations",1,\[', '"allocations",[1,2],[')
+    path, line, change = edited(
+        tmp_path, r'"allocations",1,\[', '"allocations",[1,2],['
+    )
     with pytest.raises(Invalid) as refusal:
         of_file(Path(path))
-    assert f"{path}: changes[{change}] of allocations has the key" in str(refusal.value)
+    told = str(refusal.value)
+    assert told.startswith(
+        f"{path}:{line}: changes[{change}] of allocations has the key"
+    )
+
+
+def test_a_snapshot_that_deletes_what_is_not_there_is_refused(tmp_path: Path) -> None:
+    path, line, _ = edited(tmp_path, r'"allocations",1,null', '"allocations",9000,null')
+    with pytest.raises(
+        Invalid, match=f":{line}: no row of allocations has the key 9000"
+    ):
+        of_file(Path(path))
+
+
+def test_a_snapshot_whose_rows_do_not_fit_names_its_file(tmp_path: Path) -> None:
+    path, _, _ = edited(tmp_path, r'"allocations",3,\[3,\d+', '"allocations",3,[3,9000')
+    with pytest.raises(Refused, match="refers to the id 9000") as refusal:
+        of_file(Path(path)).engine()
+    assert f"{path} (a copy)" in str(refusal.value)

@@ -164,6 +164,11 @@ def test_a_file_that_cannot_be_used(tmp_path: Path, text: str, message: str) -> 
         ({"options": {"placement": "http://x"}}, "placement, which"),
         ({"options": {"multipliers": 5}}, "must be a table"),
         ({"options": {"kept_changes": -1}}, "kept_changes must not be below 0"),
+        ({"options": {"multipliers": {"bogus": 1.0}}}, "bogus, which"),
+        (
+            {"ratios": (Ratio("VCPUS", 8.0),)},
+            "no host has an inventory of VCPUS",
+        ),
     ],
 )
 def test_what_the_books_do_not_have_is_refused(

@@ -19,7 +19,8 @@ def count(call: Call) -> Capacity:
     """POST /gantt/capacity"""
     body = _BODY.read(call)
     spec = read_spec(body.request_spec, body.filter_properties)
-    found = call.gantt.capacity(owned(bound_to(call), spec))
+    with redaction.refusals(call):
+        found = call.gantt.capacity(owned(bound_to(call), spec))
     return redaction.capacity(call, found)
 
 
@@ -28,7 +29,8 @@ def fair(call: Call) -> FairSplit:
     body = _FAIR.read(call)
     project = bound_to(call)
     specs = [owned(project, read_spec(one)) for one in body.request_specs]
-    found = call.gantt.fair_split(specs, body.weights, by=body.by)
+    with redaction.refusals(call):
+        found = call.gantt.fair_split(specs, body.weights, by=body.by)
     return redaction.fair_split(call, found)
 
 
@@ -36,7 +38,9 @@ def prices(call: Call) -> Prices:
     """POST /gantt/capacity/prices"""
     body = _BODY.read(call)
     spec = read_spec(body.request_spec, body.filter_properties)
-    return redaction.prices(call, call.gantt.rule_prices(owned(bound_to(call), spec)))
+    with redaction.refusals(call):
+        found = call.gantt.rule_prices(owned(bound_to(call), spec))
+    return redaction.prices(call, found)
 
 
 def runs_out(call: Call) -> Forecast:
@@ -44,5 +48,6 @@ def runs_out(call: Call) -> Forecast:
     body = _RUNS_OUT.read(call)
     project = bound_to(call)
     specs = [owned(project, read_spec(one)) for one in body.request_specs]
-    found = call.gantt.runs_out(specs, by=body.by, horizon_days=body.horizon_days)
+    with redaction.refusals(call):
+        found = call.gantt.runs_out(specs, by=body.by, horizon_days=body.horizon_days)
     return redaction.forecast(call, found)

@@ -7,10 +7,12 @@ filter left for its own requests.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from msgspec.structs import replace
 
 from gantt.api.call import Call
+from gantt.errors import NoValidHost
 from gantt.model.capacity import FairSplit, Forecast, Prices
 from gantt.model.selection import Capacity, Decision, Why
 
@@ -31,6 +33,15 @@ def why(call: Call, reason: Why) -> Why:
 def refusal(call: Call, message: str) -> str:
     """``message``, which may name hosts, as the caller may see it."""
     return message if sees_all(call) else REFUSED
+
+
+@contextmanager
+def refusals(call: Call) -> Iterator[None]:
+    """A NoValidHost that is raised within says what the caller may see."""
+    try:
+        yield
+    except NoValidHost as error:
+        raise NoValidHost(refusal(call, error.message)) from None
 
 
 def decision(call: Call, record: Decision) -> Decision:

@@ -9,6 +9,8 @@ import logging
 import math
 from contextlib import closing, suppress
 
+import msgspec
+
 from gantt.engine.clock import Clock
 from gantt.engine.options import EngineOptions
 from gantt.engine.reading.admission import AdmissionControl
@@ -17,6 +19,7 @@ from gantt.engine.reading.replica import Replica
 from gantt.engine.threads import Threads
 from gantt.errors import GanttError, Refused, StoreFailed
 from gantt.model.changes import Cursor, LogEntry
+from gantt.state.column import NO_ROW
 from gantt.state.fleet import JOURNAL_LENGTH, Journal
 from gantt.state.state import State
 from gantt.store.interface import Store
@@ -30,7 +33,7 @@ def load_state(store: Store, kept_changes: int = JOURNAL_LENGTH) -> State:
     """A State built from one snapshot of the tables, which remembers that many changes
     of hosts.
 
-    Raises StoreFailed, and Refused for rows that name others which do not exist.
+    Raises StoreFailed, and Refused for rows that cannot be read or do not fit together.
     """
     state = State(store.fold)
     cursor, chunks = store.load()
@@ -44,6 +47,17 @@ def load_state(store: Store, kept_changes: int = JOURNAL_LENGTH) -> State:
                     "which does not exist: the database is damaged. Restore a "
                     "backup, or correct the row."
                 ) from missing
+            except (msgspec.MsgspecError, OverflowError, ValueError) as error:
+                raise Refused(
+                    f"A row of {table} in {store.url} cannot be read ({error}): the "
+                    "database is damaged. Restore a backup, or correct the row."
+                ) from error
+    if (row := state.providers.cyclic_row()) != NO_ROW:
+        raise Refused(
+            f"The parents of the provider {state.providers.uuids[row]} in {store.url} "
+            "form a cycle: the database is damaged. Restore a backup, or correct "
+            "parent_provider_id."
+        )
     state.apply((), cursor)
     state.fleet.journal = Journal(kept_changes)
     return state

@@ -207,3 +207,16 @@ def test_members_see_until_when_room_lasts_but_no_aggregate(
     told = client("POST", "/gantt/capacity/runs-out", body=body, headers=MEMBER).json
     assert {one["where"] for one in whole["outlooks"]} == {"secret"}
     assert told["outlooks"] == [{**one, "where": ""} for one in whole["outlooks"]]
+
+
+@pytest.mark.parametrize("question", ["capacity/fair", "capacity/runs-out"])
+def test_members_learn_of_no_host_from_a_refusal(
+    client: WsgiClient, question: str
+) -> None:
+    body = {"request_specs": [{**PLAIN, "force_hosts": ["nope"]}]}
+    whole = client("POST", f"/gantt/{question}", body=body)
+    told = client("POST", f"/gantt/{question}", body=body, headers=MEMBER)
+    assert whole.status == told.status == 409
+    assert "nope" in whole.text
+    assert "nope" not in told.text
+    assert "No valid host was found" in told.text
