@@ -179,6 +179,10 @@ def new_machines(
 ) -> Iterator[Machine]:
     """Empty machines, with names that none has."""
     alike = list(fleet_of([one.fleet])) if like is None else [like] * one.count
+    if len(alike) > _MOST:
+        raise Invalid(
+            f"add has a fleet of {len(alike):,} hosts; at most {_MOST:,} may be added."
+        )
     number = 0
     for machine in alike:
         number += 1

@@ -166,6 +166,10 @@ def test_a_file_that_cannot_be_used(tmp_path: Path, text: str, message: str) -> 
         ({"options": {"kept_changes": -1}}, "kept_changes must not be below 0"),
         ({"options": {"multipliers": {"bogus": 1.0}}}, "bogus, which"),
         (
+            {"add": (Added(fleet="100001xvcpus=1,memory_mb=1"),)},
+            "at most 100,000 may be added",
+        ),
+        (
             {"ratios": (Ratio("VCPUS", 8.0),)},
             "no host has an inventory of VCPUS",
         ),
