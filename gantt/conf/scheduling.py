@@ -165,6 +165,9 @@ SCHEDULER: Sequence[cfg.Opt] = [
             "together; calls with more are refused.",
             "capacity_rules 1..100000": "Maximum rules of which one call tells the "
             "price; the answer says how many were left out.",
+            "capacity_steps 1": "Maximum steps of a fair split, each of which compares "
+            "a flavor with another on 1,024 hosts. Where they end first, the answer "
+            "says that it is a lower bound.",
             "topology_fits 1": "Maximum hosts into whose NUMA cells and devices one "
             "request is fitted exactly; it takes some tenths of a millisecond each. "
             "Capacity fits an instance after the other on every host: where this ends "

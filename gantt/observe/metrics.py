@@ -84,6 +84,7 @@ _GAUGES = {
         "(capacity_flavors).",
         "capacity_rules_limit": "Maximum rules of which one call tells the price "
         "(capacity_rules).",
+        "capacity_steps_limit": "Steps that a fair split may take (capacity_steps).",
         "topology_fits_limit": "Maximum hosts into which one request is fitted exactly "
         "(topology_fits).",
         "topology_steps_limit": "Maximum host cells tried for an instance's cells on "

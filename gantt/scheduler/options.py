@@ -79,7 +79,8 @@ class SchedulerOptions(Struct, frozen=True):
     for it. ``explain_budget``: steps of the search for a reason; ``change_budget``: of
     that for the smallest change of a refused request; ``capacity_per_host``: where
     counting ends; ``capacity_flavors``: that one call counts together;
-    ``capacity_rules``: of which it tells the price. ``topology_fits``: hosts into
+    ``capacity_rules``: of which it tells the price; ``capacity_steps``: of a fair
+    split. ``topology_fits``: hosts into
     which one request is fitted exactly; ``topology_steps``: of the search for host
     cells on each.
     ``claim_attempts``: how often new hosts are picked when all choices are lost.
@@ -162,6 +163,7 @@ class SchedulerOptions(Struct, frozen=True):
     capacity_per_host: int = 100_000
     capacity_flavors: int = 32
     capacity_rules: int = 200
+    capacity_steps: int = 400_000
     topology_fits: int = 10_000
     topology_steps: int = 10_000
     plugin_time_limit_s: float = 10.0

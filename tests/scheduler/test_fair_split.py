@@ -132,8 +132,8 @@ def test_one_without_room_does_not_stop_the_others() -> None:
     assert found.splits[0].level == 4.0
 
 
-def opened(most: int = 32) -> Gantt:
-    options = SchedulerOptions(capacity_flavors=most)
+def opened(most: int = 32, steps: int = 400_000) -> Gantt:
+    options = SchedulerOptions(capacity_flavors=most, capacity_steps=steps)
     engine = open_gantt("memory://", EngineOptions(scheduler=options))
     for name in ("one", "two", "three"):
         stats = HostStats(
@@ -161,6 +161,19 @@ def test_by_zone_and_by_aggregate() -> None:
         ]
         (racks,) = engine.fair_split([spec], by="aggregate").splits
         assert (racks.name, racks.shares[0].more) == ("racks", 4)
+
+
+def test_a_split_whose_steps_end_is_a_lower_bound() -> None:
+    small, large = RequestSpec(Flavor(1, 64)), RequestSpec(Flavor(2, 64))
+    with opened() as engine:
+        (whole,) = engine.fair_split([small, large]).splits
+    with opened(steps=2) as engine:
+        (cut,) = engine.fair_split([small, large]).splits
+    assert not any(one.is_lower_bound for one in whole.shares)
+    assert all(one.is_lower_bound for one in cut.shares)
+    assert [one.limits["capacity_steps"] for one in cut.shares] == [2, 2]
+    counts = [sum(one.more for one in each.shares) for each in (cut, whole)]
+    assert 0 < counts[0] < counts[1]
 
 
 def test_refusals_say_what_to_do() -> None:

@@ -96,6 +96,7 @@ class Checks:
             "capacity_limit": options.capacity_per_host,
             "capacity_flavors_limit": options.capacity_flavors,
             "capacity_rules_limit": options.capacity_rules,
+            "capacity_steps_limit": options.capacity_steps,
             "topology_fits_limit": options.topology_fits,
             "topology_steps_limit": options.topology_steps,
             "shapes_limit": options.max_shapes,

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from msgspec import Struct
 
-from gantt.placement.candidates.combine import Budget
+from gantt.placement.candidates.combine import Budget, Spent
 from gantt.scheduler.capacity.flavor_room import FlavorRoom
 from gantt.scheduler.capacity.taken import Together
 from gantt.scheduler.drivers.contract import Driver
@@ -27,6 +27,7 @@ from gantt.state.state import State
 # The share of what seems to be left that one round gives away: less than all, because
 # what one flavor takes is not known to the others before.
 _PACE: Final = 0.8
+_STEP_HOSTS: Final = 1_024
 
 
 class Planned(Struct, frozen=True):
@@ -39,13 +40,15 @@ class Planned(Struct, frozen=True):
 
 class Division(Struct, frozen=True, eq=False):
     """``rooms``: by flavor, what each took; ``alone``: int64[n] each, what would fit
-    without the others; ``plan``: in an order in which it can be launched."""
+    without the others; ``plan``: in an order in which it can be launched. ``is_cut``:
+    the steps ended before nothing fitted."""
 
     rooms: tuple[FlavorRoom, ...]
     alone: tuple[Int64s, ...]
     plan: tuple[Planned, ...]
     level: float
     level_bound: float
+    is_cut: bool = False
 
 
 def divide(
@@ -56,11 +59,13 @@ def divide(
     together: Together,
     *,
     budget: int | None = None,
+    steps: Budget | None = None,
     hosts: Bools | None = None,
     pause: Pause = never,
 ) -> Division:
     """Instances for each of ``feasible``, in proportion to ``weights``. ``together``:
     what was taken before. ``hosts``: bool[hosts], by row, those to use; None: all.
+    ``steps``: each compares a flavor with another on 1,024 hosts; None: any number.
     ``pause``: wherever others may write meanwhile, which this does not see. Pure and
     without chance: the same State gives the same plan. Raises Moved."""
     alone, rooms = [], []
@@ -74,8 +79,8 @@ def divide(
         rooms.append(FlavorRoom(state, one, together, Budget(budget), driver, allowed))
     bound = _bound(state, rooms, alone, weights, together, hosts)
     pause()
-    filling = _Filling(rooms, alone, weights, pause)
-    filling.run()
+    filling = _Filling(rooms, alone, weights, steps or Budget(), pause)
+    is_cut = not filling.run()
     levels = [
         float(room.counts.sum()) / weight
         for room, one, weight in zip(rooms, alone, weights, strict=True)
@@ -83,7 +88,7 @@ def divide(
     ]
     level = min(levels, default=0.0)
     plan = tuple(filling.plan)
-    return Division(tuple(rooms), tuple(alone), plan, level, max(level, bound))
+    return Division(tuple(rooms), tuple(alone), plan, level, max(level, bound), is_cut)
 
 
 def _bound(
@@ -125,15 +130,23 @@ class _Filling:
         rooms: Sequence[FlavorRoom],
         alone: Sequence[Int64s],
         weights: Sequence[float],
+        steps: Budget,
         pause: Pause,
     ) -> None:
-        self._pause = pause
+        self._pause, self._steps = pause, steps
         self.plan: list[Planned] = []
         self._rooms, self._alone, self._weights = rooms, alone, weights
         self._placed = [0] * len(rooms)
 
-    def run(self) -> None:
-        """Until nothing fits."""
+    def run(self) -> bool:
+        """Until nothing fits; whether the steps sufficed for that."""
+        try:
+            self._fill()
+        except Spent:
+            return False
+        return True
+
+    def _fill(self) -> None:
         active = list(range(len(self._rooms)))
         while active:
             left = {number: self._room(number) for number in active}
@@ -181,6 +194,7 @@ class _Filling:
         """Up to ``wanted`` of one flavor, where they cost the others the least."""
         room, alone = self._rooms[number], self._alone[number]
         while wanted > 0:
+            self._steps.spend((1 + len(others)) * -(-len(alone) // _STEP_HOSTS))
             left = self._room(number)
             if not left.any():
                 return

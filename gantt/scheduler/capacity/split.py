@@ -53,6 +53,7 @@ def fair_split(
     pause = within(state, strictest(feasible), pause)
     places = Localities(state, mix.default_zone)
     together, splits = Together(state), []
+    steps = Budget(driver.policy.options.capacity_steps)
     pause()
     for name, hosts in places.parts(mix.by):
         if mix.by == "aggregate":  # these overlap
@@ -60,6 +61,7 @@ def fair_split(
         division = divide(
             *(state, feasible, mix.weights, driver, together),
             budget=budget,
+            steps=steps,
             hosts=hosts,
             pause=pause,
         )
@@ -157,9 +159,20 @@ def _split(
         division.rooms, division.alone, mix.specs, mix.weights, strict=True
     ):
         flavor = spec.flavor.name or ""
-        shares.append(_share(state, room, alone, flavor, weight, places))
+        share = _share(state, room, alone, flavor, weight, places)
+        shares.append(_cut(share, room, alone) if division.is_cut else share)
         pause()
     return Split(name, tuple(shares), division.level, division.level_bound)
+
+
+def _cut(share: Share, room: FlavorRoom, alone: Int64s) -> Share:
+    """``share`` where the steps ended first, if the flavor still fits somewhere."""
+    hosts = int(np.count_nonzero(room.room(alone)))
+    if not hosts:
+        return share
+    return structs.replace(
+        share, limits={**share.limits, "capacity_steps": hosts}, is_lower_bound=True
+    )
 
 
 def _share(
