@@ -3,9 +3,10 @@ records, asked in turns; processor time of the whole process, all threads includ
 
     python bench/record_cost.py --hosts 1000 --decisions 2000
 
-Prints a line of JSON: milliseconds of processor time per decision without and with a
-record, the median over the turns, and ratios: of the medians, of the least turns (the
-one to look at on a machine that others use as well), and the quartiles of single turns.
+Prints a line of JSON: milliseconds per decision without and with a record, the median
+over the turns: ``wall_ms`` as the caller waits for it, ``work_ms`` of processor time of
+all threads. And of both the ratios: of the medians, of the least turns (the one to look
+at on a machine that others use as well), and the quartiles of single turns.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ import json
 import statistics
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 from uuid import UUID
 
 from gantt.connection import open_gantt
@@ -26,6 +29,16 @@ from gantt.model.answers import Inventory
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.replay.machines import Machine, empty_stats
 from gantt.store.interface import StoreOptions
+
+
+class Cost(NamedTuple):
+    """Seconds of a decision: until its caller has the answer; of processor time of the
+    caller, and of all threads."""
+
+    wall: float
+    caller: float
+    work: float
+
 
 AMOUNTS = {"VCPU": Inventory(64), "MEMORY_MB": Inventory(262_144)}
 FLAVORS = [Flavor(n, 2048 * n, name=f"f{n}") for n in (1, 2, 4)]
@@ -42,41 +55,47 @@ def main() -> None:
         sides = [
             opened(Path(folder), name, asked.hosts) for name in ("plain", "record")
         ]
-        costs: tuple[list[float], list[float]] = ([], [])
-        callers: tuple[list[float], list[float]] = ([], [])
+        turns: list[list[Cost]] = [[], []]
         for turn in range(2 + asked.decisions // asked.turn):
-            for gantt, mine in zip(sides, costs, strict=True):
-                here_s, took_s = decide(gantt, turn, asked.turn)
+            for gantt, mine in zip(sides, turns, strict=True):
+                cost = decide(gantt, turn, asked.turn)
                 if turn >= 2:  # caches are warm
-                    mine.append(1000 * took_s / asked.turn)
-                    (callers[0] if mine is costs[0] else callers[1]).append(
-                        1000 * here_s / asked.turn
-                    )
+                    mine.append(cost)
         counts = sides[1].counts()
         for gantt in sides:
             gantt.close()
-    plain, record = map(statistics.median, costs)
-    ratios = [two / one for one, two in zip(*costs, strict=True)]
-    print(
-        json.dumps(
-            {
-                "hosts": asked.hosts,
-                "decisions": asked.decisions,
-                "plain_ms": round(plain, 3),
-                "record_ms": round(record, 3),
-                "caller_ms": [round(statistics.median(one), 3) for one in callers],
-                "caller_least_ms": [round(min(one), 3) for one in callers],
-                "ratio": round(record / plain, 3),
-                "ratio_of_least": round(min(costs[1]) / min(costs[0]), 3),
-                "ratio_of_turns": round(statistics.median(ratios), 3),
-                "ratio_quartiles": [
-                    round(one, 3) for one in statistics.quantiles(ratios)
-                ],
-                "recorded": counts["recorded"],
-                "dropped": counts["recorded_dropped"],
-            }
-        )
-    )
+    found = {
+        "hosts": asked.hosts,
+        "decisions": asked.decisions,
+        "recorded": counts["recorded"],
+        "dropped": counts["recorded_dropped"],
+    }
+    for name, each in zip(
+        Cost._fields, zip(*map(columns, turns), strict=True), strict=True
+    ):
+        found |= compared(name, *each)
+    print(json.dumps(found))
+
+
+def columns(costs: list[Cost]) -> list[tuple[float, ...]]:
+    """Of each measure the values of all turns."""
+    return list(zip(*costs, strict=True))
+
+
+def compared(
+    name: str, plain: Sequence[float], record: Sequence[float]
+) -> dict[str, object]:
+    """Medians and ratios of one measure."""
+    medians = statistics.median(plain), statistics.median(record)
+    ratios = [two / one for one, two in zip(plain, record, strict=True)]
+    return {
+        f"{name}_ms": [round(1000 * one, 3) for one in medians],
+        f"{name}_ratio": round(medians[1] / medians[0], 3),
+        f"{name}_ratio_of_least": round(min(record) / min(plain), 3),
+        f"{name}_ratio_quartiles": [
+            round(one, 3) for one in statistics.quantiles(ratios)
+        ],
+    }
 
 
 def opened(folder: Path, name: str, hosts: int) -> Gantt:
@@ -94,18 +113,18 @@ def opened(folder: Path, name: str, hosts: int) -> Gantt:
     return gantt
 
 
-def decide(gantt: Gantt, turn: int, count: int) -> tuple[float, float]:
-    """Claims, one after the other; seconds of processor time: of the thread that asks,
-    and of all, with what is written afterwards."""
-    began, here = time.process_time(), time.thread_time()
+def decide(gantt: Gantt, turn: int, count: int) -> Cost:
+    """Claims, one after the other; with what is written afterwards."""
+    worked, began, here = time.process_time(), time.perf_counter(), time.thread_time()
     for number in range(count):
         spec = RequestSpec(FLAVORS[number % 3])
         uuid = str(UUID(int=turn * count + number + 1))
         gantt.schedule(ScheduleRequest(spec, (uuid,)))
-    here = time.thread_time() - here
+    wall_s, caller_s = time.perf_counter() - began, time.thread_time() - here
     if gantt._recording is not None:
         gantt._recording.flush()
-    return here, time.process_time() - began
+    work_s = time.process_time() - worked
+    return Cost(wall_s / count, caller_s / count, work_s / count)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from gantt.model.rows import Key
 from gantt.model.spec import ScheduleRequest
 
 KIND: Final = "gantt record"
-FORMAT: Final = 1
+FORMAT: Final = 2
 SUFFIX: Final = ".record.gz"
 FORMS: Final = 1024
 """Numbers of forms in a file: from 0 below this."""
@@ -60,7 +60,7 @@ class Policy(Struct, frozen=True, array_like=True, tag="policy"):
     search_budget: int
 
 
-class Applied(Struct, frozen=True, array_like=True, tag="applied"):
+class Applied(Struct, frozen=True, array_like=True, gc=False, tag="applied"):
     """Rows changed; ``changes``: (table, key, row or null)."""
 
     revision: int
@@ -89,7 +89,7 @@ class Form(Struct, frozen=True, array_like=True, tag="form"):
     left_out: tuple[str, ...] = ()
 
 
-class Began(Struct, frozen=True, array_like=True, tag="began"):
+class Began(Struct, frozen=True, array_like=True, gc=False, tag="began"):
     """A decision begins. ``now``: its time. ``source``: where amounts are: the books,
     reports, or a remote Placement. ``form``: the number of its Form, a line before it;
     ``instance_uuids``, ``request_id``: of its request; ``instance_uuid``: of its spec.
@@ -114,21 +114,22 @@ class Paused(Struct, frozen=True, array_like=True, gc=False, tag="paused"):
     call: int
 
 
-class Marks(Struct, frozen=True, array_like=True):
+class Marks(Struct, frozen=True, array_like=True, gc=False):
     """A decision, so that another can be compared with it bit for bit.
 
-    ``picks``: for each instance the hosts to try, (id, bits of its float64 weight);
-    ``candidates``: a digest of what is claimed on each; ``feasible``: hosts that passed
-    all filters. ``failure``: why there is none; then the others are empty.
+    ``firsts``: for each instance the first host to try, (id, bits of its float64
+    weight). ``choices``: a digest of all hosts to try, in order, with what is claimed
+    on each and its weight. ``feasible``: hosts that passed all filters. ``failure``:
+    why there is none; then the others are empty.
     """
 
-    picks: tuple[tuple[tuple[int, int], ...], ...] = ()
-    candidates: str = ""
+    firsts: tuple[tuple[int, int], ...] = ()
+    choices: str = ""
     feasible: int = 0
     failure: str | None = None
 
 
-class Ended(Struct, frozen=True, array_like=True, tag="ended"):
+class Ended(Struct, frozen=True, array_like=True, gc=False, tag="ended"):
     """What was decided; ``is_left``: nothing, because it was begun again or a plug-in
     failed."""
 

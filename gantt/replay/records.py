@@ -19,6 +19,7 @@ from gantt.model.record import (
     FORMAT,
     KIND,
     SUFFIX,
+    Began,
     Closed,
     Head,
     Line,
@@ -64,8 +65,19 @@ class RecordedFile:
             self.where = f"{self.path}:{number}"
             line = line_of(text, self.where)
             is_closed = isinstance(line, Closed)
+            if isinstance(line, Began) and self.head.format < FORMAT:
+                raise self._older()
             yield line
         self.is_early = not is_closed
+
+    def _older(self) -> Invalid:
+        """Of such a file the books can be read, but not what was decided."""
+        head = self.head
+        return Invalid(
+            f"{self.where}: decisions in format {head.format} are compared by marks "
+            f"that format {FORMAT} has not. Replay them with the Gantt that wrote them "
+            f"({head.version}), or record again."
+        )
 
 
 def is_record(path: Path) -> bool:

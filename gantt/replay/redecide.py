@@ -264,14 +264,15 @@ class _Player:
         except Moved:
             return r.Marks(failure="others moved rows while it rested"), ()
         count = len(found.feasible.hosts.rows)
-        bits = bits_of(found.feasible, found.picks)
+        ascends = driver.chooser is None
+        bits = bits_of(found.feasible, found.picks, ascends=ascends)
         marks = marks_of(bits, found.picks, count)
         return marks, self._names(marks)
 
     def _names(self, marks: r.Marks) -> tuple[str, ...]:
         """The hosts by name; of those that went meanwhile, their ids."""
         hosts = self._state.fleet.hosts
-        rows = [(mine[0][0], hosts.row_by_id.get(mine[0][0])) for mine in marks.picks]
+        rows = [(key, hosts.row_by_id.get(key)) for key, _ in marks.firsts]
         return tuple(
             f"host {key}" if row is None else hosts.hosts[row] for key, row in rows
         )

@@ -28,17 +28,18 @@ class Redecided(Struct, frozen=True):
 
     @property
     def differs_in(self) -> tuple[str, ...]:
-        """Of hosts, scores, claims and refusal, what is not the same; (): nothing."""
+        """Of refusal, hosts, scores and choices, what is not the same; (): nothing.
+        ``choices``: the hosts to try, or what is claimed on one of them."""
         one, other = self.recorded, self.again
         found = []
         if one.failure != other.failure:
             found.append("refusal")
         if _ids(one) != _ids(other):
             found.append("hosts")
-        if one.picks != other.picks or one.feasible != other.feasible:
+        if one.firsts != other.firsts or one.feasible != other.feasible:
             found.append("scores")
-        if one.candidates != other.candidates:
-            found.append("claims")
+        if one.choices != other.choices:
+            found.append("choices")
         return tuple(found)
 
 
@@ -59,5 +60,5 @@ class Played(Struct):
     missing: list[str] = field(default_factory=list)
 
 
-def _ids(marks: Marks) -> list[list[int]]:
-    return [[key for key, _ in mine] for mine in marks.picks]
+def _ids(marks: Marks) -> list[int]:
+    return [key for key, _ in marks.firsts]

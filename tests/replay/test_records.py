@@ -26,6 +26,7 @@ from gantt.replay.redecided import Played
 from gantt.scheduler.options import SchedulerOptions
 from tests.replay.recorded import add_hosts, ask, flush, played, service, text_of, uuid
 
+OLDER = b'{"kind":"gantt record","format":1}\n["started",1,"a"]\n'
 HEAD = b'{"kind":"gantt record"}\n["started",1,"a"]\n'
 FORM = b'["form",0,{"spec":{}}]\n'
 HOSTS = tuple(f"h{number}" for number in range(6))
@@ -52,7 +53,7 @@ def test_all_decisions_come_out_the_same(tmp_path: Path) -> None:
     refusal = found[13].again.failure
     assert refusal is not None
     assert refusal.startswith("No valid host was found.")
-    assert any(len(mine) > 1 for mine in found[12].again.picks)
+    assert len(found[12].again.firsts) == 3
 
 
 def test_a_record_that_was_changed_is_found_out(tmp_path: Path) -> None:
@@ -66,7 +67,7 @@ def test_a_record_that_was_changed_is_found_out(tmp_path: Path) -> None:
     lines[place] = lines[place].replace(b'"vcpus":1', b'"vcpus":17')
     path.write_bytes(gzip.compress(b"\n".join(lines)))
     _, (one,) = played(path)
-    assert one.differs_in == ("refusal", "hosts", "scores", "claims")
+    assert one.differs_in == ("refusal", "hosts", "scores", "choices")
 
 
 def test_two_processes_of_one_database_are_merged_by_revision(tmp_path: Path) -> None:
@@ -200,7 +201,7 @@ def test_a_policy_that_changed_while_it_ran_is_followed(tmp_path: Path) -> None:
         ask(gantt, 2)
     _, found = played(tmp_path / "record")
     assert [one.differs_in for one in found] == [(), ()]
-    assert found[0].again.picks != found[1].again.picks
+    assert found[0].again.firsts != found[1].again.firsts
 
 
 def test_a_file_that_ends_early_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
@@ -220,7 +221,8 @@ def test_a_file_that_ends_early_is_read_as_far_as_it_goes(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b'{"kind":"gantt record","format":2,"version":"9.1"}\n', "Gantt 9.1 or newer"),
+        (b'{"kind":"gantt record","format":3,"version":"9.1"}\n', "Gantt 9.1 or newer"),
+        (OLDER + FORM + b'["began",1,0,0,"books",0]\n', ":4: decisions in format 1"),
         (b'{"kind":"other"}\n', "is no record of a service"),
         (b'{"kind":"gantt record"}\n["rows","x"', "ends within its snapshot"),
         (b'{"kind":"gantt record"}\n["what"]\n', ":2: "),

@@ -10,7 +10,6 @@ import os
 import re
 import time
 import zlib
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -40,11 +39,10 @@ class RecordFile:
         self._is_flushed = True
         self._touched_at = time.monotonic()
 
-    def write(self, lines: Iterable[bytes]) -> None:
-        """Add lines. Raises OSError."""
-        data = b"\n".join((*lines, b""))
-        if data:
-            self._put(self._pack.compress(data))
+    def write(self, lines: bytes) -> None:
+        """Add lines, each with its end. Raises OSError."""
+        if lines:
+            self._put(self._pack.compress(lines))
             self._is_flushed = False
 
     def flush(self) -> None:

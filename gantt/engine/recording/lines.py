@@ -27,52 +27,57 @@ from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.selection.marks import marks_of
 
 _SECRET: Final = ("placement", "placement_token")
-_ENCODE: Final = msgspec.json.Encoder().encode
+text: Final = msgspec.json.Encoder().encode_lines
+"""Lines as bytes, each with its end."""
 # Filters that read image properties by names which operators choose.
 _ANY_PROPERTY: Final = frozenset({"AggregateImagePropertiesIsolation"})
 _PROPERTY_WEIGHER: Final = "image_props_weight_multiplier"
 
 
 class Lines:
-    """Encodes entries. ``policy``: the line with the options in force, if any yet;
-    ``decisions``: how many were encoded."""
+    """Makes lines of entries. ``policy``: the line with the options in force, if any
+    yet; ``decisions``: how many were seen."""
 
     def __init__(self, search_budget: int) -> None:
         self._budget = search_budget
         self._keeps_names = False
         self._forms = Forms()
-        self.policy: bytes | None = None
+        self.policy: Policy | None = None
         self.decisions = 0
 
-    def line(self, entry: Entry) -> bytes:
-        """One line without its end, or two where a form comes first."""
+    def add(self, entry: Entry, lines: list[Line]) -> None:
+        """One line, or two where a form comes first."""
         if isinstance(entry, Moved):
-            return _ENCODE(_applied(entry))
-        if isinstance(entry, Policed):
-            return self.take_policy(entry)
-        if isinstance(entry, Asked):
+            lines.append(_applied(entry))
+        elif isinstance(entry, Asked):
             self.decisions += 1
-            return self._began(entry)
-        if isinstance(entry, Found):
-            return _ENCODE(_ended(entry))
-        return _ENCODE(entry)
+            self._begin(entry, lines)
+        elif isinstance(entry, Found):
+            lines.append(_ended(entry))
+        elif isinstance(entry, Policed):
+            lines.append(self.take_policy(entry))
+        else:
+            lines.append(entry)
 
-    def take_policy(self, entry: Policed) -> bytes:
+    def take_policy(self, entry: Policed) -> Policy:
         """The line of these options, which are in force from here on."""
         options = entry.options
         self._forms.clear()
         self._keeps_names = entry.has_plugins or _reads_any_property(options)
         shown = {k: v for k, v in asdict(options).items() if k not in _SECRET}
-        self.policy = _ENCODE(Policy(shown, self._budget))
+        self.policy = Policy(shown, self._budget)
         return self.policy
 
     def begin(self) -> None:
         """A file begins, in which no form is yet."""
         self._forms.clear()
 
-    def _began(self, entry: Asked) -> bytes:
+    def _begin(self, entry: Asked, lines: list[Line]) -> None:
         request = entry.request
         number, form = self._forms.number(request, keeps_names=self._keeps_names)
+        if form is not None:
+            lines.append(form)
+        held = entry.held
         began = Began(
             entry.number,
             entry.now,
@@ -82,15 +87,9 @@ class Lines:
             request.instance_uuids,
             request.request_id,
             request.spec.instance_uuid,
-            tuple(_held(key, one) for key, one in entry.held.items()),
+            tuple(_held(key, one) for key, one in held.items()) if held else (),
         )
-        line = _ENCODE(began)
-        return line if form is None else b"%b\n%b" % (_ENCODE(form), line)
-
-
-def whole(line: Line) -> bytes:
-    """A line that is made here."""
-    return _ENCODE(line)
+        lines.append(began)
 
 
 def _applied(entry: Moved) -> Applied:

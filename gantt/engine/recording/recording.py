@@ -131,7 +131,7 @@ class Recording:
         except BaseException:
             self._end(number, is_left=True)
             raise
-        self._end(number, found)
+        self._end(number, found, ascends=driver.chooser is None)
         return found
 
     def settled(self, number: int | None, hosts: list[str], attempts: int) -> None:
@@ -160,15 +160,17 @@ class Recording:
         failure: str | None = None,
         *,
         is_left: bool = False,
+        ascends: bool = True,
     ) -> None:
         if number is None:
             return
         if found is None:
-            self._tape.note(Found(number, [], [], 0, failure, is_left))
+            self._tape.note(Found(number, b"", [], 0, failure, is_left))
             return
         feasible, picks = found.feasible, found.picks
         count = len(feasible.hosts.rows)
-        self._tape.note(Found(number, bits_of(feasible, picks), picks, count))
+        bits = bits_of(feasible, picks, ascends=ascends)
+        self._tape.note(Found(number, bits, picks, count))
 
     def _pausing(
         self, state: State, number: int, rest: Callable[[], None]

@@ -13,7 +13,7 @@ import msgspec
 
 from gantt import __version__
 from gantt.engine.reading.replica import Replica
-from gantt.engine.recording.lines import Lines, whole
+from gantt.engine.recording.lines import Lines, text
 from gantt.engine.recording.tape import Policed
 from gantt.model.changes import Cursor
 from gantt.model.record import KIND, Closed, Head, Rows, Started
@@ -51,19 +51,18 @@ def snapshot_lines(
         head = Head(
             kind=KIND, version=__version__, process=process, at=at, began=_BEGAN
         )
-        yield _ENCODE(head) + b"\n"
+        yield text([head])
         for table, rows in chunks:
             if rows:
-                yield row_line(table, rows) + b"\n"
-        yield whole(Started(cursor.revision, cursor.batch)) + b"\n"
+                yield text([row_line(table, rows)])
         policy = Lines(search_budget).take_policy(Policed(options, False))
-        yield policy + b"\n"
-        yield whole(Closed()) + b"\n"
+        for line in (Started(cursor.revision, cursor.batch), policy, Closed()):
+            yield text([line])
 
 
-def row_line(table: str, rows: list[Row]) -> bytes:
-    """Some rows of a snapshot, without the end of the line."""
-    return whole(Rows(table, msgspec.Raw(_ENCODE(rows))))
+def row_line(table: str, rows: list[Row]) -> Rows:
+    """Some rows of a snapshot."""
+    return Rows(table, msgspec.Raw(_ENCODE(rows)))
 
 
 def _chunks(rows: dict[str, list[Row]]) -> Chunks:

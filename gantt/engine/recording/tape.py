@@ -20,7 +20,6 @@ from gantt.model.record import Dropped, Paused, Settled
 from gantt.model.spec import ScheduleRequest
 from gantt.scheduler.held_host import HeldHost
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.selection.marks import Bits
 from gantt.scheduler.selection.select import Pick
 
 _SLACK: Final = 2
@@ -56,7 +55,7 @@ class Found(Struct, frozen=True, gc=False):
     """A decision, with the bits of its weights; ``failure``: there is none."""
 
     number: int
-    bits: Bits
+    bits: bytes
     picks: list[list[Pick]]
     feasible: int
     failure: str | None = None

@@ -13,20 +13,18 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
 from gantt import __version__
 from gantt.engine.clock import Clock
 from gantt.engine.reading.replica import Replica
 from gantt.engine.recording.files import RecordFile, trim
-from gantt.engine.recording.lines import Lines, whole
+from gantt.engine.recording.lines import Lines, text
 from gantt.engine.recording.options import RecordOptions
 from gantt.engine.recording.snapshot import row_line, snapshot_of
 from gantt.engine.recording.tape import Asked, Entry, Moved, Policed, Tape
 from gantt.engine.threads import Threads
 from gantt.errors import GanttError
 from gantt.model.changes import Cursor
-from gantt.model.record import KIND, Closed, Dropped, Head, Started
+from gantt.model.record import KIND, Closed, Dropped, Head, Line, Started
 from gantt.store.interface import Chunks, Store
 
 LOG = logging.getLogger(__name__)
@@ -36,7 +34,6 @@ _AGAIN_S: Final = 10.0
 _AT_ONCE: Final = 512
 _FIRST: Final = "the process began"
 _FULL: Final = "the file before was full"
-_ENCODE: Final = msgspec.json.Encoder().encode
 
 
 class _Early(Exception):
@@ -50,7 +47,7 @@ class _Next:
     def __init__(self, file: RecordFile, cursor: Cursor, *, has_passed: bool) -> None:
         self.file, self.cursor = file, cursor
         self.has_passed, self.is_whole = has_passed, False
-        self.later: list[bytes] = []
+        self.later: list[Line] = []
 
 
 class Writing:
@@ -200,15 +197,16 @@ class Writing:
             follows=self._now is not None,
         )
         file, cursor = following.file, following.cursor
-        file.write([_ENCODE(head)])
+        file.write(text([head]))
         for table, rows in chunks:
             if rows:
-                file.write([row_line(table, rows)])
+                file.write(text([row_line(table, rows)]))
             if len(following.later) < self._options.record_backlog:
                 self._drain()
-        file.write([whole(Started(cursor.revision, cursor.batch))])
+        begins: list[Line] = [Started(cursor.revision, cursor.batch)]
         if self._lines.policy is not None:
-            file.write([self._lines.policy])
+            begins.append(self._lines.policy)
+        file.write(text(begins))
 
     def _snapshot(self) -> tuple[Cursor, Chunks]:
         return snapshot_of(self._store, self._replica)
@@ -223,8 +221,8 @@ class Writing:
         self._now.size = 0  # a snapshot may be longer than a file is to be
         if self._lost:
             lost, self._lost = self._lost, 0
-            self._now.write([whole(Dropped(lost, "before this file began"))])
-        self._now.write(following.later)
+            self._now.write(text([Dropped(lost, "before this file began")]))
+        self._now.write(text(following.later))
 
     def _give_up(self) -> None:
         """Go on with the file before as if the new one had not been begun."""
@@ -232,19 +230,19 @@ class Writing:
         if following is not None:
             following.file.discard()
             if self._now is not None and following.later:
-                self._now.write(following.later)
+                self._now.write(text(following.later))
 
     # -- writing ------------------------------------------------------------------
 
     def _drain(self) -> None:
         """Write what waits, each entry where it belongs."""
-        waiting: list[bytes] = []
+        waiting: list[Line] = []
         for entry in self._tape.take():
             following = self._next
             if self._now is None and (following is None or not following.has_passed):
                 self._lose(entry)
             else:
-                waiting.append(self._lines.line(entry))
+                self._lines.add(entry, waiting)
             if isinstance(entry, Moved):
                 self._place = entry.cursor
                 if following is not None and not following.has_passed:
@@ -263,14 +261,14 @@ class Writing:
             self._tape.tear("the tables were not as the log had them")
         self._switch()
 
-    def _write(self, waiting: list[bytes]) -> None:
+    def _write(self, waiting: list[Line]) -> None:
         if not waiting:
             return
         if self._next is not None and self._next.has_passed:
             self._next.later += waiting
         elif self._now is not None:
             before = self._now.size
-            self._now.write(waiting)
+            self._now.write(text(waiting))
             self._bytes += self._now.size - before
         waiting.clear()
 
@@ -300,6 +298,6 @@ class Writing:
         file, self._now = self._now, None
         if file is not None:
             try:
-                file.write([whole(line)])
+                file.write(text([line]))
             finally:
                 file.close()
