@@ -118,8 +118,8 @@ class Marks(Struct, frozen=True, array_like=True, gc=False):
     """A decision, so that another can be compared with it bit for bit.
 
     ``firsts``: for each instance the first host to try, (id, bits of its float64
-    weight). ``choices``: a digest of all hosts to try, in order, with what is claimed
-    on each and its weight. ``feasible``: hosts that passed all filters. ``failure``:
+    weight). ``choices``: a digest of all hosts to try, in order, with their weights,
+    and of what is claimed on the first. ``feasible``: hosts that passed all filters. ``failure``:
     why there is none; then the others are empty.
     """
 

@@ -29,7 +29,7 @@ def moved(revision: int, rows: int = 1) -> tuple[list[Change], Cursor]:
 def test_decisions_beyond_the_limit_are_counted() -> None:
     tape = Tape(2, Cursor())
     for number in range(5):
-        if tape.has_room:
+        if tape.has_room():
             tape.note(asked(number))
         else:
             tape.drop()
@@ -66,7 +66,7 @@ def test_changes_have_more_room_than_decisions() -> None:
     """Without one of them, nothing after it could be decided again."""
     tape = Tape(10, Cursor())
     tape.moved(*moved(1, rows=12))
-    assert not tape.has_room
+    assert not tape.has_room()
     tape.moved(*moved(2, rows=12))
     tape.moved(*moved(3))
     tape.note(asked(1))
@@ -75,7 +75,7 @@ def test_changes_have_more_room_than_decisions() -> None:
     assert kept == [1, 2]
     assert tape.place.revision == 4
     assert tape.mend() == "more was written than could be recorded"
-    assert tape.has_room
+    assert tape.has_room()
 
 
 def test_a_torn_tape_goes_on_in_a_new_file(tmp_path: Path) -> None:

@@ -39,8 +39,8 @@ def test_the_first_host_of_each_instance_with_the_bits_of_its_weight() -> None:
         (np.array([1.5, -2.1, 0.0]), SAME),
         (np.array([1.5, -2.0, -0.0]), SAME),
         (np.array([1.5, -2.0, 0.0]), [SAME[0], (3, candidate("b")), SAME[2]]),
-        (np.array([1.5, -2.0, 0.0]), [SAME[0], (1, candidate("b", 2)), SAME[2]]),
-        (np.array([1.5, -2.0, 0.0]), [SAME[0], (1, candidate("d")), SAME[2]]),
+        (np.array([1.5, -2.0, 0.0]), [*SAME[:2], (2, candidate("c", 2))]),
+        (np.array([1.5, -2.0, 0.0]), [(0, candidate("d")), *SAME[1:]]),
     ],
     ids=["weight", "sign of zero", "host", "amount", "provider"],
 )

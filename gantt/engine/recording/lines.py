@@ -49,11 +49,12 @@ class Lines:
         """One line, or two where a form comes first."""
         if isinstance(entry, Moved):
             lines.append(_applied(entry))
-        elif isinstance(entry, Asked):
-            self.decisions += 1
-            self._begin(entry, lines)
         elif isinstance(entry, Found):
+            if entry.asked is not None:
+                self._begin(entry.asked, lines)
             lines.append(_ended(entry))
+        elif isinstance(entry, Asked):
+            self._begin(entry, lines)
         elif isinstance(entry, Policed):
             lines.append(self.take_policy(entry))
         else:
@@ -73,6 +74,7 @@ class Lines:
         self._forms.clear()
 
     def _begin(self, entry: Asked, lines: list[Line]) -> None:
+        self.decisions += 1
         request = entry.request
         number, form = self._forms.number(request, keeps_names=self._keeps_names)
         if form is not None:

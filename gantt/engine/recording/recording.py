@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Collection, Mapping
+from types import MappingProxyType
 from typing import Final
 
 from gantt.engine.clock import Clock
@@ -37,6 +38,7 @@ from gantt.state.state import State
 from gantt.store.interface import Store
 
 _SEED_BITS: Final = 63
+_NONE: Final[Mapping[int, HeldHost]] = MappingProxyType({})
 
 
 class Recording:
@@ -108,30 +110,41 @@ class Recording:
         """``cycle.decide``, noted; it draws from a seed that is noted too. Raises what
         it raises."""
         number = self._begin(driver.policy)
+        if number is None:
+            return cycle.decide(
+                *(state, request, source, driver),
+                now=now,
+                rng=self._rng,
+                budget=self._budget,
+                pause=rest,
+                held=held,
+            )
         seed = self._rng.getrandbits(_SEED_BITS)
-        dice, pause = Dice(seed), rest
-        if number is not None:
+        by_id = _NONE
+        if held:
             ids = state.fleet.hosts.id
-            by_id = {int(ids[row]): one for row, one in held.items()} if held else held
-            kind = _kind(source)
-            self._tape.note(Asked(number, now, seed, kind, request, by_id))
-            pause = self._pausing(state, number, rest)
+            by_id = {int(ids[row]): one for row, one in held.items()}
+        asked = Asked(number, now, seed, _kind(source), request, by_id)
+        pause = _Pause(self._tape, state, rest, asked)
         try:
             found = cycle.decide(
                 *(state, request, source, driver),
                 now=now,
-                rng=dice,
+                rng=Dice(seed),
                 budget=self._budget,
                 pause=pause,
                 held=held,
             )
         except (NoValidHost, Invalid, UnknownName, BudgetSpent) as refusal:
-            self._end(number, failure=refusal.message)
+            self._tape.note(Found(number, pause.asked, failure=refusal.message))
             raise
         except BaseException:
-            self._end(number, is_left=True)
+            self._tape.note(Found(number, pause.asked, is_left=True))
             raise
-        self._end(number, found, ascends=driver.chooser is None)
+        feasible, picks = found.feasible, found.picks
+        bits = bits_of(feasible, picks, ascends=driver.chooser is None)
+        count = len(feasible.hosts.rows)
+        self._tape.note(Found(number, pause.asked, bits, picks, count))
         return found
 
     def settled(self, number: int | None, hosts: list[str], attempts: int) -> None:
@@ -142,7 +155,7 @@ class Recording:
     def _begin(self, policy: Policy) -> int | None:
         tape = self._tape
         self.last = None
-        if not tape.has_room:
+        if not tape.has_room():
             tape.drop()
             return None
         # A new file begins with the options that the last one had.
@@ -153,40 +166,29 @@ class Recording:
         self.last = self._number
         return self._number
 
-    def _end(
-        self,
-        number: int | None,
-        found: Selected | None = None,
-        failure: str | None = None,
-        *,
-        is_left: bool = False,
-        ascends: bool = True,
+
+class _Pause:
+    """The rest of a decision, with a note that it has begun, before the first, and
+    where others wrote meanwhile. ``asked``: what is not noted yet."""
+
+    __slots__ = ("_applied", "_calls", "_number", "_rest", "_state", "_tape", "asked")
+
+    def __init__(
+        self, tape: Tape, state: State, rest: Callable[[], None], asked: Asked
     ) -> None:
-        if number is None:
-            return
-        if found is None:
-            self._tape.note(Found(number, b"", [], 0, failure, is_left))
-            return
-        feasible, picks = found.feasible, found.picks
-        count = len(feasible.hosts.rows)
-        bits = bits_of(feasible, picks, ascends=ascends)
-        self._tape.note(Found(number, bits, picks, count))
+        self._tape, self._state, self._rest = tape, state, rest
+        self._number, self._applied, self._calls = asked.number, state.applied, 0
+        self.asked: Asked | None = asked
 
-    def _pausing(
-        self, state: State, number: int, rest: Callable[[], None]
-    ) -> Callable[[], None]:
-        """``rest``, and a note where others wrote meanwhile."""
-        applied, calls = state.applied, 0
-
-        def pause() -> None:
-            nonlocal applied, calls
-            calls += 1
-            rest()
-            if state.applied != applied:
-                applied = state.applied
-                self._tape.note(Paused(number, calls))
-
-        return pause
+    def __call__(self) -> None:
+        if self.asked is not None:
+            self._tape.note(self.asked)
+            self.asked = None
+        self._calls += 1
+        self._rest()
+        if self._state.applied != self._applied:
+            self._applied = self._state.applied
+            self._tape.note(Paused(self._number, self._calls))
 
 
 def _kind(source: CandidateSource) -> str:

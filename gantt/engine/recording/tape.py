@@ -52,17 +52,26 @@ class Asked(Struct, frozen=True, gc=False):
 
 
 class Found(Struct, frozen=True, gc=False):
-    """A decision, with the bits of its weights; ``failure``: there is none."""
+    """A decision, with the bits of its weights; ``failure``: there is none. ``asked``:
+    of one that did not rest, which is one entry; of others that is on the tape."""
 
     number: int
-    bits: bytes
-    picks: list[list[Pick]]
-    feasible: int
+    asked: Asked | None
+    bits: bytes = b""
+    picks: list[list[Pick]] = []
+    feasible: int = 0
     failure: str | None = None
     is_left: bool = False
 
 
 Entry: TypeAlias = Moved | Policed | Asked | Paused | Found | Settled | Dropped
+
+
+def begins(entry: Entry) -> bool:
+    """Whether a decision begins with it."""
+    if isinstance(entry, Found):
+        return entry.asked is not None
+    return isinstance(entry, Asked)
 
 
 class Tape:
@@ -82,10 +91,9 @@ class Tape:
         """Decisions and changed rows that wait."""
         return self._noted - self._taken
 
-    @property
     def has_room(self) -> bool:
         """Whether one more decision is noted."""
-        return not self.torn and self.waiting < self._most
+        return not self.torn and self._noted - self._taken < self._most
 
     def moved(self, changes: Collection[Change], cursor: Cursor) -> None:
         """Note changes, as they are applied."""

@@ -20,7 +20,7 @@ from gantt.engine.recording.files import RecordFile, trim
 from gantt.engine.recording.lines import Lines, text
 from gantt.engine.recording.options import RecordOptions
 from gantt.engine.recording.snapshot import row_line, snapshot_of
-from gantt.engine.recording.tape import Asked, Entry, Moved, Policed, Tape
+from gantt.engine.recording.tape import Entry, Moved, Policed, Tape, begins
 from gantt.engine.threads import Threads
 from gantt.errors import GanttError
 from gantt.model.changes import Cursor
@@ -276,7 +276,7 @@ class Writing:
         """It belongs to no file."""
         if isinstance(entry, Policed):
             self._lines.take_policy(entry)
-        elif isinstance(entry, Asked):
+        elif begins(entry):
             self._lost += 1
             self._tape.dropped += 1
         elif isinstance(entry, Dropped):

@@ -39,15 +39,14 @@ def bits_of(
 
 def marks_of(bits: bytes, picks: Sequence[Sequence[Pick]], feasible: int) -> Marks:
     """The marks of a decision whose ``bits`` were taken when it was made."""
-    choices = [[(one.host_id, one.candidate) for one in mine] for mine in picks]
-    digest = blake2b(_ENCODE(choices), digest_size=12)
-    digest.update(bits)
+    ids = [[one.host_id for one in mine] for mine in picks]
+    claims = [mine[0].candidate for mine in picks]
+    digest = blake2b(_ENCODE((ids, bits, claims)), digest_size=12).hexdigest()
     firsts, at = [], 0
-    for mine in picks:
-        if mine:
-            firsts.append((mine[0].host_id, _number(bits[at : at + _BITS])))
+    for mine in ids:
+        firsts.append((mine[0], _number(bits[at : at + _BITS])))
         at += _BITS * len(mine)
-    return Marks(tuple(firsts), digest.hexdigest(), feasible)
+    return Marks(tuple(firsts), digest, feasible)
 
 
 def _number(bits: bytes) -> int:

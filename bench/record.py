@@ -1,0 +1,115 @@
+"""What a record adds to a decision: two engines on databases of their own, one that
+records, asked in turns, with what is written afterwards.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from bench.report import Row, duration, say
+from gantt.connection import open_gantt
+from gantt.engine.gantt import Gantt
+from gantt.engine.options import EngineOptions
+from gantt.engine.recording.options import RecordOptions
+from gantt.model.answers import Inventory
+from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
+from gantt.replay.machines import Machine, empty_stats
+from gantt.store.interface import StoreOptions
+
+HOSTS: Final = 1_000
+DECISIONS, TURN, WARM_UP = 10_000, 200, 2
+MOST: Final = 1.05
+AMOUNTS: Final = {"VCPU": Inventory(64), "MEMORY_MB": Inventory(262_144)}
+FLAVORS: Final = [Flavor(n, 2048 * n, name=f"f{n}") for n in (1, 2, 4)]
+
+
+class Cost(NamedTuple):
+    """Seconds of a decision: until its caller has the answer; of processor time of the
+    caller, and of all threads."""
+
+    wall_s: float
+    caller_s: float
+    work_s: float
+
+
+MEASURES: Final = (
+    "until the caller has the answer",
+    "processor time of the caller",
+    "processor time of all threads",
+)
+
+
+def measure(folder: Path, scale: float) -> Iterator[Row]:
+    """Ask both in turns."""
+    hosts, decisions = max(1, int(HOSTS * scale)), max(500, int(DECISIONS * scale))
+    say(f"record: {decisions:,} decisions on {hosts:,} hosts, twice ...")
+    sides = [opened(folder, name, hosts) for name in ("plain", "record")]
+    turns: list[list[Cost]] = [[], []]
+    for turn in range(WARM_UP + decisions // TURN):
+        for gantt, mine in zip(sides, turns, strict=True):
+            cost = decide(gantt, turn, TURN)
+            if turn >= WARM_UP:
+                mine.append(cost)
+    counts = sides[1].counts()
+    for gantt in sides:
+        gantt.close()
+    columns = (list(zip(*mine, strict=True)) for mine in turns)
+    for what, plain, record in zip(MEASURES, *columns, strict=True):
+        yield compared(f"{hosts:,} hosts: {what}", plain, record)
+    dropped = counts["recorded_dropped"]
+    yield Row(
+        "decisions recorded, and left out",
+        "0 left out",
+        f"{counts['recorded']:,.0f}, {dropped:.0f}",
+        is_met=not dropped,
+    )
+
+
+def compared(what: str, plain: Sequence[float], record: Sequence[float]) -> Row:
+    """Medians of the turns, and their ratio beside those of single turns: load of the
+    machine meets both sides of one alike."""
+    ratio = median(record) / median(plain)
+    quarters = quantiles(two / one for one, two in zip(plain, record, strict=True))
+    least = min(record) / min(plain)
+    return Row(
+        f"{what}, with a record and without, median",
+        f"≤ {MOST - 1:.0%} more",
+        f"{duration(median(record))}, {duration(median(plain))}",
+        ratio=f"{ratio - 1:+.1%}; turns {quarters[0] - 1:+.1%} … "
+        f"{quarters[2] - 1:+.1%}; least {least - 1:+.1%}",
+        is_met=ratio <= MOST,
+    )
+
+
+def opened(folder: Path, name: str, hosts: int) -> Gantt:
+    """An engine with hosts that are alike."""
+    record = str(folder / "files") if name == "record" else ""
+    options = EngineOptions(
+        recording=RecordOptions(record=record),
+        store=StoreOptions(create=True),
+        usage_sample_s=0,
+    )
+    gantt = open_gantt(f"sqlite:///{folder}/{name}.db", options)
+    for number in range(hosts):
+        host = f"h{number}"
+        gantt.update_host(host, host, empty_stats(Machine(host, AMOUNTS)))
+    return gantt
+
+
+def decide(gantt: Gantt, turn: int, count: int) -> Cost:
+    """Claims, one after the other; with what is written afterwards."""
+    worked, began, here = time.process_time(), time.perf_counter(), time.thread_time()
+    for number in range(count):
+        spec = RequestSpec(FLAVORS[number % 3])
+        uuid = str(UUID(int=turn * count + number + 1))
+        gantt.schedule(ScheduleRequest(spec, (uuid,)))
+    wall_s, caller_s = time.perf_counter() - began, time.thread_time() - here
+    if gantt._recording is not None:
+        gantt._recording.flush()
+    work_s = time.process_time() - worked
+    return Cost(wall_s / count, caller_s / count, work_s / count)
