@@ -119,8 +119,8 @@ class Marks(Struct, frozen=True, array_like=True, gc=False):
 
     ``firsts``: for each instance the first host to try, (id, bits of its float64
     weight). ``choices``: a digest of all hosts to try, in order, with their weights,
-    and of what is claimed on the first. ``feasible``: hosts that passed all filters. ``failure``:
-    why there is none; then the others are empty.
+    and of what is claimed on the first. ``feasible``: hosts that passed all filters.
+    ``failure``: why there is none; then the others are empty.
     """
 
     firsts: tuple[tuple[int, int], ...] = ()
