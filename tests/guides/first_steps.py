@@ -1,6 +1,6 @@
 """How long the README takes, by the clock: from nothing to a refusal explained.
 
-Usage: python -m tests.guides.first_steps
+Usage: python -m tests.guides.first_steps [--out FILE]
 
 Clones the last commit into a new folder, runs the README's first and last command
 there, signs in to the dashboard and opens the refusal. Not part of `make test`: it
@@ -9,23 +9,31 @@ builds an environment, from the network, as a newcomer does.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import os
+import shlex
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from bench.report import Kept, Row, keep, show
+from gantt import __version__
+from gantt.bench import machine
 from tests.live import STOP_S, Live, free_port
 from tests.shown import blocks, document
 from tests.tidy.source import ROOT
 from tests.ui.browser import Chromium, Window
 
 LONGEST_S: Final = 1200.0
+MOST: Final = 5.0  # minutes
 OPENED: Final = """
 const row = [...document.querySelectorAll("tbody tr")]
   .find((one) => one.innerText.includes("refused"));
@@ -36,15 +44,19 @@ _TELLS: Final = "return document.body.innerText.includes('instead of 99999999')"
 
 
 class Clock:
-    """Tells the minutes since it was made."""
+    """Tells the minutes since it was made. ``rows``: what was reached so far."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
+        self.rows: list[Row] = []
 
-    def at(self, what: str) -> None:
-        """Print ``what`` has been reached now."""
+    def at(self, what: str, most: float | None = None) -> None:
+        """``what`` has been reached now; ``most``: in so many minutes at most."""
         minutes = (time.monotonic() - self._began) / 60
         print(f"{minutes:.2f} minutes: {what}", flush=True)
+        is_met = None if most is None else minutes <= most
+        goal = "" if most is None else f"≤ {most:g} minutes"
+        self.rows.append(Row(what, goal, f"{minutes:.2f} minutes", is_met=is_met))
 
 
 @contextmanager
@@ -92,7 +104,29 @@ def look(window: Window) -> None:
 
 
 def main() -> None:
-    """Print when each step was reached."""
+    """Say when each step was reached, and keep it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, help="write the figures to this JSON file")
+    out: Path | None = parser.parse_args().out
+    began, since, before = datetime.now(UTC), time.monotonic(), machine.load()
+    rows = follow()
+    found = Kept(
+        command=shlex.join(["python", "-m", "tests.guides.first_steps", *sys.argv[1:]]),
+        version=__version__,
+        began=began.isoformat(timespec="seconds"),
+        took_s=round(time.monotonic() - since, 1),
+        machine=str(machine.describe()),
+        load_before=before,
+        load_after=machine.load(),
+        rows=rows,
+    )
+    show(found, "table")
+    if out is not None:
+        keep(found, out)
+
+
+def follow() -> list[Row]:
+    """The README's first and last command, and the dashboard."""
     commands = [
         one.text for one in blocks(document("README.md")) if one.language == "sh"
     ]
@@ -118,9 +152,10 @@ def main() -> None:
             try:
                 with browser.window(url) as window:
                     look(window)
-                    clock.at("the same in the browser")
+                    clock.at("the same in the browser", MOST)
             finally:
                 browser.close()
+    return clock.rows
 
 
 if __name__ == "__main__":
