@@ -14,7 +14,7 @@ from gantt.cli.failure import refusals_reported
 from gantt.cli.output import plain, print_document, say
 from gantt.cli.program import config_file_option
 from gantt.cli.replay_packing import packing
-from gantt.cli.what_if import read_changes
+from gantt.cli.what_if import tell_unasked
 from gantt.errors import Invalid
 
 if TYPE_CHECKING:
@@ -242,11 +242,12 @@ def _try(
     """The trace twice, as it is and with the what-if; both see the same arrivals."""
     from gantt.cli.replay_text import what_if_paragraphs
     from gantt.replay.trace_trial import try_trace
+    from gantt.replay.what_if import read_what_if
 
-    found = try_trace(
-        trace, _machines(trace, fleet), settings, read_changes(path), limit
-    )
+    changes = read_what_if(path)
+    found = try_trace(trace, _machines(trace, fleet), settings, changes, limit)
     _tell_skipped(trace)
+    tell_unasked(changes, found.unasked)
     if output == "table":
         say("\n\n".join(what_if_paragraphs(plain(found))))
     else:

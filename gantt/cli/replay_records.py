@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gantt import __version__
 from gantt.cli.output import plain, print_document, say, table
-from gantt.cli.what_if import read_changes
+from gantt.cli.what_if import tell_unasked
 from gantt.errors import Invalid
 
 if TYPE_CHECKING:
     from gantt.replay.record_report import Differing, RecordReport
+    from gantt.replay.redecided import Redecided
     from gantt.replay.what_if import WhatIf
     from gantt.scheduler.options import SchedulerOptions
 
@@ -29,9 +30,9 @@ def replay_records(
     """Make all decisions again and print what came of it; whether all are as recorded,
     which only decisions by the same policy are expected to be. ``changed``: a file with
     a what-if."""
-    from gantt.replay.what_if import WhatIf
+    from gantt.replay.what_if import WhatIf, read_what_if
 
-    what_if = WhatIf() if changed is None else read_changes(changed)
+    what_if = WhatIf() if changed is None else read_what_if(changed)
     if what_if.has_hosts:
         raise Invalid(
             f"{changed} changes hosts, but recorded decisions are made on the hosts "
@@ -40,8 +41,10 @@ def replay_records(
         )
     is_other = policy is not None or changed is not None
     began = time.monotonic()
-    found = _report(paths, policy, what_if, out)
+    names: set[str | None] = set()
+    found = _report(paths, policy, what_if, out, names)
     took_s = time.monotonic() - began
+    tell_unasked(what_if, what_if.unasked(names))
     if output == "table":
         say("\n\n".join(_paragraphs(plain(found), took_s, is_other=is_other)))
     else:
@@ -54,7 +57,9 @@ def _report(
     policy: SchedulerOptions | None,
     what_if: WhatIf,
     out: Path | None,
+    names: set[str | None],
 ) -> RecordReport:
+    """``names``: takes those of the flavors that were asked for."""
     from gantt.replay import decisions
     from gantt.replay.record_report import Tally
     from gantt.replay.records import open_records
@@ -65,7 +70,8 @@ def _report(
     processes = open_records(paths, played.early)
     tally = Tally(len(processes), played)
     asked = decisions.Counted(
-        play(processes, played, policy, what_if), lambda one: (one.now, one.request)
+        _noted(play(processes, played, policy, what_if), names),
+        lambda one: (one.now, one.request),
     )
     remade = tally.decided(asked)
     if out is None:
@@ -83,6 +89,12 @@ def _report(
         )
         decisions.write(out, header, remade, asked)
     return tally.report()
+
+
+def _noted(decided: Iterable[Redecided], names: set[str | None]) -> Iterator[Redecided]:
+    for one in decided:
+        names.add(one.request.spec.flavor.name)
+        yield one
 
 
 def _paragraphs(found: RecordReport, took_s: float, *, is_other: bool) -> Iterator[str]:

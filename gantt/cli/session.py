@@ -37,13 +37,22 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Session(Struct, frozen=True):
-    """The books that a command works on, its output format, and the columns to
-    print. ``tried``: copies of the books, one changed (``--what-if``)."""
+    """What a command works on, its output format, and the columns to print.
+    ``opened``: the books, or copies of them, one changed (``--what-if``)."""
 
-    books: GanttProtocol
+    opened: GanttProtocol | Tried
     output: str
     columns: tuple[str, ...] = ()
-    tried: Tried | None = None
+
+    @property
+    def books(self) -> GanttProtocol:
+        """Those that are asked."""
+        return self.opened.live if isinstance(self.opened, Tried) else self.opened
+
+    @property
+    def tried(self) -> Tried | None:
+        """Two copies instead, if it is so."""
+        return self.opened if isinstance(self.opened, Tried) else None
 
     @property
     def is_whole(self) -> bool:
@@ -134,13 +143,15 @@ def books_command(
         what_if = kwargs.pop("what_if", None)
         path = click.get_current_context().command_path
         with refusals_reported(), traced(path, os.environ) as propagate:
-            tried = open_tried(where, what_if) if isinstance(what_if, Path) else None
-            books = open_books(where, propagate) if tried is None else tried.live
+            opened: GanttProtocol | Tried
+            if isinstance(what_if, Path):
+                opened = open_tried(where, what_if)
+            else:
+                opened = open_books(where, propagate)
             try:
-                shown = cast("tuple[str, ...]", columns)
-                session = Session(books, output, shown, tried)
+                session = Session(opened, output, cast("tuple[str, ...]", columns))
                 function(session, *args, **kwargs)
             finally:
-                (tried or books).close()
+                opened.close()
 
     return command

@@ -6,7 +6,7 @@ live books are only read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -17,8 +17,7 @@ from gantt.cli.output import plain, say, table
 from gantt.cli.where import Where, open_books
 from gantt.errors import Invalid
 from gantt.model.selection import Decision
-from gantt.model.spec import ScheduleRequest
-from gantt.scheduler.options import SchedulerOptions
+from gantt.model.spec import RequestSpec, ScheduleRequest
 
 if TYPE_CHECKING:
     from gantt.cli.session import Session
@@ -41,52 +40,86 @@ what_if_option: Final[Callable[[F], F]] = click.option(
 
 
 class Tried:
-    """Two engines in memory: ``live``, a copy, and ``changed``. ``where``: what they
-    are copies of."""
+    """Two engines in memory, each made when it is first asked for: ``live``, a copy,
+    and ``changed``. ``where``: what they are copies of. The rows are let go of once
+    both have them."""
 
     def __init__(self, where: Where, snapshot: Snapshot, what_if: WhatIf) -> None:
-        from gantt.replay.trying import tried
-
         self.where = where
         self.revision = snapshot.cursor.revision
-        self.changed: Gantt = tried(snapshot, what_if)
-        self.live: Gantt = snapshot.engine()
-        self.asked = what_if.asked
-        self._snapshot, self._what_if = snapshot, what_if
+        self.what_if = what_if
+        self._snapshot: Snapshot | None = snapshot
+        self._live: Gantt | None = None
+        self._changed: Gantt | None = None
 
     @property
-    def default_zone(self) -> str:
-        """Of hosts without one."""
-        options = self._snapshot.options or SchedulerOptions()
-        return options.default_availability_zone
+    def live(self) -> Gantt:
+        """Raises Refused, Invalid."""
+        if self._live is None:
+            self._live = self.snapshot.engine()
+            self._let_go()
+        return self._live
 
-    def remembering(self, usage: Iterable[UsageRecord]) -> Tried:
-        """The same with a usage history. The caller closes both."""
-        snapshot = replace(self._snapshot, usage=tuple(usage))
-        return Tried(self.where, snapshot, self._what_if)
+    @property
+    def changed(self) -> Gantt:
+        """Raises Invalid, and what commands refuse."""
+        from gantt.replay.trying import tried
+
+        if self._changed is None:
+            self._changed = tried(self.snapshot, self.what_if)
+            self._let_go()
+        return self._changed
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """Until both engines are made."""
+        assert self._snapshot is not None, "nothing is asked of it afterwards"
+        return self._snapshot
+
+    def remember(self, usage: Iterable[UsageRecord]) -> None:
+        """Both engines, which are not made yet, are to have this usage history."""
+        assert self._live is self._changed is None, "a copy has no history yet"
+        self._snapshot = replace(self.snapshot, usage=tuple(usage))
+
+    def asked(self, spec: RequestSpec) -> RequestSpec:
+        """What is asked of ``changed`` instead."""
+        return self.what_if.asked(spec)
+
+    def tell_unasked(self, specs: Iterable[RequestSpec]) -> None:
+        """Say which flavors of the what-if none of these asks for."""
+        names = (one.flavor.name for one in specs)
+        tell_unasked(self.what_if, self.what_if.unasked(names))
 
     def close(self) -> None:
         """Forget both."""
-        self.live.close()
-        self.changed.close()
+        for one in (self._live, self._changed):
+            if one is not None:
+                one.close()
+
+    def _let_go(self) -> None:
+        if self._live is not None and self._changed is not None:
+            self._snapshot = None
 
 
-def read_changes(path: Path) -> WhatIf:
-    """The what-if in a file, whose options are such as a gantt.conf may have. Raises
-    Invalid."""
-    from gantt.conf.scheduling import check_ranges
-    from gantt.replay.what_if import read_what_if
-
-    found = read_what_if(path)
-    factors = found.options.get("multipliers", {})
-    given = factors if isinstance(factors, dict) else {}
-    check_ranges({**found.options, **given}, str(path))
-    return found
+def tell_unasked(what_if: WhatIf, names: Sequence[str]) -> None:
+    """Say on standard error which flavors of the file nothing asked for."""
+    if names:
+        known = ", ".join(map(repr, names))
+        say(
+            plain(
+                f"{what_if.where}: [[flavors]] {known} changed nothing: no flavor of "
+                "such a name is asked for. On a command line a flavor has the name "
+                "that name= gives it."
+            ),
+            err=True,
+        )
 
 
 def open_tried(where: Where, path: Path) -> Tried:
     """Raises Invalid, Refused, Forbidden, StoreFailed, Unavailable."""
-    what_if = read_changes(path)
+    from gantt.replay.what_if import read_what_if
+
+    what_if = read_what_if(path)
     return Tried(where, snapshot_at(where), what_if)
 
 
@@ -132,6 +165,7 @@ def service_lines(where: Where) -> list[bytes]:
 def try_select(session: Session, tried: Tried, request: ScheduleRequest) -> None:
     """Both decisions, and where they differ."""
     request = replace(request, dry_run=True)
+    tried.tell_unasked([request.spec])
     other = replace(request, spec=tried.asked(request.spec))
     live, changed = tried.live.decide(request), tried.changed.decide(other)
     if session.is_whole:

@@ -24,7 +24,6 @@ from gantt.model.usage_history import MOST_RECORDS, SECONDS, UsageRecord
 if TYPE_CHECKING:
     from gantt.cli.session import Session
 
-_ZONE: Final = "availability_zone"
 Answers: TypeAlias = tuple[str, Any, Any]
 """What a flavor is called, and the answers of both copies."""
 
@@ -33,9 +32,10 @@ def try_capacity(
     session: Session, tried: Tried, flavors: Sequence[tuple[str, Flavor]]
 ) -> None:
     """How many of each fit; ``flavors``: in words, and what they say."""
+    specs = _specs(tried, [asked for _, asked in flavors])
     found: list[tuple[str, Capacity, Capacity]] = [
         (words, tried.live.capacity(one), tried.changed.capacity(tried.asked(one)))
-        for words, one in ((words, RequestSpec(asked)) for words, asked in flavors)
+        for (words, _), one in zip(flavors, specs, strict=True)
     ]
     sums = [
         (words, _sum(live), _sum(changed), f"{changed.total - live.total:+}")
@@ -60,7 +60,7 @@ def try_split(
     by: By,
 ) -> None:
     """How many fit together; parts that only one copy has count as 0 in the other."""
-    specs = [RequestSpec(one) for one in flavors]
+    specs = _specs(tried, flavors)
     live = tried.live.fair_split(specs, weights, by=by)
     others = [tried.asked(one) for one in specs]
     changed = tried.changed.fair_split(others, weights, by=by)
@@ -77,7 +77,9 @@ def try_prices(session: Session, tried: Tried, flavors: Sequence[Flavor]) -> Non
     """What each rule costs on both."""
     found: list[tuple[str, Prices, Prices]] = [
         (name, tried.live.rule_prices(one), tried.changed.rule_prices(tried.asked(one)))
-        for name, one in ((asked.name or "", RequestSpec(asked)) for asked in flavors)
+        for name, one in (
+            (spec.flavor.name or "", spec) for spec in _specs(tried, flavors)
+        )
     ]
     rows = [(name, *row) for name, *both in found for row in _costs(*both)]
     columns = ("flavor", "rule left out", "live", "what if", "difference")
@@ -93,12 +95,11 @@ def try_forecast(
     session: Session, tried: Tried, flavors: Sequence[Flavor], by: By, days: int
 ) -> None:
     """What is left and lasts until when, from the usage history of the live books."""
-    usage = usage_at(tried, period_of(days), zones=by == "zone")
-    with closing(tried.remembering(usage)) as both:
-        specs = [RequestSpec(one) for one in flavors]
-        live = both.live.runs_out(specs, by=by, horizon_days=days)
-        others = [both.asked(one) for one in specs]
-        changed = both.changed.runs_out(others, by=by, horizon_days=days)
+    tried.remember(usage_at(tried, period_of(days), zones=by == "zone"))
+    specs = _specs(tried, flavors)
+    live = tried.live.runs_out(specs, by=by, horizon_days=days)
+    others = [tried.asked(one) for one in specs]
+    changed = tried.changed.runs_out(others, by=by, horizon_days=days)
     one, other = _outlooks(live), _outlooks(changed)
     rows = [
         (key[0], key[2], *_lasting(one.get(key), other.get(key)))
@@ -116,7 +117,8 @@ def usage_at(tried: Tried, period: str, *, zones: bool) -> list[UsageRecord]:
     have none, Forbidden, StoreFailed, Unavailable."""
     where = tried.where
     if is_service(where):
-        return _usage_of_service(where, period, _zones(tried) if zones else ())
+        named = tried.snapshot.zones() if zones else ()
+        return _usage_of_service(where, period, named)
     if "://" not in where.url:
         raise Invalid(
             f"The file {Path(where.url).name} has no usage history, which --runs-out "
@@ -155,9 +157,11 @@ def _usage_of_zone(
         until = min(one.start for one in page) + 1
 
 
-def _zones(tried: Tried) -> list[str]:
-    named = (one.metadata.get(_ZONE) for one in tried.live.list_host_aggregates())
-    return sorted({tried.default_zone, *filter(None, named)})
+def _specs(tried: Tried, flavors: Iterable[Flavor]) -> list[RequestSpec]:
+    """One for each flavor; says which flavors of the what-if are not among them."""
+    specs = [RequestSpec(one) for one in flavors]
+    tried.tell_unasked(specs)
+    return specs
 
 
 def _print(

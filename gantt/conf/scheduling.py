@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
-from oslo_config import cfg, types
+from oslo_config import cfg
 
 from gantt.conf.table import rows
-from gantt.errors import Invalid, Refused
+from gantt.errors import Refused
 from gantt.scheduler.options import (
     DEFAULT_MULTIPLIERS,
     PACKINGS,
@@ -34,7 +34,7 @@ _OLD_DRIVERS: Final = {
     "caching_scheduler": "caching",
     "chance_scheduler": "chance",
 }
-_ALIAS_KEYS: Final = frozenset(
+ALIAS_KEYS: Final = frozenset(
     "name capability_type vendor_id product_id device_type numa_policy resource_class "
     "traits live_migratable".split()
 )
@@ -352,30 +352,19 @@ _MULTIPLIERS: Final = {
     ("metrics", "weight_multiplier"): _METRICS,
 }
 _GROUPS: Final = {"DEFAULT": DEFAULT, "gantt": REPORTS, **GROUPS}
-_CHECKED: Final = (types.Integer, types.Float, types.String)
 _PAIRS: Final = {
     ("filter_scheduler", "image_props_weight_setting"),
     ("metrics", "weight_setting"),
 }
 
 
-def check_ranges(given: Mapping[str, Any], where: str) -> None:
-    """Raises Invalid for values of fields of SchedulerOptions, or factors of weighers,
-    that a file of options could not have; names that are no options are passed over.
-    ``where``: what gave them."""
+def fields() -> Iterator[tuple[str, str, cfg.Opt]]:
+    """Each option with its group, and before these what takes its value: the name of a
+    field of SchedulerOptions, or of a weigher's factor."""
     for group, opts in _GROUPS.items():
         for opt in opts:
             key = (group, opt.dest)
-            name = _MULTIPLIERS.get(key) or _RENAMED.get(key, opt.dest)
-            if name not in given or not isinstance(opt.type, _CHECKED):
-                continue
-            try:
-                opt.type(given[name])
-            except (ValueError, TypeError, OverflowError) as error:
-                raise Invalid(
-                    f"{where}: options.{name} is {given[name]!r}, which {opt.name} of "
-                    f"[{group}] does not allow: {error}."
-                ) from None
+            yield _MULTIPLIERS.get(key) or _RENAMED.get(key, opt.dest), group, opt
 
 
 def scheduler_options(conf: cfg.ConfigOpts) -> SchedulerOptions:
@@ -459,10 +448,10 @@ def _alias(text: str) -> dict[str, Any]:
         raise Refused(
             f"alias of [pci] must be a JSON object, not {text!r}: {error}."
         ) from None
-    unknown = sorted(set(found) - _ALIAS_KEYS)
+    unknown = sorted(set(found) - ALIAS_KEYS)
     if unknown or not isinstance(found.get("name"), str) or not found["name"]:
         raise Refused(
             f"alias of [pci] must have a name, and may have "
-            f"{', '.join(sorted(_ALIAS_KEYS - {'name'}))}: {text!r} is not valid."
+            f"{', '.join(sorted(ALIAS_KEYS - {'name'}))}: {text!r} is not valid."
         )
     return found

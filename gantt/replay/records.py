@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 from msgspec import Raw, Struct
 
+from gantt.conf.allowed import check_values
 from gantt.errors import Invalid
 from gantt.model.record import (
     FORMAT,
@@ -127,12 +128,19 @@ def line_of(text: bytes, where: str) -> Line:
     return line
 
 
-def policy_of_line(line: Policy) -> SchedulerOptions:
-    """The options in force. Raises Invalid."""
+def policy_of_line(line: Policy, where: str) -> SchedulerOptions:
+    """The options in force. Raises Invalid, which begins with ``where``, also for
+    values that no file of options may have."""
+    check_values(line.options, where)
+    if line.search_budget < 1:
+        raise Invalid(
+            f"{where}: search_budget is {line.search_budget}; it must be a whole "
+            "number of at least 1."
+        )
     try:
         return msgspec.convert(line.options, SchedulerOptions)
     except msgspec.MsgspecError as error:
-        raise Invalid(f"The policy cannot be read: {error}.") from error
+        raise Invalid(f"{where}: the policy cannot be read: {error}.") from error
 
 
 def rows_of(line: Rows) -> dict[Key, Row]:

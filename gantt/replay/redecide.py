@@ -167,7 +167,7 @@ class _Player:
             self._state.apply((), Cursor(line.revision, line.batch))
             self._is_started = True
         elif isinstance(line, r.Policy):
-            self._decide_by(line)
+            self._decide_by(line, where)
         elif isinstance(line, r.Form):
             self._forms[line.number] = line
         elif isinstance(line, r.Settled):
@@ -176,16 +176,16 @@ class _Player:
         elif isinstance(line, r.Dropped):
             played.dropped[line.reason] += line.decisions
 
-    def _decide_by(self, line: r.Policy) -> None:
+    def _decide_by(self, line: r.Policy, where: str) -> None:
+        recorded = policy_of_line(line, where)
         self._budget = line.search_budget
-        options = self._options
-        if options is None:
-            options = policy_of_line(line)
-        options = self._what_if.policy(replace(options, placement="embedded"))
-        if self._driver is not None and options == self._driver.policy.options:
-            return
-        self._state.fleet.journal = Journal(options.kept_changes)
-        self._driver = driver_of(policy_of(options))
+        options = recorded if self._options is None else self._options
+        with self._what_if.named():
+            options = self._what_if.policy(replace(options, placement="embedded"))
+            if self._driver is not None and options == self._driver.policy.options:
+                return
+            self._state.fleet.journal = Journal(options.kept_changes)
+            self._driver = driver_of(policy_of(options))
 
     # -- decisions ----------------------------------------------------------------
 

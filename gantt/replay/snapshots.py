@@ -10,8 +10,9 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -21,7 +22,7 @@ from gantt.engine.recording.snapshot import snapshot_lines
 from gantt.errors import Invalid
 from gantt.model import record as r
 from gantt.model.changes import Cursor
-from gantt.model.rows import ROW_TYPES, Row
+from gantt.model.rows import HOST_AGGREGATES, ROW_TYPES, HostAggregateRow, Row
 from gantt.model.usage_history import HistoryQuery, UsageRecord
 from gantt.replay.applying import change_of, keep_change, read_rows
 from gantt.replay.records import (
@@ -33,6 +34,9 @@ from gantt.replay.records import (
 from gantt.scheduler.options import SchedulerOptions
 from gantt.store import open_store
 from gantt.store.snapshot import SnapshotStore
+
+_ZONE: Final = "availability_zone"
+_METADATA: Final = msgspec.json.Decoder(dict[str, str]).decode
 
 
 class Snapshot(Struct, frozen=True):
@@ -46,6 +50,16 @@ class Snapshot(Struct, frozen=True):
     search_budget: int = EngineOptions().search_budget
     usage: tuple[UsageRecord, ...] = ()
     where: str = ""
+
+    def zones(self) -> list[str]:
+        """Those that aggregates name, and that of hosts without one."""
+        usual = (self.options or SchedulerOptions()).default_availability_zone
+        each = (
+            _METADATA(one.metadata).get(_ZONE)
+            for one in self.rows.get(HOST_AGGREGATES, ())
+            if isinstance(one, HostAggregateRow)
+        )
+        return sorted({usual, *filter(None, each)})
 
     def engine(self, **changed: Any) -> Gantt:
         """A copy in memory, with options ``changed``. Raises Refused, Invalid."""
@@ -132,6 +146,7 @@ def _snapshot(lines: Iterator[tuple[r.Line, str]], where: str) -> Snapshot:
     rows: dict[str, dict[Any, Row]] = {table: {} for table in ROW_TYPES}
     cursor: Cursor | None = None
     policy: r.Policy | None = None
+    options: SchedulerOptions | None = None
     for line, place in lines:
         if isinstance(line, r.Rows):
             rows[line.table] |= read_rows(line, place)
@@ -139,7 +154,7 @@ def _snapshot(lines: Iterator[tuple[r.Line, str]], where: str) -> Snapshot:
             for at, one in enumerate(line.changes):
                 keep_change(rows, change_of(f"{place}: changes[{at}]", *one), place)
         elif isinstance(line, r.Policy):
-            policy = line
+            policy, options = line, policy_of_line(line, place)
         if isinstance(line, r.Started | r.Applied):
             cursor = Cursor(line.revision, line.batch)
     if cursor is None or policy is None:
@@ -147,7 +162,7 @@ def _snapshot(lines: Iterator[tuple[r.Line, str]], where: str) -> Snapshot:
     return Snapshot(
         cursor,
         {table: [mine[key] for key in sorted(mine)] for table, mine in rows.items()},
-        policy_of_line(policy),
+        options,
         policy.search_budget,
         where=where,
     )

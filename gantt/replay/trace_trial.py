@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from gantt.replay.decisions import Counted, count
+from gantt.replay.events import Arrival
 from gantt.replay.machines import Machine
 from gantt.replay.report import Report, report_of
 from gantt.replay.run import Decided, Replay, Settings
@@ -22,7 +23,8 @@ _WAYS: Final = ("same", "moved", "only_live", "only_what_if")
 
 class TraceTrial(Struct, frozen=True):
     """Both reports, and how many arrivals went the same way: on the same hosts, or
-    refused by both; ``moved``: on other hosts; the rest was placed on one side."""
+    refused by both; ``moved``: on other hosts; the rest was placed on one side.
+    ``unasked``: flavors of the what-if that no arrival asked for."""
 
     live: Report
     what_if: Report
@@ -31,6 +33,7 @@ class TraceTrial(Struct, frozen=True):
     moved: int
     only_live: int
     only_what_if: int
+    unasked: tuple[str, ...] = ()
 
 
 def try_trace(
@@ -41,13 +44,17 @@ def try_trace(
     limit: int | None = None,
 ) -> TraceTrial:
     """Raises Invalid, Refused."""
-    options = what_if.policy(settings.options)
-    others = what_if.machines(machines)
-    live, left = _replayed(trace, machines, settings, AS_IT_IS, limit)
+    with what_if.named():
+        options = what_if.policy(settings.options)
+        others = what_if.machines(machines)
+    names: set[str | None] = set()
+    live, left = _replayed(trace, machines, settings, AS_IT_IS, limit, names)
     changed = replace(settings, options=options)
-    tried, right = _replayed(trace, others, changed, what_if, limit)
+    tried, right = _replayed(trace, others, changed, what_if, limit, set())
     went = Counter(map(_went, left, right))
-    return TraceTrial(live, tried, len(left), *(went[one] for one in _WAYS))
+    unasked = what_if.unasked(names)
+    ways = {one: went[one] for one in _WAYS}
+    return TraceTrial(live, tried, len(left), **ways, unasked=unasked)
 
 
 def _went(one: Decided, other: Decided) -> str:
@@ -64,10 +71,12 @@ def _replayed(
     settings: Settings,
     what_if: WhatIf,
     limit: int | None,
+    names: set[str | None],
 ) -> tuple[Report, list[Decided]]:
+    """``names``: takes those of the flavors that are asked for."""
     before = len(trace.reader.skipped)
     replaying = Replay(machines, settings)
-    arrivals = islice(trace.reader.arrivals(), limit)
+    arrivals = _noted(islice(trace.reader.arrivals(), limit), names)
     asked = Counted(what_if.arrivals(arrivals))
     decided = list(replaying.run(asked))
     footer = count(decided, asked)
@@ -76,3 +85,9 @@ def _replayed(
         trace.name, replaying.outcome, skipped, footer.arrivals, footer.decisions
     )
     return report, decided
+
+
+def _noted(arrivals: Iterable[Arrival], names: set[str | None]) -> Iterator[Arrival]:
+    for one in arrivals:
+        names.add(one.spec.flavor.name)
+        yield one

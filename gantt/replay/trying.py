@@ -30,6 +30,7 @@ from gantt.replay.machines import (
 from gantt.replay.snapshots import Snapshot
 from gantt.replay.what_if import Added, Ratio, WhatIf, expect, new_machines
 from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.policy import policy_of
 from gantt.state.column import NO_ROW
 from gantt.state.state import State
 
@@ -55,10 +56,13 @@ class Known(Struct, frozen=True):
 
 def tried(snapshot: Snapshot, what_if: WhatIf) -> Gantt:
     """A copy in memory, changed. Raises Invalid, and what commands refuse."""
-    options = what_if.policy(snapshot.options or SchedulerOptions())
+    with what_if.named():
+        options = what_if.policy(snapshot.options or SchedulerOptions())
+        policy_of(options)  # refuses names of filters that there are not
     gantt = replace(snapshot, options=options).engine()
     try:
-        _Trying(gantt, options).carry_out(what_if)
+        with what_if.named():
+            _Trying(gantt, options).carry_out(what_if)
     except BaseException:
         gantt.close()
         raise

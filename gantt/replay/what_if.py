@@ -1,12 +1,14 @@
 """What if: other hosts, ratios, policy or flavors, as one value read from a TOML file.
 
-Read strictly, so that a misspelt key changes no question in silence. What it says is
-carried out by ``trying`` on a copy of the books, or here on the machines of a trace.
+Read strictly, so that a misspelt key changes no question in silence, and options are
+such as a gantt.conf may have. What it says is carried out by ``trying`` on a copy of
+the books, or here on the machines of a trace.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -14,7 +16,8 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import asdict, replace
 
-from gantt.errors import Invalid
+from gantt.conf.allowed import check_values
+from gantt.errors import Invalid, Refused
 from gantt.model.bounds import Amount, ExtraSpecs
 from gantt.model.spec import RequestSpec
 from gantt.replay.events import Arrival
@@ -57,7 +60,8 @@ class OtherFlavor(Struct, frozen=True, forbid_unknown_fields=True):
 
 class WhatIf(Struct, frozen=True, forbid_unknown_fields=True):
     """``remove``: hosts that are not there; ``drain``: that take no instances more.
-    ``options``: of ``SchedulerOptions``, and factors of weighers, by name."""
+    ``options``: of ``SchedulerOptions``, and factors of weighers, by name. ``where``:
+    the file, which messages name; none is in the file itself."""
 
     add: tuple[Added, ...] = ()
     remove: tuple[str, ...] = ()
@@ -65,6 +69,17 @@ class WhatIf(Struct, frozen=True, forbid_unknown_fields=True):
     ratios: tuple[Ratio, ...] = ()
     options: dict[str, Any] = {}
     flavors: tuple[OtherFlavor, ...] = ()
+    where: str = ""
+
+    @contextmanager
+    def named(self) -> Iterator[None]:
+        """Refusals within name the file."""
+        try:
+            yield
+        except (Invalid, Refused) as error:
+            if not self.where:
+                raise
+            raise type(error)(f"{self.where}: {error.message}") from error
 
     @property
     def has_hosts(self) -> bool:
@@ -76,10 +91,8 @@ class WhatIf(Struct, frozen=True, forbid_unknown_fields=True):
         known = {one for one in usual.__struct_fields__ if one not in _FIXED}
         plain = {name: one for name, one in self.options.items() if name in known}
         factors = {name: one for name, one in self.options.items() if name not in known}
-        given = plain.get("multipliers", {})
-        if not isinstance(given, dict):
-            raise Invalid("options.multipliers must be a table: weigher = factor.")
-        factors = {**given, **factors}
+        check_values(self.options, "")
+        factors = {**plain.get("multipliers", {}), **factors}
         weighers = {*DEFAULT_MULTIPLIERS, *usual.multipliers}
         if wrong := [name for name in factors if name not in weighers]:
             raise Invalid(
@@ -87,15 +100,7 @@ class WhatIf(Struct, frozen=True, forbid_unknown_fields=True):
                 "options of [filter_scheduler], and factors of weighers "
                 f"({', '.join(sorted(DEFAULT_MULTIPLIERS))})."
             )
-        negative = [
-            name
-            for name, one in plain.items()
-            if isinstance(getattr(usual, name), int | None)
-            and isinstance(one, int)
-            and one < 0
-        ]
-        if negative:
-            raise Invalid(f"options: {', '.join(negative)} must not be below 0.")
+        check_values({"multipliers": factors}, "")
         multipliers = {**usual.multipliers, **factors}
         whole = asdict(usual) | plain | {"multipliers": multipliers}
         try:
@@ -110,6 +115,11 @@ class WhatIf(Struct, frozen=True, forbid_unknown_fields=True):
                 given = {k: v for k, v in asdict(one).items() if v is not UNSET}
                 return replace(spec, flavor=replace(spec.flavor, **given))
         return spec
+
+    def unasked(self, names: Iterable[str | None]) -> tuple[str, ...]:
+        """Flavors of the file that none of these is."""
+        asked = set(names)
+        return tuple(one.name for one in self.flavors if one.name not in asked)
 
     # -- traces -------------------------------------------------------------------
 
@@ -159,7 +169,10 @@ def read_what_if(path: Path) -> WhatIf:
             )
     if len({one.name for one in found.flavors}) < len(found.flavors):
         raise Invalid(f"{path}: two flavors have one name.")
-    return found
+    if found.where:
+        raise Invalid(f"{path}: Object contains unknown field `where`.")
+    check_values(found.options, str(path))
+    return replace(found, where=str(path))
 
 
 def expect(known: Iterable[str], wanted: Iterable[str]) -> None:

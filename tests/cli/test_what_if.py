@@ -10,7 +10,8 @@ from click.testing import CliRunner, Result
 
 from gantt.cli.main import gantt
 from gantt.client.remote import RemoteGantt
-from tests.replay.recorded import add_hosts, service
+from gantt.model.spec import Flavor, RequestSpec
+from tests.replay.recorded import add_hosts, ask, service
 
 ASKED = "vcpus=4,memory_mb=1024"
 
@@ -73,12 +74,15 @@ def test_a_trace_is_replayed_twice(tmp_path: Path) -> None:
         'vcpus = "cores"\nmemory_mb = "mb"\n'
     )
     what_if = tmp_path / "what-if.toml"
-    what_if.write_text('remove = ["host-1"]\n')
+    what_if.write_text('remove = ["host-1"]\n[[flavors]]\nname = "no"\n')
     asked = (tmp_path / "t.csv", "--mapping", tmp_path / "m.toml")
     fleet = ("--fleet", "2xvcpus=4,memory_mb=4096", "--what-if", what_if)
     text = run("replay", *asked, *fleet).output
     assert "placed live alone" in text
-    whole = json.loads(run("replay", *asked, *fleet, "-o", "json").output)
+    found = run("replay", *asked, *fleet, "-o", "json")
+    assert "[[flavors]] 'no' changed nothing" in found.stderr
+    whole = json.loads(found.stdout)
+    assert whole["unasked"] == ["no"]
     assert (whole["live"]["placed"], whole["what_if"]["placed"]) == (2, 1)
     assert whole["only_live"] == 1
 
@@ -118,6 +122,11 @@ def test_a_snapshot_that_a_service_broke_off_is_no_file(
         ("host_subset_size = [1]", "host_subset_size of [filter_scheduler]"),
         ("host_subset_size = inf", "host_subset_size of [filter_scheduler]"),
         ("cpu_weight_multiplier = { a = 1 }", "cpu_weight_multiplier of"),
+        ("service_down_time = 59.5", "a whole number of at least 0"),
+        ("cpu_allocation_ratio = nan", "a finite number of at least 0"),
+        ("lease_skew_s = inf", "a finite number from 0"),
+        ("choices = 0", "options.choices is 0: it must be a whole number"),
+        ("packing = 'heap'", "one of spread, stack, room"),
     ],
 )
 def test_options_are_such_as_a_configuration_has(
@@ -133,3 +142,47 @@ def test_options_are_such_as_a_configuration_has(
         found = CliRunner().invoke(gantt, [*words, "--what-if", str(what_if)])
         assert found.exit_code == 1, found.output
         assert why in " ".join(found.output.split())
+        assert "wrong.toml: " in found.output
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('drain = ["h7"]', "There is no host h7"),
+        ('[[add]]\nfleet = "2xvcpu=1"', "'vcpu=1' is not known"),
+        ('[[ratios]]\nresource_class = "X"\nratio = 1.0', "no host has an inventory"),
+        ("[options]\ncpu_weight = 1.0", "options has cpu_weight"),
+        ('[options]\nenabled_filters = ["No"]', "No"),
+        ('where = "x"', "where"),
+    ],
+)
+def test_what_cannot_be_done_names_the_file(
+    url: str, tmp_path: Path, text: str, why: str
+) -> None:
+    what_if = tmp_path / "wrong.toml"
+    what_if.write_text(text)
+    for words in (
+        ("capacity", "--url", url, ASKED),
+        ("select", "--url", url, "--flavor", ASKED),
+    ):
+        found = CliRunner().invoke(gantt, [*words, "--what-if", str(what_if)])
+        assert found.exit_code == 1, found.output
+        told = " ".join(found.output.split())
+        assert told.count("wrong.toml: ") == 1
+        assert why in told
+
+
+def test_flavors_that_no_request_had_are_told(url: str, tmp_path: Path) -> None:
+    with service(tmp_path, record=tmp_path / "asked") as engine:
+        ask(engine, 1, spec=RequestSpec(Flavor(1, 1024, name="small")))
+    what_if = tmp_path / "flavors.toml"
+    what_if.write_text(
+        '[[flavors]]\nname = "small"\nvcpus = 2\n[[flavors]]\nname = "no"\n'
+    )
+    for words in (
+        ("replay", str(tmp_path / "asked")),
+        ("select", "--url", url, "--flavor", f"name=small,{ASKED}"),
+    ):
+        found = CliRunner().invoke(gantt, [*words, "--what-if", str(what_if)])
+        assert found.exit_code == 0, found.output
+        assert "flavors.toml: [[flavors]] 'no' changed nothing" in found.stderr

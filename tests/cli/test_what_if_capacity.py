@@ -14,9 +14,12 @@ from click.testing import CliRunner
 from gantt.cli import what_if_capacity
 from gantt.cli.main import gantt
 from gantt.cli.times import shown_at
+from gantt.cli.what_if import Tried
+from gantt.engine.gantt import Gantt
 from gantt.model.hosts import HostAggregate
 from gantt.model.usage_history import MICROS, UsageRecord
 from gantt.replay.machines import uuid_of
+from gantt.replay.snapshots import Snapshot
 from gantt.store import open_store
 from tests import inprocess
 from tests.replay.recorded import add_hosts, service
@@ -73,7 +76,7 @@ def drained(tmp_path: Path) -> tuple[str, str]:
 def run(*words: str, status: int = 0) -> str:
     found = CliRunner().invoke(gantt, ["capacity", *words])
     assert found.exit_code == status, found.output
-    return found.output
+    return found.output if status else found.stdout
 
 
 def ask(*words: str) -> Any:
@@ -185,6 +188,46 @@ def test_a_service_tells_its_history_page_by_page(
     assert [one["name"] for one in paged["outlooks"]] == [
         one["name"] for one in whole["outlooks"]
     ]
+
+
+@pytest.mark.parametrize("by", ["fleet", "zone"])
+def test_no_more_copies_than_two_are_made(
+    url: str,
+    drained: tuple[str, str],
+    by: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And the rows that they are made of are kept no longer."""
+    made: list[Gantt] = []
+    kept: list[Tried] = []
+    engine, init = Snapshot.engine, Tried.__init__
+
+    def counted(one: Snapshot) -> Gantt:
+        made.append(engine(one))
+        return made[-1]
+
+    def seen(one: Tried, *words: Any) -> None:
+        init(one, *words)
+        kept.append(one)
+
+    monkeypatch.setattr(Snapshot, "engine", counted)
+    monkeypatch.setattr(Tried, "__init__", seen)
+    for words in ((), ("--fair",), ("--price",), ("--runs-out", "--by", by)):
+        made.clear()
+        run("--url", url, *drained, *words, A)
+        assert len(made) == 2
+        with pytest.raises(AssertionError):
+            _ = kept[-1].snapshot
+
+
+@pytest.mark.parametrize("question", [(), ("--fair",), ("--price",), ("--runs-out",)])
+def test_flavors_that_nothing_asks_for_are_told(
+    database: str, drained: tuple[str, str], question: tuple[str, ...]
+) -> None:
+    words = ["capacity", "--url", database, *drained, *question]
+    found = CliRunner().invoke(gantt, [*words, A])
+    assert "what-if.toml: [[flavors]] 'b' changed nothing" in found.stderr
+    assert CliRunner().invoke(gantt, [*words, A, B]).stderr == ""
 
 
 def test_a_snapshot_in_a_file_has_no_history(

@@ -83,3 +83,32 @@ def test_a_snapshot_whose_rows_do_not_fit_names_its_file(tmp_path: Path) -> None
     with pytest.raises(Refused, match="refers to the id 9000") as refusal:
         of_file(Path(path)).engine()
     assert f"{path} (a copy)" in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"max_shapes":64', '"max_shapes":-1', "options.max_shapes is -1"),
+        ('"choices":16', '"choices":-16', "options.choices is -16"),
+        ('"use_placement":"auto"', '"use_placement":"no"', "one of auto, always"),
+        ('"lease_skew_s":1.0', '"lease_skew_s":"1"', "options.lease_skew_s is '1'"),
+        (r"(?<=},)\d+]$", "0]", "search_budget is 0"),
+    ],
+)
+def test_a_policy_is_such_as_a_configuration_has(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    with service(tmp_path) as gantt:
+        add_hosts(gantt, "h0")
+        ask(gantt, 1)
+    (path,) = (tmp_path / "record").iterdir()
+    lines = gzip.decompress(path.read_bytes()).decode().split("\n")
+    (at,) = [n for n, line in enumerate(lines) if line.startswith('["policy"')]
+    lines[at], count = re.subn(old, new, lines[at])
+    assert count == 1
+    path.write_bytes(gzip.compress("\n".join(lines).encode()))
+    for read in (lambda: played(path), lambda: of_file(path)):
+        with pytest.raises(Invalid) as refusal:
+            read()
+        assert refusal.value.message.startswith(f"{path}:{at + 1}: ")
+        assert message in refusal.value.message

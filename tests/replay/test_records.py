@@ -230,7 +230,7 @@ def test_a_file_that_ends_early_is_read_as_far_as_it_goes(tmp_path: Path) -> Non
         (b'{"kind":"gantt record"}\n' + b"[" * 100_000 + b"\n", ":2: "),
         (HEAD + b'["rows","what",[]]\n', "what"),
         (HEAD + b'["applied",2,"b",[["what",1,null]]]\n', "the table 'what'"),
-        (HEAD + b'["policy",{"enabled_filters":5},1]\n', "policy cannot be read"),
+        (HEAD + b'["policy",{"enabled_filters":5},1]\n', ":3: options.enabled_filters"),
         (HEAD + FORM + b'["began",1,0,0,"books",0]\n["ended",1,[]]\n', "any policy"),
         (HEAD + FORM + b'["began",1,0,0,"books",1]\n["ended",1,[]]\n', "no form 1"),
     ],

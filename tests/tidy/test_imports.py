@@ -37,7 +37,7 @@ BELOW: dict[str, frozenset[str]] = {
     | {"conf", "connection", "client", "liveness", "observe", "stream"},
     "sim": LIBRARY,
     "testing": LIBRARY,
-    "replay": LIBRARY,
+    "replay": LIBRARY | {"conf"},
     "bench": LIBRARY
     | {"conf", "connection", "client", "liveness", "observe", "stream", "api"}
     | {"replay"},
