@@ -160,6 +160,7 @@ class CellFeed:
         try:
             with self._seat, self.turn:
                 self.round()
+            self._read_waiting()
         except GanttError as error:
             self._failed(error.message)
         except Exception as error:
@@ -227,16 +228,22 @@ class CellFeed:
             )
 
     def read_host(self, host: str) -> None:
-        """Read the instances of a host and pass them on; where the database fails, or
-        is being read, the next round does it: no caller waits for another's reading.
-        Raises what either raises."""
+        """Read the instances of a host and pass them on; where the database is being
+        read, that thread does it next, and where it fails, the next round that does
+        not: no caller waits for another's reading. Raises what either raises."""
         self._asked.add(host)
-        if self._failure or not self.turn.acquire(blocking=False):
-            return
-        try:
-            self._read_asked()
-        finally:
-            self.turn.release()
+        if not self._failure:
+            self._read_waiting()
+
+    def _read_waiting(self) -> None:
+        """Read the hosts that are asked for, unless another thread has the turn, which
+        then does. It looks again after its turn: one that was asked for between its
+        last look and its end would wait for the next round."""
+        while self._asked and self.turn.acquire(blocking=False):
+            try:
+                self._read_asked()
+            finally:
+                self.turn.release()
 
     def _read_asked(self) -> None:
         for host in tuple(self._asked):

@@ -13,6 +13,7 @@ from gantt.conf.feed import FeedOptions
 from gantt.errors import NotFound, Refused, StoreFailed
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.openstack.feed import Feed
+from gantt.openstack.feed.cell_feed import CellFeed
 from gantt.openstack.feed.cell_mappings import filled, with_user
 from gantt.openstack.feed.connection import Database, Row, Select
 from gantt.openstack.rpc.transport import open_transport
@@ -185,6 +186,29 @@ def test_casts_do_not_wait_for_a_slow_cell(cloud: Cloud) -> None:
     stall.set()
     assert not has_waited
     until(lambda: [one.instances for one in cloud.books.list_hosts()] == [(uuid,)])
+
+
+def test_a_cast_at_the_end_of_a_round_does_not_wait_for_the_next(
+    cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the thread that has the turn looked for the last time."""
+    cell = cloud.cell("one")
+    cell.host("h1")
+    feed = cloud.idle_feed(feed_interval=60.0)
+    looked = CellFeed._read_asked
+    placed = []
+
+    def looked_and_told(reading: CellFeed) -> None:
+        looked(reading)
+        if not placed:
+            placed.append(cell.instance("h1")[1])
+            feed.reread_instances("h1")
+            assert hosts(cloud) == ["h1"]
+            assert cloud.books.list_hosts()[0].instances == ()
+
+    monkeypatch.setattr(CellFeed, "_read_asked", looked_and_told)
+    feed.start()
+    until(lambda: cloud.books.list_hosts()[0].instances == tuple(placed))
 
 
 def test_the_api_database_must_answer_at_the_start(
