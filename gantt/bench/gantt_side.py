@@ -6,17 +6,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, Final
 
 from gantt.bench.fleets import NIC, Fact, Fleet
-from gantt.bench.furnishing import Progress, facts_of_rows, furnish, rows_of
+from gantt.bench.furnishing import facts_of_rows, rows_of
 from gantt.bench.workloads import Ask
 from gantt.connection import connect
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
 from gantt.errors import NoValidHost
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ScheduleRequest
+from gantt.replay.snapshots import of_database
 from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
+from gantt.store.snapshot import SnapshotStore
 
 TOPOLOGY_FILTERS: Final = ("NUMATopologyFilter", "PciPassthroughFilter")
 # Other load on the machine may delay the committer.
@@ -36,12 +39,15 @@ def filters_of(fleet: Fleet) -> tuple[str, ...]:
 
 def open_books(url: str, filters: tuple[str, ...]) -> Gantt:
     """An engine on the database at ``url``, made where it is missing."""
-    options = EngineOptions(
-        wait_s=_WAIT_S, scheduler=SchedulerOptions(enabled_filters=filters)
-    )
-    found = connect(url, options=options, create=True)
+    found = connect(url, options=_options(filters), create=True)
     assert isinstance(found, Gantt), url
     return found
+
+
+def _options(filters: tuple[str, ...]) -> EngineOptions:
+    return EngineOptions(
+        wait_s=_WAIT_S, scheduler=SchedulerOptions(enabled_filters=filters)
+    )
 
 
 def spec_of(ask: Ask) -> RequestSpec:
@@ -78,11 +84,11 @@ class GanttSide:
         self.books = books
 
     @classmethod
-    def in_memory(cls, fleet: Fleet, progress: Progress) -> GanttSide:
-        """The fleet is written into new books in memory."""
-        books = open_books("memory://", filters_of(fleet))
-        furnish(books, fleet, progress)
-        return cls("gantt", books)
+    def in_memory(cls, file: Path, fleet: Fleet) -> GanttSide:
+        """A copy in memory of the books in ``file``."""
+        copy = of_database(f"sqlite:///{file}")
+        store = SnapshotStore(copy.cursor, copy.rows)
+        return cls("gantt", Gantt(store, _options(filters_of(fleet))))
 
     def facts(self) -> Iterable[Fact]:
         return facts_of_rows(self.books.read(rows_of))

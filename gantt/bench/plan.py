@@ -1,4 +1,4 @@
-"""Which comparisons are made: short in a few minutes, full in an hour or two.
+"""Which comparisons are made: short in a few minutes, full in an hour.
 
 Where a peer needs seconds for a request, few are made, of all sides alike; those that
 need less are measured once more among themselves, with many.
@@ -17,7 +17,8 @@ QUICK: Final = ("gantt", "gantt-durable", "gantt-api", "plain")
 _SIZES: Final = (1_000, 10_000, 100_000)
 _FLAT: Final = ("stream", "burst", "multi-create", "anti-affinity", "churn")
 _LIMIT_S: Final = 15.0
-_FULL_LIMIT_S: Final = 180.0
+_FULL_LIMIT_S: Final = 15.0
+_FEW, _MANY = 1_000, 10_000
 
 
 def short() -> tuple[Comparison, ...]:
@@ -39,34 +40,52 @@ def short() -> tuple[Comparison, ...]:
 
 
 def full(sizes: Sequence[int] = _SIZES) -> tuple[Comparison, ...]:
-    """Every shape, uniform and mixed, with every workload that it can be asked."""
+    """Every shape, uniform and mixed, with every workload that it can be asked; less
+    of it on the largest fleets."""
     return tuple(
         one
         for size in sizes
         for shape in ("flat", "nested", "shared")
         for is_mixed in (False, True)
-        for workload in _workloads(shape, is_mixed=is_mixed)
-        for one in both(shape, size, workload, is_mixed=is_mixed)
+        for workload in _workloads(shape, size, is_mixed=is_mixed)
+        for one in both(
+            *(shape, size, workload),
+            is_mixed=is_mixed,
+            has_all=_has_all(shape, size, workload, is_mixed=is_mixed),
+        )
     )
 
 
 def both(
-    shape: str, size: int, workload: str, *, is_mixed: bool
+    shape: str, size: int, workload: str, *, is_mixed: bool, has_all: bool = True
 ) -> Iterator[Comparison]:
-    """All sides with few requests, and the quick ones with many. A side that cannot be
-    asked is named by ``why_not``, not left out here."""
+    """All sides with few requests, where ``has_all``, and the quick ones with many. A
+    side that cannot be asked is named by ``why_not``, not left out here."""
     is_many_at_once = workload == "multi-create"
     few = 1 if is_many_at_once else max(1, 4_000 // size)
-    for sides, count, rounds in ((ALL, few, 5), (QUICK, 10 * few + 100, 7)):
-        if sides == ALL or not is_many_at_once:
-            yield Comparison(
-                *(shape, size, workload, sides, count, rounds),
-                is_mixed=is_mixed,
-                limit_s=_FULL_LIMIT_S,
-            )
+    many = few if is_many_at_once else few + (100 if size <= _MANY else 20)
+    plans = [(ALL, few, 5)] if has_all else []
+    if not (has_all and is_many_at_once):
+        plans.append((QUICK, many, 7))
+    for sides, count, rounds in plans:
+        yield Comparison(
+            *(shape, size, workload, sides, count, rounds),
+            is_mixed=is_mixed,
+            limit_s=_FULL_LIMIT_S,
+        )
 
 
-def _workloads(shape: str, *, is_mixed: bool) -> tuple[str, ...]:
+def _workloads(shape: str, size: int, *, is_mixed: bool) -> tuple[str, ...]:
+    if size > _MANY and (is_mixed or shape == "shared"):
+        return ("stream",) if (shape == "flat") == is_mixed else ()
     if shape == "nested":
         return ("stream", "pinned")
     return _FLAT if shape == "flat" or not is_mixed else ("stream", "churn")
+
+
+def _has_all(shape: str, size: int, workload: str, *, is_mixed: bool) -> bool:
+    """Whether sides that need seconds for a request take part: on the largest fleets
+    for one workload, on large ones where all hosts are alike."""
+    if size > _MANY:
+        return (shape, workload, is_mixed) == ("flat", "stream", False)
+    return size <= _FEW or not is_mixed

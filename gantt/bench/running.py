@@ -1,5 +1,5 @@
 """Makes the comparisons and profiles of a report, one after the other, each in a folder
-of its own that is gone afterwards.
+of its own that is gone afterwards. Those in a row on one fleet begin with copies of it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
+from itertools import groupby
 from pathlib import Path
 from typing import Final
 
@@ -18,7 +19,7 @@ from gantt.bench.comparing import Comparison, Progress, ratios, take_turns
 from gantt.bench.fleets import Fleet, fleet_of
 from gantt.bench.paths import REQUESTS, profiles
 from gantt.bench.report import LeftOut, Report, Result
-from gantt.bench.sides import RIVALS, SIDES, Sides, lack_of, why_not
+from gantt.bench.sides import RIVALS, SIDES, Furnished, Sides, lack_of, why_not
 from gantt.errors import GanttError
 
 _NOT_ASKED: Final = "not part of this comparison"
@@ -37,12 +38,14 @@ def measure(
     Databases are made below ``folder``."""
     began, clock = datetime.now(UTC), time.monotonic()
     before = machine.load()
-    results = []
-    for number, one in enumerate(comparisons):
-        progress("comparisons", number, len(comparisons))
+    results: list[Result] = []
+    for fleet, alike in groupby(comparisons, _fleet_of):
         with tempfile.TemporaryDirectory(prefix="gantt-bench-", dir=folder) as name:
-            results.append(_attempt(one, Path(name), progress))
-        progress("comparisons", number + 1, len(comparisons))
+            furnished = Furnished(fleet, Path(name) / "fleet.db")
+            for one in alike:
+                progress("comparisons", len(results), len(comparisons))
+                results.append(_attempt(one, furnished, Path(name), progress))
+    progress("comparisons", len(results), len(comparisons))
     paths = []
     if profiled_hosts:
         fleet = fleet_of("flat", profiled_hosts, is_mixed=False)
@@ -67,23 +70,32 @@ def measure(
     )
 
 
-def _attempt(of: Comparison, folder: Path, progress: Progress) -> Result:
+def _fleet_of(of: Comparison) -> Fleet:
+    return fleet_of(of.shape, of.size, is_mixed=of.is_mixed)
+
+
+def _attempt(
+    of: Comparison, furnished: Furnished, folder: Path, progress: Progress
+) -> Result:
     """As ``compare``; one that fails is told as such, so that others are not lost."""
     try:
-        return compare(of, folder, progress)
+        with tempfile.TemporaryDirectory(dir=folder) as name:
+            return compare(of, furnished, Path(name), progress)
     except (GanttError, OSError, RuntimeError) as error:
-        fleet = fleet_of(of.shape, of.size, is_mixed=of.is_mixed)
         failed = LeftOut("every side", f"the comparison failed: {error}")
-        return Result(fleet.name, of, [], [], [failed])
+        return Result(furnished.fleet.name, of, [], [], [failed])
 
 
-def compare(of: Comparison, folder: Path, progress: Progress) -> Result:
-    """One comparison, of the sides that can take part; each of the others is named."""
-    fleet = fleet_of(of.shape, of.size, is_mixed=of.is_mixed)
+def compare(
+    of: Comparison, furnished: Furnished, folder: Path, progress: Progress
+) -> Result:
+    """One comparison on its fleet, of the sides that can take part; each of the others
+    is named."""
+    fleet = furnished.fleet
     reasons = {name: _reason(name, of, fleet) for name in SIDES}
     left_out = [LeftOut(name, why) for name, why in reasons.items() if why]
     with ExitStack() as opened:
-        sides, opener = [], Sides(fleet, folder)
+        sides, opener = [], Sides(furnished, folder)
         for name in of.sides:
             if reasons[name]:
                 continue

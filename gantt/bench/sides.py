@@ -1,13 +1,14 @@
 """Opens the sides of a comparison on one fleet, and says why one cannot take part.
 
-A fleet is written once, into a file; services get copies of it. What is not installed,
-and what a side cannot be asked, is left out by name.
+A fleet is written once, into a file; each side begins with a copy of it. What is not
+installed, and what a side cannot be asked, is left out by name.
 """
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from contextlib import closing
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -89,19 +90,35 @@ def version_of(package: str) -> str:
         return ""
 
 
-class Sides:
-    """All that can be opened on ``fleet``; ``folder`` is for databases and logs."""
+class Furnished:
+    """``fleet``, written into ``file`` when it is first needed."""
 
-    def __init__(self, fleet: Fleet, folder: Path) -> None:
-        self._fleet = fleet
+    def __init__(self, fleet: Fleet, file: Path) -> None:
+        self.fleet = fleet
+        self._file = file
+
+    def file(self, progress: Progress) -> Path:
+        """The database, closed."""
+        if not self._file.exists():
+            filters = filters_of(self.fleet)
+            with closing(open_books(f"sqlite:///{self._file}", filters)) as books:
+                furnish(books, self.fleet, progress)
+        return self._file
+
+
+class Sides:
+    """All that can be opened on a fleet; ``folder`` is for databases and logs."""
+
+    def __init__(self, furnished: Furnished, folder: Path) -> None:
+        self._furnished = furnished
+        self._fleet = furnished.fleet
         self._folder = folder
-        self._file = folder / "fleet.db"
         self._copies = 0
 
     def open(self, name: str, progress: Progress) -> Side:
         """One of ``SIDES``, with the whole fleet. The caller closes it."""
         openers: dict[str, Callable[[], Side]] = {
-            "gantt": lambda: GanttSide.in_memory(self._fleet, progress),
+            "gantt": lambda: self._in_memory(progress),
             "gantt-durable": lambda: self._durable(progress),
             "gantt-api": lambda: self._served(name, Server.gantt, progress),
             "placement": lambda: self._served(name, Server.upstream, progress),
@@ -110,6 +127,9 @@ class Sides:
             "plain": lambda: PlainSide(self._fleet),
         }
         return openers[name]()
+
+    def _in_memory(self, progress: Progress) -> Side:
+        return GanttSide.in_memory(self._furnished.file(progress), self._fleet)
 
     def _durable(self, progress: Progress) -> Side:
         url = f"sqlite:///{self._copy(progress)}"
@@ -140,13 +160,6 @@ class Sides:
         return self._nova(books)
 
     def _copy(self, progress: Progress) -> Path:
-        """A copy of the file with the fleet, which the first call writes."""
-        if not self._file.exists():
-            books = open_books(f"sqlite:///{self._file}", filters_of(self._fleet))
-            try:
-                furnish(books, self._fleet, progress)
-            finally:
-                books.close()
         self._copies += 1
         copy = self._folder / f"copy-{self._copies}.db"
-        return Path(shutil.copy(self._file, copy))
+        return Path(shutil.copy(self._furnished.file(progress), copy))

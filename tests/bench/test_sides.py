@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
 from unittest import mock
 
@@ -12,12 +12,22 @@ import pytest
 
 from gantt.bench import sides as sides_module
 from gantt.bench.comparing import Comparison
-from gantt.bench.fleets import fleet_of
+from gantt.bench.fleets import Fleet, fleet_of
+from gantt.bench.furnishing import furnish
 from gantt.bench.nova_side import NovaSide
 from gantt.bench.placement_side import PlacementSide, facts_of_file
 from gantt.bench.plan import both, full, short
-from gantt.bench.running import compare
-from gantt.bench.sides import NEEDS, RIVALS, SIDES, Sides, lack_of, why_not
+from gantt.bench.report import Result
+from gantt.bench.running import compare, measure
+from gantt.bench.sides import (
+    NEEDS,
+    RIVALS,
+    SIDES,
+    Furnished,
+    Sides,
+    lack_of,
+    why_not,
+)
 from gantt.bench.workloads import asks
 from tests.bench.expected import facts_of
 
@@ -27,6 +37,20 @@ WORKLOADS = ("stream", "multi-create", "anti-affinity", "churn")
 
 def progress(*_: object) -> None:
     pass
+
+
+def furnished(fleet: Fleet, folder: Path) -> Furnished:
+    folder.mkdir(exist_ok=True)
+    return Furnished(fleet, folder / "fleet.db")
+
+
+def sides_of(fleet: Fleet, folder: Path) -> Sides:
+    return Sides(furnished(fleet, folder), folder)
+
+
+def compared(of: Comparison, folder: Path) -> Result:
+    fleet = fleet_of(of.shape, of.size, is_mixed=of.is_mixed)
+    return compare(of, furnished(fleet, folder), folder, progress)
 
 
 @pytest.mark.parametrize("shape", ["flat", "nested", "shared"])
@@ -41,7 +65,7 @@ def test_sides_in_this_process(name: str, shape: str, tmp_path: Path) -> None:
     for workload in workloads:
         if why_not(name, workload, fleet):
             continue
-        side = Sides(fleet, tmp_path).open(name, progress)
+        side = sides_of(fleet, tmp_path / workload).open(name, progress)
         try:
             assert sorted(side.facts()) == sorted(facts_of(fleet))
             count = 10 if workload == "churn" else 4  # the ninth is the first to go
@@ -54,16 +78,35 @@ def test_sides_in_this_process(name: str, shape: str, tmp_path: Path) -> None:
 def test_services_are_asked_the_same(tmp_path: Path) -> None:
     """Gantt's and upstream's, on copies of one file."""
     of = Comparison("shared", SIZE, "churn", ("gantt-api", "placement"), 5, 2)
-    found = compare(of, tmp_path, progress)
+    found = compared(of, tmp_path)
     ours, theirs = found.measured
     assert (ours.asked, ours.placed) == (theirs.asked, theirs.placed) == (15, 15)
     (ratio,) = found.ratios
     assert ratio.times is not None, ratio.refused
 
 
+def test_a_fleet_is_written_once_for_all_its_comparisons(tmp_path: Path) -> None:
+    """And each begins with it as it was: what an earlier one placed is not there."""
+    alike = [
+        Comparison("flat", SIZE, workload, ("gantt", "gantt-durable", "plain"), 2, 2)
+        for workload in ("stream", "multi-create", "stream")
+    ]
+    other = Comparison("flat", SIZE + 1, "stream", ("gantt", "plain"), 2, 2)
+    with mock.patch.object(sides_module, "furnish", wraps=furnish) as it:
+        found = measure([*alike, other], tmp_path, progress)
+    assert [call.args[1].name for call in it.call_args_list] == [
+        "flat, uniform, 40 hosts",
+        "flat, uniform, 41 hosts",
+    ]
+    assert len(found.results) == 4
+    for result in found.results:
+        assert [one.refused for one in result.ratios] == [""]
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_service_tells_what_its_file_holds(tmp_path: Path) -> None:
     fleet = fleet_of("nested", 5, is_mixed=False)
-    side = Sides(fleet, tmp_path).open("gantt-api", progress)
+    side = sides_of(fleet, tmp_path).open("gantt-api", progress)
     assert isinstance(side, PlacementSide)
     try:
         assert sorted(side.facts()) == sorted(facts_of(fleet))
@@ -90,7 +133,7 @@ def test_what_is_not_installed_is_left_out_by_name(tmp_path: Path) -> None:
     with mock.patch.object(sides_module, "find_spec", without_nova):
         assert lack_of("nova") == "nova not installed"
         assert not lack_of("placement")
-        found = compare(of, tmp_path, progress)
+        found = compared(of, tmp_path)
     assert [one.side for one in found.measured] == ["plain"]
     left_out = {one.side: one.why for one in found.left_out}
     assert left_out["nova"] == "nova not installed"
@@ -128,8 +171,25 @@ def test_plans_ask_every_workload_of_every_side_that_can_be_asked() -> None:
     assert set(_measured(short())) <= everything
     assert {one.size for one in full()} == {1_000, 10_000, 100_000}
     assert ("stream", "placement") in set(_measured(both_of(100_000)))
-    assert {(one.shape, one.is_mixed) for one in full()} == {
-        (shape, is_mixed)
-        for shape in ("flat", "nested", "shared")
-        for is_mixed in (False, True)
+    for size in (1_000, 10_000):
+        assert {(one.shape, one.is_mixed) for one in full([size])} == {
+            (shape, is_mixed)
+            for shape in ("flat", "nested", "shared")
+            for is_mixed in (False, True)
+        }
+
+
+def test_the_largest_fleets_are_asked_less_by_the_full_plan() -> None:
+    largest = full([100_000])
+    assert {(one.shape, one.is_mixed) for one in largest} == {
+        *(("flat", False), ("flat", True), ("nested", False), ("shared", False))
     }
+    slow = [one for one in largest if "placement" in one.sides]
+    assert [(one.shape, one.workload) for one in slow] == [("flat", "stream")]
+    assert {one.workload for one in largest} == {one.workload for one in full([1_000])}
+
+
+def test_comparisons_on_one_fleet_follow_each_other() -> None:
+    """So that it is written once."""
+    fleets = [(one.shape, one.size, one.is_mixed) for one in full()]
+    assert len(list(groupby(fleets))) == len(set(fleets))
