@@ -34,7 +34,7 @@ format:    ## put every file into the house style
 bench:     ## measure Gantt beside others in minutes, into docs/bench
 	@scripts/bench short $(ARGS)
 
-bench-full: ## all fleets up to 100,000 hosts, in hours, into docs/bench
+bench-full: ## fleets up to 100,000 hosts, in an hour, into docs/bench
 	@scripts/bench full $(ARGS)
 
 soak:      ## simulate faults for MINUTES=10, and say what was tried and lost

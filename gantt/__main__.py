@@ -1,5 +1,5 @@
 """``python -m gantt``: the program ``gantt`` without its console script."""
 
-from gantt.cli.main import main
+from gantt.cli.start import gantt
 
-main()
+gantt()

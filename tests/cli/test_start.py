@@ -1,0 +1,59 @@
+"""Ctrl-C while a program still imports what it needs: silence, and the signal."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import tomllib
+
+import pytest
+
+from tests.tidy.source import ROOT
+
+# Interrupts the program when it imports a module of this name.
+_INTERRUPTED = """
+import os, signal, sys
+
+class Interrupts:
+    def find_spec(self, name, *rest):
+        if name == {at!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.{handler})
+sys.meta_path.insert(0, Interrupts())
+sys.argv = ["gantt", "--version"]
+from gantt.cli import start
+start.{program}()
+"""
+
+
+def started(program: str, at: str, handler: str) -> subprocess.CompletedProcess[str]:
+    code = _INTERRUPTED.format(program=program, at=at, handler=handler)
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("program", ["gantt", "manage", "status"])
+@pytest.mark.parametrize("at", ["click", "msgspec", "gantt.errors"])
+def test_ctrl_c_during_imports_ends_a_program_in_silence(program: str, at: str) -> None:
+    found = started(program, at, "default_int_handler")
+    assert found.returncode == -signal.SIGINT, found
+    assert (found.stdout, found.stderr) == ("", "")
+
+
+def test_a_signal_that_the_caller_ignores_is_ignored() -> None:
+    found = started("gantt", "click", "SIG_IGN")
+    assert found.returncode == 0, found
+    assert "gantt, version" in found.stdout
+
+
+def test_every_program_starts_there() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["scripts"] == {
+        "gantt": "gantt.cli.start:gantt",
+        "gantt-manage": "gantt.cli.start:manage",
+        "gantt-status": "gantt.cli.start:status",
+    }
+    assert "gantt.cli.start" in (ROOT / "gantt" / "__main__.py").read_text()
