@@ -196,7 +196,7 @@ def test_a_cast_at_the_end_of_a_round_does_not_wait_for_the_next(
     cell.host("h1")
     feed = cloud.idle_feed(feed_interval=60.0)
     looked = CellFeed._read_asked
-    placed = []
+    placed: list[str] = []
 
     def looked_and_told(reading: CellFeed) -> None:
         looked(reading)
