@@ -179,7 +179,7 @@ def tasks_of(name: str, values: dict[str, Any]) -> list[Any]:
         ("placement", "present", {"gantt": "started"}),
         ("placement", "absent", {"gantt": "stopped"}),
         ("advise", "present", {"gantt": "started", "gantt-feed": "started"}),
-        ("advise", "absent", {"gantt-feed": "stopped"}),
+        ("advise", "absent", {"gantt-feed": "stopped", "gantt": "stopped"}),
         (
             "scheduler",
             "present",
@@ -216,6 +216,17 @@ def test_what_runs_on_a_host_in_each_way(
     on_others = [task for task in tasks_of("main.yml", others) if _is_service(task)]
     names = {one["ansible.builtin.service"]["name"] for one in on_others}
     assert "gantt-feed" not in names
+
+
+def test_nova_asks_no_longer_when_the_service_stops() -> None:
+    first = GIVEN["inventory_hostname"]
+    play = {"gantt_state": "absent", "ansible_play_hosts_all": [first]}
+    tasks = tasks_of("main.yml", {**values_of("advise"), **play})
+    steps = [task.get("notify") or task.get("ansible.builtin.meta") for task in tasks]
+    told, flushed = map(steps.index, ("Restart nova-scheduler", "flush_handlers"))
+    assert told < flushed
+    names = [task.get("ansible.builtin.service", {}).get("name") for task in tasks]
+    assert flushed < names.index("gantt")
 
 
 def _is_service(task: Any) -> bool:
