@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import shlex
@@ -20,9 +21,12 @@ import pytest
 from gantt.cli.main import gantt
 from gantt.cli.where import DEFAULT_URL
 from gantt.client.remote import RemoteGantt
+from gantt.connection import open_gantt
 from gantt.store import schema
 from tests import live
 from tests.cli.conftest import Program
+from tests.replay.recorded import add_hosts
+from tests.tidy.source import ROOT
 
 LOOPBACK = "127.0.0.1"
 
@@ -86,6 +90,43 @@ def test_serve_stops_on_a_signal(tmp_path: Path, number: signal.Signals) -> None
     with live.served(tmp_path) as service:
         os.kill(service.process.pid, number)
         assert service.process.wait(live.STOP_S) == 0
+        (line,) = _milestones(service.log)[1:]
+        assert f"{number.name}: no longer ready, and stopping in 0 s" in line
+
+
+def _milestones(log: Path) -> list[str]:
+    text = log.read_text()
+    return [line for line in text.splitlines() if "gantt.api.hosting.milest" in line]
+
+
+def test_a_start_and_an_end_are_logged_field_by_field(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/gantt.db"
+    schema.sync(url)
+    with open_gantt(url) as books:
+        for name in ("b", "c"):
+            books.create_provider(name)
+        add_hosts(books, "a")
+        revision = books.revision
+        hosts, providers = len(books.list_hosts()), len(books.list_providers())
+    config = tmp_path / "gantt.conf"
+    config.write_text("[gantt]\ndrain_delay_s = 0.2\n")
+    options = ("--auth", "noauth2", "--log-json", "--config-file", str(config))
+    service = live.start(url, tmp_path / "log", options=options)
+    try:
+        assert service.stop() == 0
+    finally:
+        service.kill()
+    start, end = map(json.loads, _milestones(service.log))
+    assert start["address"] == urlsplit(service.url).netloc
+    assert (start["hosts"], start["providers"]) == (hosts, providers) == (1, 3)
+    assert start["revision"] == revision
+    assert start["seconds"] >= 0
+    assert start["pid"] != end["pid"]
+    assert (end["signal"], end["delay"]) == ("SIGTERM", 0.2)
+    page = (ROOT / "docs/reference/logging.md").read_text()
+    usual = {"time", "pid", "level", "logger", "message"}
+    for name in (start.keys() | end.keys()) - usual:
+        assert f"\n| `{name}` |" in page
 
 
 def test_tests_do_not_use_the_default_port(program: Program, tmp_path: Path) -> None:

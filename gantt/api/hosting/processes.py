@@ -13,6 +13,7 @@ from typing import Any
 
 from granian.server.mp import MPServer
 
+from gantt.api.hosting.milestones import log_stopping
 from gantt.api.hosting.running import RunDirectory
 from gantt.conf import Settings
 from gantt.errors import GanttError
@@ -73,8 +74,9 @@ class Processes(MPServer):
         is_first, self._is_draining = not self._is_draining, True
         self._run.drain()
         self._supervisor.stopping()
+        if is_first and args:
+            log_stopping(args[0], self._delay_s if must_wait else 0)
         if must_wait and is_first:
-            LOG.info("No longer ready; draining in %g s", self._delay_s)
             stop = super().signal_handler_interrupt
             timer = threading.Timer(self._delay_s, stop)
             timer.daemon = True

@@ -16,6 +16,7 @@ import resource
 import signal
 import socket
 import sys
+import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import partial
@@ -25,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from gantt.api.hosting.middleware import WsgiApp
+from gantt.api.hosting.milestones import serving
 from gantt.api.hosting.port_owner import is_taken, port_owner
 from gantt.api.hosting.running import Configured, RunDirectory
 from gantt.api.hosting.watchers import Watchers
@@ -171,13 +173,19 @@ def _open_front(
 
     pools = Pools(settings)
     service = _open(settings, run, pools.counts)
+    log = serving(_shown(settings.serve), service.gantt, service.load_s)
+
+    def serves() -> None:
+        run.serve()
+        log()
+
     front = Front(
         service.app,
         pools,
         turned_away=build_turned_away(service.meters),
         refused=service.meters.refused,
         is_stopping=run.is_stopping,
-        serves=run.serve,
+        serves=serves,
     )
     return front, service.gantt, service.traces
 
@@ -205,6 +213,7 @@ class _Service(Struct, frozen=True):
     gantt: Engine
     meters: Meters
     traces: Tracing | None
+    load_s: float
 
 
 def open_app(settings: Settings) -> tuple[WsgiApp, Engine]:
@@ -231,6 +240,7 @@ def _open(
 
     check_database(settings)
     traces = tracing(settings.tracing, "gantt")
+    began = time.monotonic()
     gantt = open_gantt(
         settings.database_url,
         settings.engine,
@@ -238,6 +248,7 @@ def _open(
         propagate=dict if traces is None else traces.headers,
         progress=LoadingLog(),
     )
+    load_s = time.monotonic() - began
     try:
         is_draining = _never if run is None else run.is_draining
         watchers = Watchers(settings.serve.watchers, is_draining)
@@ -255,7 +266,7 @@ def _open(
         )
         if meters.folder:
             Upkeep(meters, gantt, run)
-        return _Service(app, gantt, meters, traces)
+        return _Service(app, gantt, meters, traces, load_s)
     except BaseException:
         gantt.close()
         raise
