@@ -25,7 +25,7 @@ _WORKLOADS = ("stream", "burst", "multi-create", "anti-affinity", "pinned", "chu
 @click.option(
     "--short", is_flag=True, help="The plan of some minutes, as without options."
 )
-@click.option("--full", is_flag=True, help="All shapes, on up to 100,000 hosts: an hour.")
+@click.option("--full", is_flag=True, help="All shapes, to 100,000 hosts: an hour.")
 @click.option(
     "--hosts",
     "sizes",
