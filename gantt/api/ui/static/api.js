@@ -2,14 +2,30 @@
 
 import { end, token } from "./session.js";
 
-export const BASE = location.pathname.replace(/\/gantt\/ui\/?$/, "");
+const BASE = location.pathname.replace(/\/gantt\/ui\/?$/, "");
 
-export class Refusal extends Error {
-	constructor(status, detail, body = null) {
-		super(detail);
+class Refusal extends Error {
+	constructor(status, detail) {
+		super(String(detail).replace(/\s+/g, " "));
 		this.status = status;
-		this.body = body;
 	}
+}
+
+/** An answer, whatever its status; no redirect takes a password or a token elsewhere. */
+async function ask(place, about) {
+	try {
+		return await fetch(`${BASE}/${place}`, { ...about, credentials: "omit", cache: "no-store", redirect: "error" });
+	} catch (error) {
+		throw error.name === "AbortError" ? error : new Refusal(0, "The service does not answer.");
+	}
+}
+
+export async function answered(place, about) {
+	const answer = await ask(place, about);
+	if (answer.ok) return answer;
+	const body = await answer.json().catch(() => null);
+	if (answer.status === 401) end("The token is not valid, or no longer.");
+	throw new Refusal(answer.status, body?.errors?.[0]?.detail ?? body?.message ?? answer.statusText);
 }
 
 export function headers(more = {}) {
@@ -20,54 +36,17 @@ export function path(...steps) {
 	return steps.map(encodeURIComponent).join("/");
 }
 
-function url(place, query) {
-	const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined);
-	const asked = new URLSearchParams(given).toString();
-	return `${BASE}/${place}${asked ? `?${asked}` : ""}`;
+export async function get(place, query = {}, signal = undefined) {
+	const given = Object.entries(query).filter(([, value]) => value != null);
+	return (await answered(`${place}?${new URLSearchParams(given)}`, { headers: headers(), signal })).json();
 }
 
-async function send(method, place, query, body, signal) {
-	const about = { method, headers: headers(), signal, credentials: "omit", cache: "no-store" };
-	if (body !== undefined) {
-		about.headers["Content-Type"] = "application/json";
-		about.body = JSON.stringify(body);
-	}
-	let answer;
-	try {
-		answer = await fetch(url(place, query), about);
-	} catch (error) {
-		if (error.name === "AbortError") throw error;
-		throw new Refusal(0, "The service does not answer.");
-	}
-	if (!answer.ok) throw await refusal(answer);
-	return answer.status === 204 ? null : answer.json();
-}
-
-export async function refusal(answer) {
-	let body = null;
-	try {
-		body = await answer.json();
-	} catch {
-	}
-	const said = body?.errors?.[0]?.detail ?? body?.message ?? answer.statusText;
-	if (answer.status === 401) end("The token is not valid, or no longer.");
-	return new Refusal(answer.status, said, body);
-}
-
-export function get(place, query = {}, signal = undefined) {
-	return send("GET", place, query, undefined, signal);
-}
-
-export function post(place, body, signal = undefined) {
-	return send("POST", place, {}, body, signal);
+export async function post(place, body, signal = undefined) {
+	const about = { method: "POST", headers: headers({ "Content-Type": "application/json" }), body: JSON.stringify(body), signal };
+	return (await answered(place, about)).json();
 }
 
 /** What `place`, which needs no token, says as text, whatever the status. */
 export async function probe(place, signal) {
-	try {
-		const answer = await fetch(`${BASE}/${place}`, { signal, credentials: "omit", cache: "no-store" });
-		return await answer.text();
-	} catch {
-		throw new Refusal(0, "The service does not answer.");
-	}
+	return (await ask(place, { signal })).text();
 }

@@ -56,6 +56,11 @@ export class Columns {
 		return column.used[index] / capacity;
 	}
 
+	/** The classes that a host has: [name, used, capacity]. */
+	uses(index) {
+		return [...this.classes].map(([name, { capacity, used }]) => [name, used[index], capacity[index]]).filter((one) => one[2]);
+	}
+
 	/** Take in an answer; the changed hosts, or null where all may have. */
 	take(answer) {
 		this.place = answer.place;
@@ -67,14 +72,12 @@ export class Columns {
 		const sets = ["aggregates", "traits"].map((key) => this._named(answer[key]));
 		const places = answer.rows.map((row) => this._index(row));
 		const put = (column, value) => places.forEach((index, at) => { column[index] = value(at); });
-		put(this.hosts, (at) => answer.hosts[at]);
+		for (const name of ["hosts", "states", "instances"]) put(this[name], (at) => answer[name][at]);
 		put(this.nodes, (at) => answer.nodes[at] ?? answer.hosts[at]);
-		put(this.states, (at) => answer.states[at]);
 		put(this.zones, (at) => answer.zones[answer.zone[at]]);
 		put(this.aggregates, (at) => sets[0][answer.aggregates.of[at]]);
 		put(this.traits, (at) => sets[1][answer.traits.of[at]]);
 		put(this.updatedAt, (at) => answer.updated_at[at]);
-		put(this.instances, (at) => answer.instances[at]);
 		const filled = (value) => new Array(this.count).fill(value);
 		const all = (known, given, make) => {
 			for (const name of Object.keys(given)) if (!known.has(name)) known.set(name, make());

@@ -4,7 +4,7 @@ import { bar, el, fill, region } from "./elements.js";
 import { kept } from "./request.js";
 import { link } from "./router.js";
 import { hostsOf, outcome, stepsOf, took, weighersOf, without } from "./ranking.js";
-import { code, column, csvButton, headed, hostLink, listed, number, small, told } from "./table.js";
+import { code, column, csvButton, headed, hostLink, hostOf, listed, number, small, told } from "./table.js";
 import { amount, moment, span } from "./text.js";
 
 const MOST_NAMED = 3;
@@ -119,7 +119,7 @@ function misses(why) {
 
 function nearest(why) {
 	return some("Nearest hosts", "nearest.csv", [
-		column("Host", "host", (one) => hostLink(one.host, one.node)),
+		hostOf("Host"),
 		column("Removed by", (one) => one.removed_by.join(" "), (one) => told(one.removed_by.join(", "))),
 		column("Lacks", "lacks", (one) => told(one.lacks)),
 	], why.nearest);

@@ -118,8 +118,7 @@ export class DecisionsView {
 
 	_fail(error) {
 		this.note.hidden = false;
-		const said = error.message.replace(/\s+/g, " ");
-		fill(this.note, error.status === 403 ? `This token may not list decisions: ${said}` : said);
+		fill(this.note, error.status === 403 ? `This token may not list decisions: ${error.message}` : error.message);
 	}
 
 	async _seek(name) {

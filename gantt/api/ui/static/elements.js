@@ -2,12 +2,13 @@
 
 import { plain } from "./text.js";
 
+const NOTHING = [null, undefined, false];
 const SPOKEN = ["title", "aria-label"];
 const SVG = "http://www.w3.org/2000/svg";
 
 function filled(node, about, children) {
 	for (const [name, value] of Object.entries(about)) {
-		if (value === null || value === undefined || value === false) continue;
+		if (NOTHING.includes(value)) continue;
 		if (name === "on") {
 			for (const [event, act] of Object.entries(value)) node.addEventListener(event, act);
 		} else if (name === "data") {
@@ -18,7 +19,7 @@ function filled(node, about, children) {
 			node.setAttribute(name, value === true ? "" : SPOKEN.includes(name) ? plain(value) : value);
 		}
 	}
-	const given = children.flat(Infinity).filter((one) => one !== null && one !== undefined && one !== false);
+	const given = children.flat(Infinity).filter((one) => !NOTHING.includes(one));
 	node.append(...given.map((one) => (one instanceof Node ? one : plain(one))));
 	return node;
 }
@@ -39,6 +40,9 @@ export function button(label, act, about = {}) {
 export function svg(tag, about = {}, ...children) {
 	return filled(document.createElementNS(SVG, tag), about, children);
 }
+
+/** A sign of a legend and what it means. */
+export const sign = (kind, told, style = {}) => el("span", el(`i.key.${kind}`, { style }), told);
 
 export const toolbar = (...inside) => el("div.controls", { role: "toolbar", "aria-label": "What is shown" }, inside);
 

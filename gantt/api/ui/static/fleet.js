@@ -75,11 +75,7 @@ export class FleetView {
 		this.search.show(params.q);
 		if (this.columns.place === null) return;
 		if (before.group !== params.group) this._regroup();
-		if (before.view !== params.view) this._switch();
-		this._restyle();
-		this._match();
-		this._controls();
-		this._legend();
+		this._show();
 		this._select();
 	}
 
@@ -90,11 +86,7 @@ export class FleetView {
 		if (!this.columns.count) fill(this.note, "No host has reported yet.");
 		if (places === null) {
 			this._regroup();
-			this._restyle();
-			this._match();
-			this._controls();
-			this._switch();
-			this._legend();
+			this._show();
 		} else if (places.length) {
 			this.stage.styleOf(places);
 			this.map.changed(places);
@@ -106,6 +98,14 @@ export class FleetView {
 			if (isFirst) this._select();
 			else if (this.params.host && (places === null || places.includes(mine))) this.panel.refresh();
 		}
+	}
+
+	_show() {
+		this._restyle();
+		this._match();
+		this._controls();
+		this._switch();
+		this._legend();
 	}
 
 	_fail(error) {
@@ -132,20 +132,9 @@ export class FleetView {
 
 	_match() {
 		const query = (this.params.q ?? "").trim().toLowerCase();
-		const { columns } = this;
-		if (!query) {
-			this.map.faded = null;
-			this.matches = null;
-		} else {
-			this.map.faded = new Uint8Array(columns.count).fill(1);
-			this.matches = [];
-			for (let index = 0; index < columns.count; index++) {
-				if (this._hay(index).includes(query)) {
-					this.map.faded[index] = 0;
-					this.matches.push(index);
-				}
-			}
-		}
+		this.matches = query ? this._all().filter((index) => this._hay(index).includes(query)) : null;
+		this.map.faded = query ? new Uint8Array(this.columns.count).fill(1) : null;
+		this.matches?.forEach((index) => { this.map.faded[index] = 0; });
 		this.map.restyle();
 		if (this.table) this._rows();
 		if (UUID.test(query) && !this.matches.length) this._locate(query);
@@ -250,12 +239,16 @@ export class FleetView {
 		];
 	}
 
+	_all() {
+		return [...this.columns.hosts.keys()];
+	}
+
 	_rows() {
-		this.table.set(this.matches ?? [...Array(this.columns.count).keys()]);
+		this.table.set(this.matches ?? this._all());
 	}
 
 	_save() {
-		const indices = this.table ? this.table.shown : this.matches ?? [...Array(this.columns.count).keys()];
+		const indices = this.table ? this.table.shown : this.matches ?? this._all();
 		save("hosts.csv", csv(this._tableColumns(), indices));
 	}
 

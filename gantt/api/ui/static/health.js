@@ -5,7 +5,7 @@ import { Columns, Refresher, STATES } from "./columns.js";
 import { button, el, fill, loading, svg } from "./elements.js";
 import { growth, quantile, read, total } from "./metrics.js";
 import { Poll } from "./poll.js";
-import { column, hostLink, listed, told } from "./table.js";
+import { column, hostLink, hostOf, listed, told } from "./table.js";
 import { amount, moment, short } from "./text.js";
 
 const LONG_S = 10; // less is a question under way
@@ -65,7 +65,7 @@ export class HealthView {
 	}
 
 	_fail(place, title, error) {
-		fill(place, el("h3", title), el("p.note", error.message.replace(/\s+/g, " ")));
+		fill(place, el("h3", title), el("p.note", error.message));
 	}
 
 	_draw(ready, metrics) {
@@ -115,8 +115,7 @@ export class HealthView {
 
 	_hosts() {
 		const { columns } = this;
-		const silent = [];
-		for (let index = 0; index < columns.count; index++) if (SILENT.includes(STATES[columns.states[index]])) silent.push(index);
+		const silent = [...columns.states.keys()].filter((index) => SILENT.includes(STATES[columns.states[index]]));
 		silent.sort((one, other) => (columns.updatedAt[other] ?? 0) - (columns.updatedAt[one] ?? 0));
 		const shown = silent.map((index) => [index, columns.states[index], columns.updatedAt[index]]).join();
 		if (shown === this._shown) return;
@@ -138,7 +137,7 @@ export class HealthView {
 			const counts = Object.entries(found.counts).map(([kind, count]) => `${amount(count)} ${kind}`);
 			const table = listed("Audit findings", "audit.csv", [
 				column("Kind", "kind"),
-				column("Host", "host", (one) => hostLink(one.host, one.node)),
+				hostOf("Host"),
 				column("Instance", "instance_uuid"),
 				column("Detail", "detail", (one) => told(one.detail)),
 			], found.findings, MOST_FINDINGS);

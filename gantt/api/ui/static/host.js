@@ -145,8 +145,8 @@ export class HostPanel {
 			column("Claim", "claim", (one) => code(one.claim)),
 			number("VCPU", "vcpus"),
 			number("MB", "memory_mb"),
-			{ label: "Lease", value: (one) => (one.leased_until === null ? "confirmed" : moment(one.leased_until)),
-				show: (one) => el("span.lease", { data: { until: one.leased_until ?? "" } }), isNumber: true },
+			number("Lease", (one) => (one.leased_until === null ? "confirmed" : moment(one.leased_until)),
+				(one) => el("span.lease", { data: { until: one.leased_until ?? "" } })),
 		];
 		return listed("Pending claims", "claims.csv", columns, books.claims);
 	}
@@ -154,14 +154,14 @@ export class HostPanel {
 	_instances(view, books) {
 		const rows = consumers(books);
 		const known = new Set(rows.map((one) => one.uuid));
-		for (const uuid of view.instances) if (!known.has(uuid)) rows.push({ uuid, project_id: "", resources: {}, isOnlyNamed: true });
+		for (const uuid of view.instances) if (!known.has(uuid)) rows.push({ uuid, project_id: "", resources: {} });
 		const named = new Set(view.instances);
 		const classNames = [...new Set(rows.flatMap((one) => Object.keys(one.resources)))].sort();
 		const columns = [
 			column("Consumer", "uuid", (one) => code(one.uuid)),
 			column("Project", "project_id"),
 			column("On host", (one) => (named.has(one.uuid) ? "yes" : "not named yet")),
-			...classNames.map((name) => ({ label: name, value: (one) => one.resources[name] ?? null, isNumber: true, show: (one) => (name in one.resources ? amount(one.resources[name]) : "–") })),
+			...classNames.map((name) => number(name, (one) => one.resources[name], (one) => amount(one.resources[name]))),
 		];
 		const section = listed("Instances and other consumers", "consumers.csv", columns, rows);
 		if (books.consumers_left_out) section.append(el("p.none", `${amount(books.consumers_left_out)} more are not listed.`));

@@ -58,15 +58,9 @@ function fitted(groups, width, height, shape) {
 /** Blocks of equal slots that fill `width` x `height`. `groups`: in order,
  * { name, members }, members being indices of hosts. */
 export function arrange(groups, width, height, count) {
-	let pitch = SMALLEST;
-	let found = shelve(groups, pitch, width, SHAPES[0]);
-	for (const shape of SHAPES) {
-		const tried = fitted(groups, width, height, shape);
-		if (tried.pitch > pitch || (tried.pitch === pitch && tried.height < found.height)) {
-			pitch = tried.pitch;
-			found = tried;
-		}
-	}
+	const found = SHAPES.map((shape) => fitted(groups, width, height, shape)).reduce((best, one) =>
+		(one.pitch > best.pitch || (one.pitch === best.pitch && one.height < best.height) ? one : best));
+	const { pitch } = found;
 	const x = new Float32Array(count);
 	const y = new Float32Array(count);
 	const order = [];

@@ -1,6 +1,6 @@
 // Ticks when anything changes: by the event stream, or, without one, every few seconds.
 
-import { BASE, headers, refusal } from "./api.js";
+import { answered, headers } from "./api.js";
 import { token } from "./session.js";
 
 const POLL_MS = 2000;
@@ -73,8 +73,7 @@ class Live extends EventTarget {
 		try {
 			const more = { Accept: "text/event-stream" };
 			if (this._place) more["Last-Event-ID"] = this._place;
-			const answer = await fetch(`${BASE}/gantt/watch`, { headers: headers(more), signal: both, credentials: "omit", cache: "no-store" });
-			if (!answer.ok) throw await refusal(answer);
+			const answer = await answered("gantt/watch", { headers: headers(more), signal: both });
 			this._be("live");
 			this._tick(); // whatever happened before
 			const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();

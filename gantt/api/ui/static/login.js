@@ -1,7 +1,7 @@
 // Asks for a token.
 
-import { BASE } from "./api.js";
-import { el } from "./elements.js";
+import { get, post } from "./api.js";
+import { button, el } from "./elements.js";
 import { begin } from "./session.js";
 import { plain } from "./text.js";
 
@@ -20,14 +20,6 @@ const FIELDS = [
 	["project_domain", "Domain of the project", "off"],
 ];
 
-async function settings() {
-	try {
-		return await (await fetch(`${BASE}/gantt/ui/settings.json`)).json();
-	} catch {
-		return { auth: "", takes_passwords: false };
-	}
-}
-
 function field(name, label, complete) {
 	const isSecret = name === "password" || name === "token";
 	const input = el("input", {
@@ -41,28 +33,20 @@ function field(name, label, complete) {
 async function exchange(form, wrong) {
 	const given = Object.fromEntries(FIELDS.map(([name]) => [name, form.elements[name].value]));
 	try {
-		const answer = await fetch(`${BASE}/gantt/ui/sign-in`, {
-			method: "POST", credentials: "omit", cache: "no-store", redirect: "error",
-			headers: { "Content-Type": "application/json" },
-			body: JSON.stringify(given),
-		});
-		const body = await answer.json();
-		if (answer.ok) return begin(body.token);
-		wrong.textContent = plain(body.errors?.[0]?.detail ?? answer.statusText);
-	} catch {
-		wrong.textContent = "The service does not answer.";
+		begin((await post("gantt/ui/sign-in", given)).token);
+	} catch (error) {
+		wrong.textContent = plain(error.message);
+		form.elements.password.value = "";
+		form.elements.password.focus();
 	}
-	form.elements.password.value = "";
-	return form.elements.password.focus();
 }
 
 export async function login(root, why) {
 	root.replaceChildren();
-	const known = await settings();
+	const known = await get("gantt/ui/settings.json").catch(() => ({ auth: "", takes_passwords: false }));
 	const wrong = el("p.wrong", { role: "alert" }, why);
 	const show = (takesPassword) => {
-		const other = el("button", { type: "button", class: "link", on: { click: () => show(!takesPassword) } },
-			takesPassword ? "Use a token" : "Use a password of Keystone");
+		const other = button(takesPassword ? "Use a token" : "Use a password of Keystone", () => show(!takesPassword), { class: "link" });
 		const form = el("form.login", { on: { submit } },
 			el("h1", "Gantt"),
 			wrong,

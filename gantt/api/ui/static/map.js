@@ -127,15 +127,19 @@ export class HostMap {
 		view.y = Math.min(0, Math.max(height - down, view.y));
 	}
 
-	_reveal(index) {
+	/** Where a host's slot is on the canvas. */
+	_slot(index) {
 		const { pitch, x, y } = this._arranged;
-		const view = this._view;
-		const side = pitch * view.scale;
-		const [left, top] = [x[index] * view.scale + view.x, y[index] * view.scale + view.y];
+		const { scale, x: dx, y: dy } = this._view;
+		return { left: x[index] * scale + dx, top: y[index] * scale + dy, side: pitch * scale };
+	}
+
+	_reveal(index) {
+		const { left, top, side } = this._slot(index);
 		const { width, height } = this;
 		if (left >= 0 && top >= 0 && left + side <= width && top + side <= height) return;
-		view.x += width / 2 - left;
-		view.y += height / 2 - top;
+		this._view.x += width / 2 - left;
+		this._view.y += height / 2 - top;
 		this._clamp();
 		this._isWhole = true;
 	}
@@ -220,11 +224,10 @@ export class HostMap {
 		const { pitch, x: xs, y: ys } = this._arranged;
 		if (!this._isSeen(xs[index], ys[index], pitch, pitch)) return;
 		const draw = this._draw;
-		const { scale, x: dx, y: dy } = this._view;
-		const left = Math.round(xs[index] * scale + dx);
-		const top = Math.round(ys[index] * scale + dy);
-		const width = Math.round((xs[index] + pitch) * scale + dx) - left;
-		const height = Math.round((ys[index] + pitch) * scale + dy) - top;
+		const slot = this._slot(index);
+		const [left, top] = [Math.round(slot.left), Math.round(slot.top)];
+		const width = Math.round(slot.left + slot.side) - left;
+		const height = Math.round(slot.top + slot.side) - top;
 		if (!isFresh) {
 			draw.fillStyle = this._ink.page;
 			draw.fillRect(left, top, width, height);
@@ -239,13 +242,17 @@ export class HostMap {
 		this._marks(index, now, left, top, width - gap, height - gap);
 	}
 
+	_pen(tint, width) {
+		this._draw.strokeStyle = tint;
+		this._draw.lineWidth = width;
+	}
+
 	_body(index, x, y, side) {
 		const draw = this._draw;
 		const state = this.states[index];
 		const tint = this._palette[this.steps[index]];
 		if (state === 1) { // disabled: hollow
-			draw.strokeStyle = tint === this._palette[NONE] ? this._ink.quiet : tint;
-			draw.lineWidth = Math.max(1, side / 6);
+			this._pen(tint === this._palette[NONE] ? this._ink.quiet : tint, Math.max(1, side / 6));
 			const inset = draw.lineWidth / 2;
 			draw.strokeRect(x + inset, y + inset, side - 2 * inset, side - 2 * inset);
 			return;
@@ -253,8 +260,7 @@ export class HostMap {
 		draw.fillStyle = tint;
 		draw.fillRect(x, y, side, side);
 		if (state === 2 || state === 3) { // down: crossed; stale: one stroke
-			draw.strokeStyle = state === 2 ? this._ink.down : this._ink.text;
-			draw.lineWidth = Math.max(1, side / 7);
+			this._pen(state === 2 ? this._ink.down : this._ink.text, Math.max(1, side / 7));
 			draw.beginPath();
 			draw.moveTo(x, y + side);
 			draw.lineTo(x + side, y);
@@ -276,74 +282,66 @@ export class HostMap {
 
 	_marks(index, now, left, top, width, height) {
 		const draw = this._draw;
-		const until = this._glow.get(index);
-		if (until !== undefined && until > now) {
-			draw.globalAlpha = still.matches ? 1 : Math.min(1, (until - now) / GLOW_MS);
-			draw.strokeStyle = this._ink.accent;
-			draw.lineWidth = 2;
+		const frame = (tint) => {
+			this._pen(tint, 2);
 			draw.strokeRect(left + 1, top + 1, width - 2, height - 2);
+		};
+		const until = this._glow.get(index);
+		if (until > now) {
+			draw.globalAlpha = still.matches ? 1 : Math.min(1, (until - now) / GLOW_MS);
+			frame(this._ink.accent);
 			draw.globalAlpha = 1;
 		}
-		if (index === this.focused) {
-			draw.strokeStyle = this._ink.text;
-			draw.lineWidth = 2;
-			draw.strokeRect(left + 1, top + 1, width - 2, height - 2);
-		}
+		if (index === this.focused) frame(this._ink.text);
 	}
 
 	_ring(index) {
 		const draw = this._draw;
-		const { pitch, x, y } = this._arranged;
-		const { scale, x: dx, y: dy } = this._view;
-		const half = (pitch * scale) / 2;
+		const { left, top, side } = this._slot(index);
+		const half = side / 2;
 		for (const [name, width] of [["page", 6], ["over", 3]]) {
-			draw.strokeStyle = this._ink[name];
-			draw.lineWidth = width;
+			this._pen(this._ink[name], width);
 			draw.beginPath();
-			draw.arc(x[index] * scale + dx + half, y[index] * scale + dy + half, Math.max(9, half * 1.3), 0, 2 * Math.PI);
+			draw.arc(left + half, top + half, Math.max(9, half * 1.3), 0, 2 * Math.PI);
 			draw.stroke();
 		}
 	}
 
 	_listen() {
-		const canvas = this.canvas;
 		let from = null;
 		let isPan = false;
-		canvas.addEventListener("pointerdown", (event) => {
-			from = { x: event.offsetX, y: event.offsetY, view: { ...this._view } };
-			isPan = false;
-			canvas.setPointerCapture(event.pointerId);
-		});
-		canvas.addEventListener("pointermove", (event) => {
-			const [x, y] = [event.offsetX, event.offsetY];
-			if (from) {
-				isPan ||= Math.hypot(x - from.x, y - from.y) > PAN_PX;
-				if (isPan) {
+		const acts = {
+			pointerdown: (event) => {
+				from = { x: event.offsetX, y: event.offsetY, view: { ...this._view } };
+				isPan = false;
+				this.canvas.setPointerCapture(event.pointerId);
+			},
+			pointermove: ({ offsetX: x, offsetY: y }) => {
+				isPan ||= Boolean(from) && Math.hypot(x - from.x, y - from.y) > PAN_PX;
+				if (from && isPan) {
 					this._view.x = from.view.x + x - from.x;
 					this._view.y = from.view.y + y - from.y;
 					this._clamp();
 					this.restyle();
 				}
-			}
-			this._hover(from && isPan ? -1 : this.at(x, y), x, y);
-		});
-		canvas.addEventListener("pointerup", (event) => {
-			if (from && !isPan) {
-				const index = this.at(event.offsetX, event.offsetY);
-				if (index >= 0) {
-					this.focus(index, false);
-					this._open(index);
-				}
-			}
-			from = null;
-		});
-		canvas.addEventListener("pointercancel", () => { from = null; });
-		canvas.addEventListener("pointerleave", () => this._hover(-1, 0, 0));
-		canvas.addEventListener("wheel", (event) => {
-			event.preventDefault();
-			this.zoom(Math.exp(-event.deltaY / 400), event.offsetX, event.offsetY);
-		}, { passive: false });
-		canvas.addEventListener("keydown", (event) => this._key(event));
+				this._hover(from && isPan ? -1 : this.at(x, y), x, y);
+			},
+			pointerup: (event) => {
+				const index = from && !isPan ? this.at(event.offsetX, event.offsetY) : -1;
+				from = null;
+				if (index < 0) return;
+				this.focus(index, false);
+				this._open(index);
+			},
+			pointercancel: () => { from = null; },
+			pointerleave: () => this._hover(-1, 0, 0),
+			wheel: (event) => {
+				event.preventDefault();
+				this.zoom(Math.exp(-event.deltaY / 400), event.offsetX, event.offsetY);
+			},
+			keydown: (event) => this._key(event),
+		};
+		for (const [name, act] of Object.entries(acts)) this.canvas.addEventListener(name, act, { passive: false });
 	}
 
 	_key(event) {

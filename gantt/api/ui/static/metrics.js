@@ -21,7 +21,7 @@ export function total(metrics, name) {
 /** By how much a counter grew since `before`; null where it began anew. */
 export function growth(metrics, before, name) {
 	const [now, then] = [total(metrics, name), before && total(before, name)];
-	return now === null || then === null || then === undefined || now < then ? null : now - then;
+	return now === null || then == null || now < then ? null : now - then;
 }
 
 /** The bound below which `part` of what was measured lies: since `before`, or since the

@@ -8,7 +8,7 @@ export function current() {
 }
 
 export function link(page, params = {}) {
-	const given = Object.entries(params).filter(([, value]) => value !== "" && value !== null && value !== undefined);
+	const given = Object.entries(params).filter(([, value]) => value !== "" && value != null);
 	const query = new URLSearchParams(given).toString();
 	return `#/${page}${query ? `?${query}` : ""}`;
 }

@@ -31,7 +31,7 @@ export function inkOn(at, isDark) {
 }
 
 export function step(value, least, most) {
-	if (value === null || value === undefined || Number.isNaN(value)) return NONE;
+	if (value == null || Number.isNaN(value)) return NONE;
 	if (value > most) return OVER;
 	const part = most > least ? (value - least) / (most - least) : 0;
 	return Math.max(0, Math.min(STEPS - 1, Math.floor(part * STEPS)));

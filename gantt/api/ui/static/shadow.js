@@ -4,7 +4,7 @@ import { get } from "./api.js";
 import { button, el, fill, select, toolbar } from "./elements.js";
 import { Poll } from "./poll.js";
 import { change, link } from "./router.js";
-import { code, column, hostLink, listed, number, told } from "./table.js";
+import { code, column, hostLink, hostOf, listed, number, told } from "./table.js";
 import { amount, moment, percent } from "./text.js";
 
 const MOST_RECORDS = 200;
@@ -24,12 +24,12 @@ const both = (of) => [
 
 function whole(one) {
 	const fields = Object.entries(one).filter(([name, value]) => value && !LISTS.includes(name)).flatMap(([name, value]) => flat(value, name));
-	const node = [column("host", "host", (row) => hostLink(row.host, row.node)), column("node", "node")];
+	const node = [hostOf("host"), column("node")];
 	return [
 		el("dl", fields.map(([name, value]) => [el("dt", name), el("dd", name.endsWith("_at") ? moment(value) : value)])),
 		one.source === "advice" ? el("p", el("a", { href: link("decisions", { q: one.request_id }) }, "The decision")) : null,
-		listed("ranked", "ranked.csv", [...node, number("weight", "weight")], one.ranked),
-		listed("refused_hosts", "refused.csv", [...node, column("refused_by", "refused_by")], one.refused_hosts),
+		listed("ranked", "ranked.csv", [...node, number("weight")], one.ranked),
+		listed("refused_hosts", "refused.csv", [...node, column("refused_by")], one.refused_hosts),
 	];
 }
 
@@ -64,7 +64,7 @@ export class ShadowView {
 	_draw([{ shadow_records: records }, report]) {
 		if (!records.length && !report?.records) fill(this.part, el("p.note", "There are no shadow records of this time, or none is kept."));
 		else fill(this.part, report ? this._report(report) : null, report ? listed("Latest", "shadow.csv", [
-			column("at", (one) => moment(one.asked_at)), column("verdict", "verdict"), ...both((one) => one), number("rank", "rank"), column("refused_by", "refused_by"),
+			column("at", (one) => moment(one.asked_at)), column("verdict"), ...both((one) => one), number("rank"), column("refused_by"),
 			...["gantt", "nova", "lag"].map((key) => number(`${key}_ms`, (one) => ms(one[`${key}_s`]))),
 		], records) : records.map(whole));
 	}
@@ -75,7 +75,7 @@ export class ShadowView {
 			el("p", `${amount(records)} instances from ${moment(first_at)} to ${moment(last_at)}.`),
 			listed("Verdicts", "verdicts.csv", [column("verdict", "0"), number("count", "1")], Object.entries(verdicts)),
 			listed("Agreement", "agreement.csv", [column("figure", "0"), number("value", "1", show)], flat(figures)),
-			listed("Differences by reason", "differences.csv", [column("verdict", "verdict"), column("reason", "reason", (one) => told(one.reason)), number("count", "count"), ...both((one) => one.example)], disagreements),
+			listed("Differences by reason", "differences.csv", [column("verdict"), column("reason", "reason", (one) => told(one.reason)), number("count"), ...both((one) => one.example)], disagreements),
 			notes.map((one) => el("p.none", `Note: ${one}`)),
 		];
 	}

@@ -1,7 +1,7 @@
 // The map with its tip, legend and sentences; how hosts are grouped and coloured.
 
 import { Columns, Refresher, STATES } from "./columns.js";
-import { el, fill, say } from "./elements.js";
+import { el, fill, say, sign } from "./elements.js";
 import { live } from "./live.js";
 import { HostMap } from "./map.js";
 import { NONE, OVER, STEPS, palette, step } from "./scale.js";
@@ -27,15 +27,13 @@ export function measure(columns, by) {
 }
 
 export function range(columns, value, floor = 0) {
-	let most = floor;
-	let least = Infinity;
+	let [least, most] = [0, floor];
 	for (let index = 0; index < columns.count; index++) {
 		const one = value(index);
-		if (one === null || one === undefined) continue;
 		if (one > most) most = one;
 		if (one < least) least = one;
 	}
-	return { least: Math.min(0, Number.isFinite(least) ? least : 0), most: most || 1 };
+	return { least, most: most || 1 };
 }
 
 export function grouped(columns, by) {
@@ -123,28 +121,27 @@ export class Stage {
 		const { least, most, text, label } = this.measure;
 		const colours = palette(isDark());
 		const steps = Array.from({ length: 24 }, (_, at) => el("i", { style: { background: colours[Math.floor((at * (STEPS - 1)) / 23)] } }));
-		const key = (at, told) => el("span", el("i.key", { style: { background: colours[at] } }), told);
+		const tint = (at, told) => sign("tint", told, { background: colours[at] });
 		fill(
 			this.legend,
 			el("span", label),
 			el("span.scale", { "aria-hidden": "true" }, el("small", text(least)), steps, el("small", text(most))),
-			most === 1 && text === percent ? key(OVER, "more than there is") : null,
-			key(NONE, none),
-			el("span", el("i.key.hollow"), "disabled"),
-			el("span", el("i.key.crossed"), "down"),
+			most === 1 && text === percent ? tint(OVER, "more than there is") : null,
+			tint(NONE, none),
+			sign("hollow", "disabled"),
+			sign("crossed", "down"),
 			more,
 		);
 	}
 
 	_measured(index) {
 		const value = this.measure.value(index);
-		return `${this.measure.label}: ${value === null || value === undefined ? "–" : this.measure.text(value)}`;
+		return `${this.measure.label}: ${value == null ? "–" : this.measure.text(value)}`;
 	}
 
 	sentence(index) {
 		const { columns } = this;
-		const uses = [...columns.classes].filter(([, { capacity }]) => capacity[index])
-			.map(([name, { capacity, used }]) => `${name} ${sized(used[index], name)} of ${sized(capacity[index], name)}`);
+		const uses = columns.uses(index).map(([name, used, capacity]) => `${name} ${sized(used, name)} of ${sized(capacity, name)}`);
 		return `${columns.name(index)}, ${columns.zones[index]}, ${STATES[columns.states[index]]}, ${this._measured(index)}, ${uses.join(", ")}`;
 	}
 
@@ -158,8 +155,7 @@ export class Stage {
 			el("b", columns.name(index)),
 			el("small", `${columns.zones[index]} · ${STATES[columns.states[index]]} · ${amount(columns.instances[index])} instances · report ${age(columns.updatedAt[index], columns.at)} old`),
 			el("small", this._measured(index)),
-			[...columns.classes].filter(([, { capacity }]) => capacity[index]).slice(0, 8).map(([name, { capacity, used }]) =>
-				use(name, used[index], capacity[index])),
+			columns.uses(index).slice(0, 8).map((one) => use(...one)),
 		);
 		const { clientWidth, clientHeight } = this.root;
 		this.tip.style.left = `${Math.max(0, Math.min(x + 14, clientWidth - this.tip.offsetWidth - 4))}px`;

@@ -10,7 +10,7 @@ const SPARE = 8;
 const FORMULA = /^[=+\-@\t\r]/;
 
 function cell(value) {
-	if (value === null || value === undefined) return "";
+	if (value == null) return "";
 	if (typeof value === "number") return String(value);
 	const text = FORMULA.test(value) ? `'${value}` : String(value);
 	return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
@@ -37,8 +37,8 @@ const seen = (column, row) => (column.show ? column.show(row) : column.value(row
 
 export const compare = (one, other) => {
 	if (one === other) return 0;
-	if (one === null || one === undefined) return 1;
-	if (other === null || other === undefined) return -1;
+	if (one == null) return 1;
+	if (other == null) return -1;
 	return typeof one === "number" && typeof other === "number"
 		? one - other
 		: String(one).localeCompare(String(other), undefined, { numeric: true });
@@ -91,9 +91,13 @@ export class Table {
 		this._order();
 	}
 
+	get _by() {
+		return [this.sort.replace(/^-/, ""), this.sort.startsWith("-")];
+	}
+
 	_order() {
-		const isDown = this.sort.startsWith("-");
-		const column = this.columns.find((one) => one.key === this.sort.replace(/^-/, "")) ?? this.columns[0];
+		const [key, isDown] = this._by;
+		const column = this.columns.find((one) => one.key === key) ?? this.columns[0];
 		const keyed = this._rows.map((row) => [column.value(row), row]);
 		keyed.sort(([one], [other]) => (isDown ? -compare(one, other) : compare(one, other)));
 		this.shown = keyed.map(([, row]) => row);
@@ -102,8 +106,7 @@ export class Table {
 	}
 
 	_heads() {
-		const key = this.sort.replace(/^-/, "");
-		const isDown = this.sort.startsWith("-");
+		const [key, isDown] = this._by;
 		fill(
 			this._head,
 			this.columns.map((one) => {
@@ -156,12 +159,10 @@ export class Table {
 }
 
 export function small(columns, rows, caption) {
-	return el(
-			"table",
+	return el("table",
 		el("caption.spoken", caption),
 		el("thead", el("tr", columns.map((one) => el("th", { scope: "col", class: one.isNumber && "number" }, one.label)))),
-		el("tbody", rows.map((row) => el("tr", columns.map((one) => el("td", { class: one.isNumber && "number" }, seen(one, row)))), )),
-	);
+		el("tbody", rows.map((row) => el("tr", columns.map((one) => el("td", { class: one.isNumber && "number" }, seen(one, row)))))));
 }
 
 /** The same with a heading and a button that saves all `rows`; at most `most` are shown. */
@@ -174,9 +175,9 @@ export function listed(title, name, columns, rows, most = Infinity) {
 		rows.length > most ? el("p.none", `The first ${amount(most)} are shown.`) : null);
 }
 
-/** A column; `value`: the field of a row, or what finds it; `show`: what is seen of it;
+/** A column; `value`: the field of a row, if it is not `label`, or what finds it; `show`: what is seen of it;
  * `key`: what a long table is sorted by. */
-export function column(label, value, show, key) {
+export function column(label, value = label, show = undefined, key = undefined) {
 	return { label, value: typeof value === "string" ? (row) => row[value] : value, show, key };
 }
 
@@ -190,6 +191,8 @@ export function hostLink(host, node = host) {
 	if (!host) return "–";
 	return el("a", { href: link("fleet", { host, node: node === host ? "" : node }), title: host }, host);
 }
+
+export const hostOf = (label) => column(label, "host", (one) => hostLink(one.host, one.node));
 
 export function use(name, used, capacity, className = name) {
 	const part = capacity ? used / capacity : used ? Infinity : 0;

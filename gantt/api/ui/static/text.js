@@ -12,7 +12,7 @@ const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const fine = new Intl.NumberFormat("en", { maximumFractionDigits: 2 });
 
 export function amount(number) {
-	if (number === null || number === undefined) return "–";
+	if (number == null) return "–";
 	return (Number.isInteger(number) || Math.abs(number) >= 1000 ? whole : fine).format(number);
 }
 
@@ -29,14 +29,12 @@ export function sized(number, className) {
 	return `${amount(Math.round(number * 10) / 10)} ${units[at]}`;
 }
 
+// The least that each is for.
+const SHORT = [[1e9, 1e9, "G"], [1e6, 1e6, "M"], [1e4, 1e3, "k"]];
+
 export function short(number) {
-	for (const [least, letter] of [[1e9, "G"], [1e6, "M"], [1e4, "k"]]) {
-		if (Math.abs(number) >= least) {
-			const unit = letter === "k" ? 1e3 : least;
-			return `${Math.round((number / unit) * 10) / 10}${letter}`;
-		}
-	}
-	return amount(number);
+	const [, unit, letter] = SHORT.find(([least]) => Math.abs(number) >= least) ?? [];
+	return unit ? `${Math.round((number / unit) * 10) / 10}${letter}` : amount(number);
 }
 
 export function percent(part) {
@@ -45,7 +43,7 @@ export function percent(part) {
 
 /** How long ago `at` was at `now`, both in microseconds. */
 export function age(at, now) {
-	return at === null || at === undefined ? "never" : span((now - at) / 1e6);
+	return at == null ? "never" : span((now - at) / 1e6);
 }
 
 export function span(seconds) {
@@ -59,6 +57,6 @@ export function span(seconds) {
 }
 
 export function moment(at) {
-	if (at === null || at === undefined) return "–";
+	if (at == null) return "–";
 	return new Date(at / 1000).toISOString().replace("T", " ").replace(/\.\d+Z/, "Z");
 }

@@ -5,10 +5,7 @@ import { use } from "./table.js";
 import { amount } from "./text.js";
 
 function kindOf(cell, cpu) {
-	if (cell.claimed.has(cpu)) return "claimed";
-	if (cell.pinned.has(cpu)) return "pinned";
-	if (cell.shared.has(cpu)) return "shared";
-	return "free";
+	return ["claimed", "pinned", "shared"].find((kind) => cell[kind].has(cpu)) ?? "free";
 }
 
 function cpus(cell) {

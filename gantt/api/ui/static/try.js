@@ -3,7 +3,7 @@
 import { get, post } from "./api.js";
 import { limitsOf, where } from "./capacity.js";
 import { headline, showDecision } from "./decision.js";
-import { button, el, fill, say, select, toolbar } from "./elements.js";
+import { button, el, fill, say, sign, select, toolbar } from "./elements.js";
 import { POLICIES, asked, conceded, names } from "./request.js";
 import { change, link } from "./router.js";
 import { Stage, measure, range } from "./stage.js";
@@ -168,7 +168,7 @@ export class TryView {
 		stage.style(measures.get(key));
 		const chosen = (this.decision?.chosen ?? []).map(([one]) => columns.find(one.service_host, one.nodename));
 		stage.map.chosen = chosen.filter((one) => one !== undefined);
-		stage.explain(key.startsWith("use:") ? "none here" : "cannot take it", chosen.length ? el("span", el("i.key.ring"), "chosen") : null);
+		stage.explain(key.startsWith("use:") ? "none here" : "cannot take it", chosen.length ? sign("ring", "chosen") : null);
 		if (this._painted === [...measures.keys(), key, by].join()) return; // what has the focus keeps it
 		this._painted = [...measures.keys(), key, by].join();
 		fill(this.bar,
