@@ -45,6 +45,8 @@ GPU: Final = "CUSTOM_GPU"
 FILTERS: Final = (*DEFAULT_FILTERS, "NUMATopologyFilter", "PciPassthroughFilter")
 PROJECTS: Final = ("web", "research", "billing")
 _LAST_US = 300_000_000  # within which the last requests come
+# So that use grows all the time, and room runs out within days.
+_AT_FIRST, _GROWTH, _MEAN_DAYS = 0.15, 0.65, 30
 _CELLS, _CORES, _CELL_MB = 2, 16, 131_072
 
 
@@ -243,11 +245,15 @@ class Demo:
     def live(self, days: int) -> None:
         """So many days, up to now: more by day than by night, and ever more."""
         begin = self._clock.at
+        wanted = 0.0
         for hour in range(days * 24):
             self._end_some()
             by_day = 4 <= hour % 24 < 16
             is_weekend = hour // 24 % 7 >= 5
-            for _ in range(0 if is_weekend and hour % 2 else 3 if by_day else 1):
+            in_hour = 0 if is_weekend and hour % 2 else 3 if by_day else 1
+            wanted += in_hour * (_AT_FIRST + _GROWTH * hour / (days * 24))
+            while wanted >= 1:
+                wanted -= 1
                 self._begin_one()
             if hour % 24 == 23:
                 self._report()
@@ -285,7 +291,8 @@ class Demo:
         yield self._request(replace(SMALL, name="gpu", extra_specs=_needs(GPU)))
         wide = replace(PINNED, name="pinned-wide", vcpus=40, memory_mb=65_536)
         yield self._request(wide)
-        north = self._spec(replace(HUGE, name="memory-700", memory_mb=700 * 1024))
+        large = replace(HUGE, name="memory-700", vcpus=4, memory_mb=700 * 1024)
+        north = self._spec(large)
         yield self._of(replace(north, availability_zone="north"))
 
     def _begin_one(self) -> None:
@@ -295,7 +302,7 @@ class Demo:
             ((chosen, *_),) = self._books.schedule(request)
         except NoValidHost:
             return
-        days = self._dice.expovariate(1 / 7)
+        days = self._dice.expovariate(1 / _MEAN_DAYS)
         (name,) = request.names
         until = self._clock.at + int((0.2 + days) * 24 * HOUR_US)
         self._running[name] = (chosen.service_host, flavor, until)

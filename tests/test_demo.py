@@ -15,7 +15,7 @@ from gantt.model.spec import Flavor, RequestSpec
 from scripts import demo_fleet
 from tests.tidy.source import ROOT
 
-DAYS = 2
+DAYS = demo_fleet.DAYS
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +65,12 @@ def test_the_last_requests_are_refusals_and_dry_runs(
 
 def test_there_is_room_for_more(books: GanttProtocol) -> None:
     assert books.capacity(RequestSpec(Flavor(8, 32_768, 80))).total > 0
+
+
+def test_room_runs_out_within_days(books: GanttProtocol) -> None:
+    (vcpus,) = (one for one in books.runs_out().outlooks if one.name == "VCPU")
+    assert vcpus.state == "forecast"
+    assert vcpus.latest_until is not None
 
 
 def test_cpus_are_pinned_on_hosts_with_cells(books: GanttProtocol) -> None:
