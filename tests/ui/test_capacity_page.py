@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import csv
 import io
+import math
+import re
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import pytest
 
 from gantt.cli.flavor import flavor
+from gantt.model.capacity import By, Outlook
 from gantt.model.protocol import GanttProtocol
 from gantt.model.spec import RequestSpec
 from gantt.model.usage_history import MICROS, UsageRecord
@@ -32,6 +36,12 @@ LONG = "vcpus=1,name=" + "l" * 255
 WRONG = "vcpus=1,<img>=2"
 FITS = "How many more fit now"
 SPLIT = "How many fit together, fairly split"
+GROWN = {"MEMORY_MB": 500_000.0, "DISK_GB": 2_600.0}
+"""By how much use grew in each hour."""
+PART = 2
+"""Of all use, in one zone."""
+PATHS = """return Object.fromEntries(["most", "ahead", "likely"].map((name) =>
+  [name, document.querySelector(`.chart .${name}`)?.getAttribute("d") ?? ""]))"""
 CHART = "return document.querySelector('.chart svg')?.getAttribute('aria-label')"
 
 
@@ -49,24 +59,43 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
 
 
 def write_history(database: str) -> None:
-    """Of two zones, with a gap."""
+    """Of two zones: of VCPU with a gap, of others so much that room runs out."""
     store = open_store(database)
     with store.usage_rows() as rows:
-        for hours in (5, 4, 1, 0):  # of two hours between them nothing is known
+        for hours in range(200):
             begin = _start() - hours * HOUR
-            used = 100.0 - hours
-            rows.replace(
-                3_600,
-                begin,
-                [
-                    UsageRecord(
-                        *(begin, 3_600, "VCPU", 12, 200.0 / part),
-                        *((used - 1) / part, used / part, (used + 2) / part, zone),
-                    )
-                    for zone, part in (("", 1), (ZONES[1], 2))
-                ],
-            )
+            grown = max(0.0, 200 - hours + 20 * math.sin(hours / 9))
+            found = [(name, 240 * by, (grown * by,) * 3) for name, by in GROWN.items()]
+            if hours in (5, 4, 1, 0):  # of two hours between them nothing is known
+                used = 100.0 - hours
+                found.append(("VCPU", 200.0, (used - 1, used, used + 2)))
+            records = [
+                UsageRecord(
+                    *(begin, 3_600, name, 12, capacity / part),
+                    *(least / part, mean / part, most / part, zone),
+                )
+                for zone, part in (("", 1), (ZONES[1], PART))
+                for name, capacity, (least, mean, most) in found
+            ]
+            rows.replace(3_600, begin, records)
     store.close()
+
+
+def outlook(books: GanttProtocol, name: str, zone: str = "") -> Outlook:
+    """Of one class, as the terminal has it."""
+    by: By = "zone" if zone else "fleet"
+    found = books.runs_out(by=by).outlooks
+    (one,) = (one for one in found if (one.name, one.where) == (name, zone))
+    return one
+
+
+def points(path: str) -> list[float]:
+    """The numbers of a path, in order."""
+    return [float(one) for one in re.findall(r"-?[\d.]+", path)]
+
+
+def minute(at: int) -> str:
+    return datetime.fromtimestamp(at / MICROS, UTC).strftime("%Y-%m-%d %H:%M")
 
 
 def rows(
@@ -92,6 +121,51 @@ def test_use_over_time_has_a_picture_and_words(window: Window) -> None:
     assert line.count("M") == 2, "nothing is drawn where nothing is known"
     hover = window.run("return document.querySelectorAll('.chart title').length")
     assert hover == len(found)
+
+
+@pytest.mark.parametrize("zone", ["", ZONES[1]])
+def test_a_band_reaches_the_capacity_when_room_runs_out(
+    window: Window, books: GanttProtocol, zone: str
+) -> None:
+    opened(window, "capacity", **{"class": "MEMORY_MB", "zone": zone})
+    told = window.wait(CHART)
+    one = outlook(books, "MEMORY_MB", zone)
+    dates = (one.lasts_until, one.likely_until, one.latest_until)
+    lasts, likely, latest = (minute(at or 0) for at in dates)
+    words = f"90 % until {lasts}, 50 % until {likely}, 10 % until {latest}"
+    assert words in told, "what is read aloud"
+    assert words in window.run("return document.querySelector('figcaption').innerText")
+    drawn = window.run(PATHS)
+    now, used, first, capacity, end = points(drawn["ahead"])
+    assert drawn["ahead"].endswith("Z"), "it is closed"
+    *_, top, _, until = points(drawn["most"])
+    assert (capacity, end, until) == (top, until, 1000), "where capacity ends"
+    assert used > capacity
+    assert points(drawn["likely"])[:2] == [now, used], "both begin at the last use"
+    hour = (end - now) / ((one.latest_until or 0) / HOUR - time.time_ns() / 1e3 / HOUR)
+    for x, at in ((first, dates[0]), (points(drawn["likely"])[2], dates[1])):
+        assert (end - x) / hour == pytest.approx(
+            ((one.latest_until or 0) - (at or 0)) / HOUR, abs=0.5
+        )
+
+
+def test_a_band_stays_open_where_its_end_is_too_far(
+    window: Window, books: GanttProtocol
+) -> None:
+    opened(window, "capacity", **{"class": "DISK_GB", "by": "zone"})
+    told = window.wait(CHART)
+    one = outlook(books, "DISK_GB")
+    assert (one.state, one.latest_until) == ("forecast", None)
+    assert f"50 % until {minute(one.likely_until or 0)}, 10 % until after " in told
+    now, used, first, capacity, end, bottom = points(window.run(PATHS)["ahead"])
+    assert now < first < end == 1000
+    assert bottom == used > capacity, "as wide as there may be room"
+
+
+def test_without_a_forecast_it_says_why(window: Window, books: GanttProtocol) -> None:
+    window.open("#/capacity")
+    assert outlook(books, "VCPU").state in window.wait(CHART)
+    assert window.run(PATHS)["ahead"] == ""
 
 
 def test_zones_now(window: Window, books: GanttProtocol) -> None:
@@ -180,7 +254,7 @@ def test_what_is_shown_is_in_the_address(window: Window, books: GanttProtocol) -
     )
     window.wait("return location.hash.includes('class=VCPU')")
     assert "zone=%E2%80%AEevil" in window.run("return location.hash")
-    told = window.wait(CHART)
+    told = window.wait(CHART.replace("svg", "svg[aria-label^=VCPU]"))
     assert told.startswith("VCPU \\u202eevil\\u202c over time") and "50 of 100" in told
 
 
@@ -225,8 +299,14 @@ def test_narrow_screens_and_names(
     with chromium.window(service.url, width=500, height=800) as window:
         window.open("#/capacity", token=None)
         window.run("localStorage.setItem('gantt.theme', arguments[0])", theme)
-        window.open("#/capacity")
+        opened(window, "capacity", **{"class": "MEMORY_MB"})
         rows(window, FITS)
+        assert window.run(
+            """const [box, past, ahead] = ["svg", ".band", ".ahead"].map(
+                 (name) => document.querySelector(`.chart ${name}`));
+               return box.clientWidth > 250 && ahead.getBBox().width > 50
+                 && getComputedStyle(ahead).fill !== getComputedStyle(past).fill;"""
+        ), "there is room for the band, and it has a colour of its own"
         rows(window, "Zones now")
         assert window.run(
             "return document.documentElement.scrollWidth <= window.innerWidth"

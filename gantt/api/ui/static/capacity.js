@@ -69,13 +69,14 @@ export class CapacityView {
 
 	_ask(signal) {
 		const { name, zone, period, by } = this.by;
+		const part = zone ? "zone" : "fleet"; // which the picture is of
 		this.refresher.look();
 		const [specs, weights] = [[], []];
 		for (const [words, weight] of this.asked) try { specs.push(this._spec(words)); weights.push(weight); } catch { /* told where it is counted */ }
 		const planned = (what, rest) => post(`gantt/capacity/${what}`, { request_specs: specs, by, ...rest }, signal).catch((error) => ({ wrong: error.message }));
 		return Promise.all([
 			get("gantt/usage-history", { resource_class: name, zone, period, limit: MOST_RECORDS }, signal),
-			planned("fair", { weights }), planned("runs-out"), ...this.asked.map(([words]) => this._count(words, signal)),
+			planned("fair", { weights }), planned("runs-out"), by === part ? null : planned("runs-out", { by: part, request_specs: [] }), ...this.asked.map(([words]) => this._count(words, signal)),
 		]);
 	}
 
@@ -106,7 +107,7 @@ export class CapacityView {
 		const zones = this.by.zone ? [this.by.zone] : sorted(this.columns.zones);
 		const rows = zones.flatMap((zone) => [...this.columns.totals(zone)].map(([name, sum]) => ({ zone, name, ...sum })));
 		fill(this.zones, listed("Zones now", "zones.csv", [
-			column("zone", "zone"), column("resource_class", "name"),
+			column("zone"), column("resource_class", "name"),
 			...["hosts", "capacity", "used"].map((key) => number(key, key, (one) => amount(one[key]))),
 			number("percent", (one) => share(one.used, one.capacity), (one) => [percent(one.used / one.capacity), bar(one.used / one.capacity, "")]),
 		], rows, MOST_ROWS));
@@ -116,13 +117,13 @@ export class CapacityView {
 	_plan({ splits, wrong }, forecast) {
 		const rows = splits?.flatMap((one) => one.shares.map((share) => ({ ...share, where: one.name })));
 		fill(this.split, wrong ? el("p.note", wrong) : listed("How many fit together, fairly split", "fair-split.csv", [
-			column("where", "where"), column("flavor", "flavor", (one) => told(one.flavor)),
-			number("weight", "weight"), more("more"), number("alone", "alone"), blockers,
+			column("where"), column("flavor", "flavor", (one) => told(one.flavor)),
+			number("weight"), more("more"), number("alone"), blockers,
 		], rows, MOST_ROWS));
 		const { outlooks, history_s: known, horizon_s: reach } = forecast;
 		fill(this.ahead, outlooks ? [
 			listed("Until when room lasts", "runs-out.csv", [
-				column("where", "where"), column("kind", "kind"), column("name", "name", (one) => told(one.name)), number("left", "left"), column("state", "state"),
+				column("where"), column("kind"), column("name", "name", (one) => told(one.name)), number("left"), column("state"),
 				...[["90 % until", "lasts_until"], ["50 %", "likely_until"], ["10 %", "latest_until"]].map(([label, key]) => column(label, (one) => minute(one[key]))),
 				number("chance", "chance", (one) => percent(one.chance ?? NaN)),
 			], outlooks, MOST_ROWS),
@@ -130,15 +131,18 @@ export class CapacityView {
 		] : el("p.note", forecast.wrong));
 	}
 
-	_draw({ usage_history: records }, fair, forecast, ...found) {
+	_draw({ usage_history: records }, fair, forecast, own, ...found) {
 		this._plan(fair, forecast);
-		const label = [this.by.name, this.by.zone, "over time"].filter(Boolean).join(" ");
+		const { name, zone } = this.by;
+		const { outlooks, at, horizon_s: reach } = own ?? forecast;
+		const outlook = outlooks?.find((one) => one.kind === "class" && one.name === name && one.where === zone);
+		const label = [name, zone, "over time"].filter(Boolean).join(" ");
 		const table = listed(label, "usage-history.csv", [
-			column("start", (one) => minute(one.start)), column("resource_class", "resource_class"),
+			column("start", (one) => minute(one.start)), column("resource_class"),
 			...["capacity", "used_min", "used_avg", "used_max"].map((key) => number(key, (one) => Math.round(one[key] * 100) / 100)),
-			number("percent", (one) => share(one.used_avg, one.capacity)), number("samples", "samples"),
+			number("percent", (one) => share(one.used_avg, one.capacity)), number("samples"),
 		], records.toReversed(), LATEST);
-		if (records.length) table.firstChild.after(chart(records, label));
+		if (records.length) table.firstChild.after(chart(records, label, outlook && { ...outlook, at, until: at + reach * 1e6 }));
 		fill(this.history, table);
 		const open = [...this.fits.querySelectorAll("[open]")].map((one) => one.dataset.words);
 		fill(this.fits, listed("How many more fit now", "capacity.csv", [
