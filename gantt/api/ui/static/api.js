@@ -38,7 +38,8 @@ export function path(...steps) {
 
 export async function get(place, query = {}, signal = undefined) {
 	const given = Object.entries(query).filter(([, value]) => value != null);
-	return (await answered(`${place}?${new URLSearchParams(given)}`, { headers: headers(), signal })).json();
+	const asked = given.length ? `?${new URLSearchParams(given)}` : "";
+	return (await answered(`${place}${asked}`, { headers: headers(), signal })).json();
 }
 
 export async function post(place, body, signal = undefined) {
