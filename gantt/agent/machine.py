@@ -147,7 +147,7 @@ def machine_uuid(name: str, id_file: Path = Path("/etc/machine-id")) -> str:
     id; hashed, since the id must not be disclosed.
     """
     try:
-        machine_id = id_file.read_text().strip()
+        machine_id = id_file.read_text(errors="replace").strip()
     except OSError:
         machine_id = ""
     return str(uuid.uuid5(NAMESPACE, f"{machine_id}/{name}"))

@@ -98,7 +98,7 @@ def read(path: Path) -> Report:
         raise Invalid(f"{path} cannot be read: {error.strerror}.") from error
     try:
         head = msgspec.json.decode(raw, type=_Head)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
         head = _Head()
     if head.kind != KIND:
         raise Invalid(
@@ -112,5 +112,5 @@ def read(path: Path) -> Report:
         )
     try:
         return msgspec.json.decode(raw, type=Report)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise Invalid(f"{path}: {error}.") from error

@@ -19,7 +19,9 @@ from click.core import ParameterSource
 from msgspec import Struct
 
 from gantt.cli.tracing import Propagate
+from gantt.errors import Invalid
 from gantt.model.protocol import GanttProtocol
+from gantt.model.record import SUFFIX
 
 DEFAULT_URL: Final = "http://127.0.0.1:8778"
 TIMEOUT_S: Final = 60.0
@@ -71,6 +73,12 @@ def open_books(where: Where, propagate: Propagate = dict) -> GanttProtocol:
             token=where.token,
             timeout=where.timeout_s,
             propagate=propagate,
+        )
+    if "://" not in where.url and where.url.endswith(SUFFIX):
+        raise Invalid(
+            f"{where.url} is named as a file of a record or a snapshot, not a "
+            "database: gantt select and gantt capacity read one with --what-if FILE; "
+            "an empty FILE changes nothing."
         )
     # Loads numpy and SQLAlchemy, which a command over HTTP does not need.
     from gantt.connection import connect

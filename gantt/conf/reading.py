@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -150,9 +152,28 @@ def _parse(
             default_config_files=files,
             default_config_dirs=directories,
         )
-    except (cfg.Error, UnicodeError) as error:
+    except cfg.Error as error:
         raise Refused(f"The configuration cannot be read: {error}") from error
+    except UnicodeError as error:
+        raise Refused(
+            f"The configuration cannot be read: {_not_utf8(files, directories)} is not "
+            f"UTF-8 ({error})."
+        ) from error
     return conf
+
+
+def _not_utf8(files: list[str], directories: list[str]) -> str:
+    """The file and line that oslo.config, which does not name it, stopped at."""
+    inside = (sorted(Path(one).glob("*.conf")) for one in directories)
+    for file in (*map(Path, files), *chain.from_iterable(inside)):
+        with suppress(OSError):
+            text = file.read_bytes()
+            try:
+                text.decode()
+            except UnicodeDecodeError as error:
+                line = text.count(b"\n", 0, error.start) + 1
+                return f"{file}, line {line},"
+    return "a file"
 
 
 def _ignored() -> Options:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import lzma
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, Final, Generic, TypeVar
@@ -157,7 +158,7 @@ class Decisions:
                     self.footer = msgspec.json.decode(line, type=Footer)
                     return
                 yield decode(line)
-            except msgspec.MsgspecError as error:
+            except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
                 raise Invalid(f"{self.path}:{number}: {error}.") from error
         raise Invalid(
             f"{self.path} ends without its last line: the replay that wrote it did not "
@@ -168,13 +169,13 @@ class Decisions:
         try:
             with _open(self.path, "rb") as file:
                 yield from file
-        except (OSError, EOFError, lzma.LZMAError) as error:
+        except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
             raise Invalid(f"{self.path} cannot be read: {error}.") from error
 
     def _header(self, line: bytes) -> Header:
         try:
             found = msgspec.json.decode(line, type=Header)
-        except msgspec.MsgspecError:
+        except (msgspec.MsgspecError, UnicodeError, RecursionError):
             found = Header(kind="")
         if found.kind != KIND:
             raise Invalid(

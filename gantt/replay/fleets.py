@@ -19,6 +19,7 @@ from gantt.replay.machines import Machine
 
 _MOST: Final = 1_000_000
 _COUNTED: Final = re.compile(r"(\d{1,7})x(.*)\Z", re.ASCII)
+_FORM: Final = "COUNTxvcpus=N,memory_mb=N,disk_gb=N"
 _CLASSES: Final = {"vcpus": "VCPU", "memory_mb": "MEMORY_MB", "disk_gb": "DISK_GB"}
 _RATIOS: Final = {
     "cpu_ratio": "VCPU",
@@ -66,9 +67,9 @@ def _counted(word: str, before: int) -> list[Machine]:
             amounts[_CLASSES.get(key, key)] = int(_number(word, part, value))
         else:
             raise Invalid(
-                f"{word!r}: {part!r} is not known; write "
-                "COUNTxvcpus=64,memory_mb=262144,disk_gb=1000, other resource classes "
-                "in capitals, zone=, trait=, cpu_ratio=, ram_ratio=, disk_ratio=."
+                f"{word!r}: {part!r} is not known; write {_FORM}, other resource "
+                "classes in capitals, zone=, trait=, cpu_ratio=, ram_ratio=, "
+                "disk_ratio=."
             )
     inventories = {
         name: Inventory(total, allocation_ratio=ratios.get(name, 1.0))
@@ -96,8 +97,13 @@ def read_fleet(path: Path) -> tuple[Machine, ...]:
         raw = msgspec.json.decode(path.read_bytes(), type=list[dict[str, Any]])
         return tuple(msgspec.convert(list(map(_whole, raw)), list[Machine]))
     except OSError as error:
-        raise Invalid(f"{path} cannot be read: {error.strerror}.") from error
-    except (msgspec.MsgspecError, TypeError, ValueError) as error:
+        raise Invalid(
+            f"{str(path)!r} is no fleet in words, and no file that can be read "
+            f"({error.strerror}): write {_FORM}, such as "
+            "5000xvcpus=64,memory_mb=262144, or name a JSON file with a list of "
+            "machines."
+        ) from error
+    except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
         raise Invalid(
             f'{path} must hold a list of machines such as {{"name": "host-1", '
             f'"inventories": {{"VCPU": 64, "MEMORY_MB": 262144}}}}: {error}.'

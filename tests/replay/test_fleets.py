@@ -41,7 +41,7 @@ def test_a_file_lists_machines_with_parts(tmp_path: Path) -> None:
         ("3xvcpus=nan", "needs a number"),
         ("3xcores=4", "'cores=4' is not known"),
         ("9999999xvcpus=1", "at most 1,000,000"),
-        ("fleet.json", "cannot be read"),
+        ("fleet.json", "no file that can be read"),
     ],
 )
 def test_words_that_mean_nothing_are_refused(word: str, told: str) -> None:

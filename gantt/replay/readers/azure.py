@@ -8,15 +8,16 @@ order of the file.
 
 from __future__ import annotations
 
-import lzma
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import zip_longest
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from gantt.errors import Invalid
 from gantt.model.spec import Flavor, RequestSpec
 from gantt.replay.events import Arrival, Skipped
+from gantt.replay.readers.lines import text_lines
 
 _SECOND: Final = 1_000_000
 _BIN_S: Final = 300
@@ -55,23 +56,26 @@ class Azure:
         """In the order of the file; times from the first line on. Raises Invalid where
         the two files do not go together."""
         dice = random.Random(self._seed)  # noqa: S311 - to be repeated
-        with (
-            lzma.open(self._flavors_file, "rt") as what,
-            lzma.open(self._durations_file, "rt") as how_long,
-        ):
-            start: int | None = None
-            for number, lines in enumerate(zip(what, how_long, strict=True), 1):
-                bins = [line.split(None, 1) for line in lines]
-                if bins[0][0] != bins[1][0]:
-                    raise Invalid(
-                        f"{self._flavors_file.name}:{number}: time {bins[0][0]}, "
-                        f"but {bins[1][0]} in {self._durations_file.name}: take "
-                        "both files from one release of the trace."
-                    )
-                second = int(bins[0][0])
-                start = second if start is None else start
-                texts = [one[1] if len(one) > 1 else "" for one in bins]
-                yield from self._line(number, (second - start) * _SECOND, texts, dice)
+        start: int | None = None
+        for number, lines in self._pairs():
+            bins = [line.split(None, 1) for line in lines]
+            times = [one[0] if one else "" for one in bins]
+            if times[0] != times[1] or not times[0].isdecimal():
+                raise Invalid(
+                    f"{self._flavors_file}:{number}: time {times[0]!r}, "
+                    f"but {times[1]!r} in {self._durations_file.name}: take "
+                    "both files from one release of the trace."
+                )
+            second = int(times[0])
+            start = second if start is None else start
+            texts = [one[1] if len(one) > 1 else "" for one in bins]
+            yield from self._line(number, (second - start) * _SECOND, texts, dice)
+
+    def _pairs(self) -> Iterator[tuple[int, tuple[str, str]]]:
+        """Lines of both files; "" where one has ended."""
+        each = map(text_lines, (self._flavors_file, self._durations_file))
+        for number, (one, other) in enumerate(zip_longest(*each, fillvalue=(0, "")), 1):
+            yield number, (one[1], other[1])
 
     def _line(
         self, number: int, at: int, texts: list[str], dice: random.Random
@@ -130,24 +134,41 @@ def _one(folder: Path, pattern: str) -> Path:
 
 
 def _flavors(path: Path) -> dict[str, RequestSpec]:
-    """Letter -> a request for one instance."""
-    found = {}
-    for line in path.read_text().split("\n"):
-        if line.strip():
-            amounts, letter = line.split()
-            vcpus, memory_gb = amounts.split(",")
-            memory_mb = round(float(memory_gb) * 1024)
-            flavor = Flavor(int(vcpus), memory_mb, name=f"{vcpus}x{memory_gb}")
-            found[letter] = RequestSpec(flavor)
+    """Letter -> a request for one instance. Raises Invalid."""
+    found: dict[str, RequestSpec] = {}
+
+    def take(line: str) -> None:
+        amounts, letter = line.split()
+        vcpus, memory_gb = amounts.split(",")
+        memory_mb = round(float(memory_gb) * 1024)
+        flavor = Flavor(int(vcpus), memory_mb, name=f"{vcpus}x{memory_gb}")
+        found[letter] = RequestSpec(flavor)
+
+    _each(path, take, "VCPUS,GB LETTER")
     return found
 
 
 def _ranges(path: Path) -> dict[str, tuple[int, int]]:
-    """Bin -> its seconds, from the end of the bin before up to its own."""
+    """Bin -> its seconds, from the end of the bin before up to its own. Raises
+    Invalid."""
     found: dict[str, tuple[int, int]] = {}
-    for line in path.read_text().split("\n"):
-        if line.strip():
-            second, number = line.split()
-            low = found.get(number, (int(second), 0))[0]
-            found[number] = low, int(second) + _BIN_S
+
+    def take(line: str) -> None:
+        second, number = line.split()
+        low = found.get(number, (int(second), 0))[0]
+        found[number] = low, int(second) + _BIN_S
+
+    _each(path, take, "SECOND BIN")
     return found
+
+
+def _each(path: Path, take: Callable[[str], None], form: str) -> None:
+    """``take`` each line of ``form``. Raises Invalid."""
+    for number, line in text_lines(path):
+        if line.strip():
+            try:
+                take(line)
+            except (ValueError, OverflowError) as error:
+                raise Invalid(
+                    f"{path}:{number}: {line[:80]!r} is no line {form}: {error}."
+                ) from error

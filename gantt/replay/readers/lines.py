@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import lzma
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Final
@@ -12,6 +13,7 @@ from typing import IO, Final
 from gantt.errors import Invalid
 from gantt.replay.events import Skipped
 
+_BROKEN: Final = (EOFError, OSError, UnicodeDecodeError, lzma.LZMAError, zlib.error)
 LONGEST: Final = 1_000_000
 """Letters of one field."""
 
@@ -28,6 +30,22 @@ def open_text(path: Path) -> IO[str]:
         raise Invalid(f"{path} cannot be read: {error.strerror}.") from error
 
 
+def text_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Each line's number, from 1, and its text without the end. Raises Invalid as
+    ``rows``."""
+    number = 0
+    with open_text(path) as file:
+        try:
+            for number, line in enumerate(file, 1):
+                yield number, line.rstrip("\r\n")
+        except _BROKEN as bad:
+            raise _unreadable(path, number + 1, bad) from bad
+
+
+def _unreadable(path: Path, line: int, bad: Exception) -> Invalid:
+    return Invalid(f"{path}:{line}: not readable from here on: {bad}.")
+
+
 def rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Each line's number, from 1, and its fields. Raises Invalid for a file that is no
     text, or is broken off."""
@@ -37,16 +55,8 @@ def rows(path: Path) -> Iterator[tuple[int, list[str]]]:
         try:
             for fields in reader:
                 yield reader.line_num, fields
-        except (
-            csv.Error,
-            EOFError,
-            OSError,
-            UnicodeDecodeError,
-            lzma.LZMAError,
-        ) as bad:
-            raise Invalid(
-                f"{path}:{reader.line_num + 1}: not readable from here on: {bad}."
-            ) from bad
+        except (csv.Error, *_BROKEN) as bad:
+            raise _unreadable(path, reader.line_num + 1, bad) from bad
 
 
 class Table:
