@@ -6,9 +6,12 @@ live books are only read.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from tempfile import TemporaryFile
+from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 from msgspec.structs import replace
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
     from gantt.replay.snapshots import Snapshot
     from gantt.replay.what_if import WhatIf
 
+# Longer than the last line of a snapshot.
+_TAIL: Final = 4_096
 F = TypeVar("F", bound=Callable[..., Any])
 
 what_if_option: Final[Callable[[F], F]] = click.option(
@@ -140,23 +145,38 @@ def is_service(where: Where) -> bool:
     return not is_named or where.url.startswith(("http://", "https://"))
 
 
-def service_lines(where: Where) -> list[bytes]:
-    """What a service sends as a snapshot. Raises as above."""
+def service_lines(where: Where) -> Iterator[bytes]:
+    """What a service sends as a snapshot, once all of it has come: it may be larger
+    than the rows in memory, and is kept in a temporary file. Raises as above."""
     from gantt.client.remote import RemoteGantt
 
-    books = open_books(where)
+    file = TemporaryFile()  # noqa: SIM115 - closed when its lines are read
     try:
-        assert isinstance(books, RemoteGantt), "a service is asked"
-        lines = books.snapshot_lines()
-    finally:
-        books.close()
-    if not (lines and lines[-1].startswith(b'["closed"')):
-        raise Invalid(
-            f"The snapshot from {where.url} ended early, because the service stopped "
-            "or after its watch_stream_s: ask again, or raise watch_stream_s of "
-            "[gantt]."
-        )
-    return lines
+        with closing(open_books(where)) as books:
+            assert isinstance(books, RemoteGantt), "a service is asked"
+            books.save_snapshot(file)
+        if not _last_line(file).startswith(b'["closed"'):
+            raise Invalid(
+                f"The snapshot from {where.url} ended early, because the service "
+                "stopped or after its watch_stream_s: ask again, or raise "
+                "watch_stream_s of [gantt]."
+            )
+    except BaseException:
+        file.close()
+        raise
+    return _lines_of(file)
+
+
+def _last_line(file: IO[bytes]) -> bytes:
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - _TAIL))
+    return file.read().rstrip(b"\n").rpartition(b"\n")[2]
+
+
+def _lines_of(file: IO[bytes]) -> Iterator[bytes]:
+    with file:
+        file.seek(0)
+        yield from file
 
 
 # -- select -----------------------------------------------------------------------

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 
@@ -82,8 +82,10 @@ class Exchange:
         *,
         version: str = NEWEST,
         headers: Mapping[str, str] = MappingProxyType({}),
+        into: BinaryIO | None = None,
     ) -> Reply:
-        """The reply to a successful request. Raises the refusal otherwise."""
+        """The reply to a successful request, its body in the file ``into`` if one is
+        given. Raises the refusal otherwise."""
         sent = {
             **self._propagate(),
             **headers,
@@ -99,7 +101,7 @@ class Exchange:
                 raise errors.Invalid(
                     f"{method} {path} cannot be sent as JSON: {error}."
                 ) from error
-        reply = self._transport.send(method, path, headers=sent, body=data)
+        reply = self._transport.send(method, path, headers=sent, body=data, into=into)
         if reply.status >= 300:
             raise refusal(reply, request=f"{method} {path}")
         return reply

@@ -7,7 +7,7 @@ of the books.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from gantt.client.allocations import RemoteAllocations
 from gantt.client.exchange import Exchange, Propagate
@@ -49,10 +49,10 @@ class RemoteGantt(RemoteProviders, RemoteNames, RemoteAllocations, RemoteSchedul
         reply = self._wire.ask("GET", "/metrics")
         return reply.body.decode("utf-8", "replace")
 
-    def snapshot_lines(self) -> list[bytes]:
-        """All rows of the books and the fleet at one revision, as lines of a record.
-        Raises Forbidden, Unavailable."""
-        return self._wire.ask("GET", "/gantt/snapshot").body.splitlines(keepends=True)
+    def save_snapshot(self, into: BinaryIO) -> None:
+        """Write all rows of the books and the fleet at one revision to a file, as lines
+        of a record, while they arrive. Raises Forbidden, Unavailable."""
+        self._wire.ask("GET", "/gantt/snapshot", into=into)
 
     def close(self) -> None:
         """Close all connections; a later call opens new ones."""

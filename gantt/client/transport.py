@@ -11,10 +11,11 @@ import ssl
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import closing
+from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -23,8 +24,10 @@ from gantt import errors
 from gantt.model.addresses import without_secrets
 
 MAX_IDLE = 32
-# Most bytes of a reply between two looks at the clock.
+# Most bytes of a reply between two looks at the clock, or that are held for a file.
 _PART = 1 << 16
+_REFUSALS = 300
+_STREAMED = {"stream": True, "log": False}
 ADVICE = (
     "Check that the service runs ('gantt serve') and that the address is right "
     "(--url, GANTT_URL)."
@@ -43,9 +46,17 @@ class Transport(Protocol):
     """Carries one request and brings back its reply, whatever its status."""
 
     def send(
-        self, method: str, path: str, *, headers: Mapping[str, str], body: bytes | None
+        self,
+        method: str,
+        path: str,
+        *,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        into: BinaryIO | None = None,
     ) -> Reply:
-        """Raises Unavailable without a reply, SignInRefused if authentication fails."""
+        """``into``: a file for the body of a reply that is no refusal; its ``body`` is
+        empty then. Raises Unavailable without a reply, SignInRefused if authentication
+        fails."""
 
     def close(self) -> None:
         """Close all connections."""
@@ -92,14 +103,20 @@ class SocketTransport:
         self._lock = threading.Lock()
 
     def send(
-        self, method: str, path: str, *, headers: Mapping[str, str], body: bytes | None
+        self,
+        method: str,
+        path: str,
+        *,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        into: BinaryIO | None = None,
     ) -> Reply:
         """As Transport. A GET is sent again if the server had closed the socket."""
         sent = {**headers, "x-auth-token": self._token}
         connection, is_used = self._take()
         while True:
             try:
-                return self._exchange(connection, method, path, sent, body)
+                return self._exchange(connection, method, path, sent, body, into)
             except (OSError, HTTPException) as error:
                 connection.close()
                 # Only reads may be repeated: a write may already have been done.
@@ -119,15 +136,20 @@ class SocketTransport:
         path: str,
         headers: Mapping[str, str],
         body: bytes | None,
+        into: BinaryIO | None,
     ) -> Reply:
         connection.request(
             method, self._prefix + path, body=body, headers=dict(headers)
         )
         response = connection.getresponse()
+        if into is None or response.status >= _REFUSALS:
+            content = response.read()
+        else:
+            content = _kept(iter(partial(response.read, _PART), b""), into)
         reply = Reply(
             status=response.status,
             headers={name.lower(): value for name, value in response.getheaders()},
-            body=response.read(),
+            body=content,
         )
         if response.will_close:
             connection.close()
@@ -170,6 +192,22 @@ class SocketTransport:
         if method != "GET" and not is_refused:
             text += " The change may have been made: check before you repeat it."
         return errors.Unavailable(text)
+
+
+def _kept(parts: Iterable[bytes], into: BinaryIO) -> bytes:
+    """Write ``parts`` in place of what an attempt before has left; nothing. Raises
+    Unavailable where the file takes no more."""
+    into.seek(0)
+    into.truncate()
+    for part in parts:
+        try:
+            into.write(part)
+        except OSError as error:
+            raise errors.Unavailable(
+                f"The answer cannot be kept in a temporary file: {error.strerror}. "
+                "TMPDIR may name a directory with more room."
+            ) from error
+    return b""
 
 
 def _is_quiet(connection: HTTPConnection) -> bool:
@@ -218,12 +256,16 @@ class SessionTransport:
         self._timeout_s = timeout_s
         self._size_limit = size_limit
         # A reply that the session logs is read at once.
-        self._reading: dict[str, Any] = (
-            {} if size_limit is None else {"stream": True, "log": False}
-        )
+        self._reading: dict[str, Any] = {} if size_limit is None else _STREAMED
 
     def send(
-        self, method: str, path: str, *, headers: Mapping[str, str], body: bytes | None
+        self,
+        method: str,
+        path: str,
+        *,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        into: BinaryIO | None = None,
     ) -> Reply:
         optional: dict[str, Any] = {} if body is None else {"data": body}
         try:
@@ -234,10 +276,14 @@ class SessionTransport:
                 raise_exc=False,
                 timeout=self._timeout_s,
                 **self._where,
-                **self._reading,
+                **(self._reading if into is None else _STREAMED),
                 **optional,
             )
-            content = self._content(response, method, path)
+            if into is None or response.status_code >= _REFUSALS:
+                content = self._content(response, method, path)
+            else:
+                with closing(response):
+                    content = _kept(response.iter_content(_PART), into)
         except errors.Unavailable:
             raise
         # raise_exc is off: this is a lost connection or failed authentication, in

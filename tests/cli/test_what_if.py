@@ -104,7 +104,7 @@ def test_recorded_decisions_take_other_options_and_no_other_hosts(
 def test_a_snapshot_that_a_service_broke_off_is_no_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(RemoteGantt, "snapshot_lines", lambda _: [b"{}\n"])
+    monkeypatch.setattr(RemoteGantt, "save_snapshot", lambda _, file: file.write(b"{}"))
     path = tmp_path / "a.record.gz"
     words = ["snapshot", "--url", "http://127.0.0.1:1", str(path)]
     found = CliRunner().invoke(gantt, words)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import BytesIO
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,6 +18,8 @@ from gantt import errors
 from gantt.client.remote import RemoteGantt
 from gantt.client.transport import SessionTransport, SocketTransport
 from tests.live import free_port
+
+LARGE = bytes(range(256)) * 1_000
 
 
 class Server(ThreadingHTTPServer):
@@ -55,10 +59,11 @@ class Handler(BaseHTTPRequestHandler):
             self.server.drop_next = False
             self.close_connection = True
             return
-        self.send_response(200)
-        self.send_header("content-length", "2")
+        body = LARGE if self.path.startswith("/large") else b"{}"
+        self.send_response(503 if self.path.endswith("/503") else 200)
+        self.send_header("content-length", str(len(body)))
         self.end_headers()
-        self.wfile.write(b"{}")
+        self.wfile.write(body)
         self.close_connection = self.path.endswith("/close")
 
     do_PUT = do_GET  # noqa: N815 - the name that http.server looks for
@@ -212,3 +217,59 @@ def test_session_failures() -> None:
         remote = RemoteGantt("http://h", session=Session(failure))
         with pytest.raises(kind, match="http://h"):
             remote.list_resource_classes()
+
+
+# -- into a file ----------------------------------------------------------------------
+
+
+class Parts(BytesIO):
+    """A file that notes how much is written at once; ``full``: it takes no more."""
+
+    def __init__(self, full: bool = False) -> None:
+        super().__init__(b"of an attempt before")
+        self.sizes: list[int] = []
+        self._full = full
+
+    def write(self, part: Any) -> int:
+        self.sizes.append(len(part))
+        if self._full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return super().write(part)
+
+
+def of_session(status: int) -> SessionTransport:
+    parts = [LARGE[at : at + 65_536] for at in range(0, len(LARGE), 65_536)]
+    answer = SimpleNamespace(
+        status_code=status,
+        headers={},
+        content=LARGE,
+        iter_content=lambda _size: iter(parts),
+        close=lambda: None,
+    )
+    return SessionTransport(Session(answer), "http://h", timeout_s=5.0)
+
+
+@pytest.mark.parametrize("kind", ["sockets", "a session"])
+def test_a_large_answer_is_never_held_as_a_whole(server: Server, kind: str) -> None:
+    sockets = SocketTransport(server.url, token="t", timeout_s=5.0)
+    transport = sockets if kind == "sockets" else of_session(200)
+    for _ in range(2):
+        into = Parts()
+        reply = transport.send("GET", "/large", headers={}, body=None, into=into)
+        assert (reply.status, reply.body) == (200, b"")
+        assert into.getvalue() == LARGE
+        assert max(into.sizes) <= 65_536 < len(LARGE)
+    assert server.connections == (kind == "sockets")
+    with pytest.raises(errors.Unavailable, match="No space left on device. TMPDIR"):
+        transport.send("GET", "/large", headers={}, body=None, into=Parts(full=True))
+    sockets.close()
+
+
+@pytest.mark.parametrize("kind", ["sockets", "a session"])
+def test_a_refusal_is_no_part_of_the_file(server: Server, kind: str) -> None:
+    sockets = SocketTransport(server.url, token="t", timeout_s=5.0)
+    transport = sockets if kind == "sockets" else of_session(503)
+    into = Parts()
+    reply = transport.send("GET", "/large/503", headers={}, body=None, into=into)
+    assert (reply.status, reply.body, into.sizes) == (503, LARGE, [])
+    sockets.close()

@@ -182,7 +182,9 @@ class Kept:
     def __init__(self) -> None:
         self.headers: dict[str, str] = {}
 
-    def send(self, method: str, path: str, *, headers: Any, body: Any) -> Reply:
+    def send(
+        self, method: str, path: str, *, headers: Any, body: Any, into: Any
+    ) -> Reply:
         self.headers = dict(headers)
         return Reply(200, {}, b"{}")
 
