@@ -183,7 +183,7 @@ class Kept:
         self.headers: dict[str, str] = {}
 
     def send(
-        self, method: str, path: str, *, headers: Any, body: Any, into: Any
+        self, method: str, path: str, *, headers: Any, body: Any, into: Any = None
     ) -> Reply:
         self.headers = dict(headers)
         return Reply(200, {}, b"{}")
