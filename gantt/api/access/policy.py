@@ -88,6 +88,7 @@ _NATIVE = (
     "hosts:update",
     "hosts:delete",
     "hosts:adopt",
+    "hosts:choose",
     "reports:any",
     "aggregates:list",
     "aggregates:show",

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from gantt.api.call import Call
 from gantt.api.native import redaction
 from gantt.api.native.bodies import Body, CapacityBody, FairBody, RunsOutBody
-from gantt.api.native.claims import bound_to, owned
+from gantt.api.native.claims import bound_to
+from gantt.api.native.named_hosts import asked
 from gantt.model.capacity import FairSplit, Forecast, Prices
 from gantt.model.forms.spec import read_spec
 from gantt.model.selection import Capacity
+from gantt.model.spec import RequestSpec
 
 _BODY = Body(CapacityBody)
 _FAIR = Body(FairBody)
@@ -18,17 +23,16 @@ _RUNS_OUT = Body(RunsOutBody)
 def count(call: Call) -> Capacity:
     """POST /gantt/capacity"""
     body = _BODY.read(call)
-    spec = read_spec(body.request_spec, body.filter_properties)
+    spec = asked(call, read_spec(body.request_spec, body.filter_properties))
     with redaction.refusals(call):
-        found = call.gantt.capacity(owned(bound_to(call), spec))
+        found = call.gantt.capacity(spec)
     return redaction.capacity(call, found)
 
 
 def fair(call: Call) -> FairSplit:
     """POST /gantt/capacity/fair"""
     body = _FAIR.read(call)
-    project = bound_to(call)
-    specs = [owned(project, read_spec(one)) for one in body.request_specs]
+    specs = _specs(call, body.request_specs)
     with redaction.refusals(call):
         found = call.gantt.fair_split(specs, body.weights, by=body.by)
     return redaction.fair_split(call, found)
@@ -37,17 +41,22 @@ def fair(call: Call) -> FairSplit:
 def prices(call: Call) -> Prices:
     """POST /gantt/capacity/prices"""
     body = _BODY.read(call)
-    spec = read_spec(body.request_spec, body.filter_properties)
+    spec = asked(call, read_spec(body.request_spec, body.filter_properties))
     with redaction.refusals(call):
-        found = call.gantt.rule_prices(owned(bound_to(call), spec))
+        found = call.gantt.rule_prices(spec)
     return redaction.prices(call, found)
 
 
 def runs_out(call: Call) -> Forecast:
     """POST /gantt/capacity/runs-out"""
     body = _RUNS_OUT.read(call)
-    project = bound_to(call)
-    specs = [owned(project, read_spec(one)) for one in body.request_specs]
+    specs = _specs(call, body.request_specs)
     with redaction.refusals(call):
         found = call.gantt.runs_out(specs, by=body.by, horizon_days=body.horizon_days)
     return redaction.forecast(call, found)
+
+
+def _specs(call: Call, given: Iterable[Any]) -> list[RequestSpec]:
+    """Raises Forbidden, also for a caller without a project where none is given."""
+    bound_to(call)
+    return [asked(call, read_spec(one)) for one in given]

@@ -8,7 +8,8 @@ from msgspec import Struct
 from gantt.api.call import Call
 from gantt.api.native import redaction
 from gantt.api.native.bodies import Body, SelectBody
-from gantt.api.native.claims import bound_to, owned
+from gantt.api.native.claims import bound_to
+from gantt.api.native.named_hosts import asked
 from gantt.api.wire.problem import NO_VALID_HOST, Problem
 from gantt.errors import NoValidHost
 from gantt.model.forms.spec import read_spec
@@ -46,7 +47,7 @@ def _request(call: Call, body: SelectBody) -> ScheduleRequest:
     spec = read_spec(body.request_spec, body.filter_properties)
     own = bound_to(call)
     return ScheduleRequest(
-        spec=owned(own, spec, context.project_id),
+        spec=asked(call, spec, context.project_id),
         instance_uuids=None if uuids is None else tuple(uuids),
         return_alternates=body.return_alternates,
         dry_run=body.dry_run,

@@ -81,7 +81,8 @@ OPERATIONS: tuple[Operation, ...] = (
         select.select,
         "Select hosts and claim resources on them; with dry_run, "
         "only return the decision. Requests for other projects, or "
-        "for their instances, require gantt:claims:any.",
+        "for their instances, require gantt:claims:any, and those "
+        "that name hosts gantt:hosts:choose.",
         rule="gantt:select",
         body=SelectBody,
         errors=(409,),
@@ -129,7 +130,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "/gantt/capacity",
         capacity.count,
         "How many more instances like this fit, where, and what "
-        "limits them; names of hosts require gantt:decisions:whole.",
+        "limits them; names of hosts require gantt:decisions:whole, "
+        "in the request gantt:hosts:choose.",
         rule="gantt:capacity",
         body=CapacityBody,
     ),

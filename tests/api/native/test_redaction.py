@@ -33,6 +33,7 @@ def client(books: Gantt, tmp_path: Path) -> WsgiClient:
         '"gantt:select": "role:member or role:admin"\n'
         '"gantt:capacity": "role:member or role:admin"\n'
         '"gantt:usage_history": "role:member or role:admin"\n'
+        '"gantt:hosts:choose": "role:chooser or role:admin"\n'
         '"gantt:claims:confirm": "role:member or role:admin"\n'
         '"gantt:claims:release": "role:member or role:admin"\n'
     )
@@ -43,9 +44,14 @@ def client(books: Gantt, tmp_path: Path) -> WsgiClient:
     return client
 
 
-def select(client: WsgiClient, spec: Any, *, dry_run: bool = False) -> Any:
+CHOOSER = {**MEMBER, "x-roles": "member,chooser"}
+
+
+def select(
+    client: WsgiClient, spec: Any, *, dry_run: bool = False, headers: Any = MEMBER
+) -> Any:
     body = {"request_spec": spec, "instance_uuids": [A], "dry_run": dry_run}
-    return client("POST", "/gantt/select", body=body, headers=MEMBER)
+    return client("POST", "/gantt/select", body=body, headers=headers)
 
 
 def test_members_see_hosts_and_counted_reasons(client: WsgiClient) -> None:
@@ -66,12 +72,66 @@ def test_members_see_hosts_and_counted_reasons(client: WsgiClient) -> None:
 def test_messages_name_no_hosts(client: WsgiClient) -> None:
     hosts = {**TOO_MUCH, "force_hosts": ["secret"]}
     for spec in (hosts, TOO_MUCH):
-        (error,) = select(client, spec).json["errors"]
+        (error,) = select(client, spec, headers=CHOOSER).json["errors"]
         assert "No valid host was found." in error["detail"]
         assert "secret" not in error["detail"]
     body = {"request_spec": hosts, "instance_uuids": [A]}
     (error,) = client("POST", "/gantt/select", body=body).json["errors"]
     assert "secret" in error["detail"]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("force_hosts", ["one"]),
+        ("force_nodes", ["one"]),
+        ("ignore_hosts", ["one"]),
+        ("retry_hosts", [["one", "one"]]),
+        ("requested_destination", {"host": "one"}),
+        ("requested_destination", {"node": "one"}),
+        ("instance_group.hosts", ["one"]),
+        ("requested_resources.in_tree", A),
+    ],
+)
+def test_members_name_no_hosts(client: WsgiClient, field: str, value: Any) -> None:
+    """They would learn which there are, and how full each is."""
+    name, _, inner = field.partition(".")
+    given = {inner: value} if inner else value
+    if inner == "in_tree":
+        given = [{"requester_id": "a", "resources": {"VCPU": 1}, **given}]
+    spec = {**SPEC, name: given}
+    one, several = {"request_spec": spec}, {"request_specs": [SPEC, spec]}
+    for path, body in (
+        ("/gantt/select", {**one, "instance_uuids": [A], "dry_run": True}),
+        ("/gantt/select", {**one, "instance_uuids": [A]}),
+        ("/gantt/capacity", one),
+        ("/gantt/capacity/prices", one),
+        ("/gantt/capacity/fair", several),
+        ("/gantt/capacity/runs-out", several),
+    ):
+        refused = client("POST", path, body=body, headers=MEMBER)
+        assert refused.status == 403, path
+        (error,) = refused.json["errors"]
+        assert f"names hosts ({field})" in error["detail"]
+        assert "gantt:hosts:choose" in error["detail"]
+        for headers in (CHOOSER, {}):
+            answer = client("POST", path, body=body, headers=headers)
+            assert answer.status != 403, (path, answer.text)
+
+
+def test_hosts_in_filter_properties_are_named_as_well(client: WsgiClient) -> None:
+    old = {"instance_type": {"vcpus": 1, "memory_mb": 1, "root_gb": 1}}
+    body = {"request_spec": old, "filter_properties": {"force_hosts": ["one"]}}
+    refused = client("POST", "/gantt/capacity", body=body, headers=MEMBER)
+    accepted = client("POST", "/gantt/capacity", body=body, headers=CHOOSER)
+    assert (refused.status, accepted.status) == (403, 200)
+
+
+def test_a_destination_without_a_host_names_none(client: WsgiClient) -> None:
+    aims: tuple[Any, ...] = ({"aggregates": []}, None)
+    for aim in aims:
+        spec = {**SPEC, "requested_destination": aim}
+        assert select(client, spec, dry_run=True).status == 200
 
 
 def claimed(client: WsgiClient, instance: str, project: str) -> str:
@@ -215,7 +275,7 @@ def test_members_learn_of_no_host_from_a_refusal(
 ) -> None:
     body = {"request_specs": [{**PLAIN, "force_hosts": ["nope"]}]}
     whole = client("POST", f"/gantt/{question}", body=body)
-    told = client("POST", f"/gantt/{question}", body=body, headers=MEMBER)
+    told = client("POST", f"/gantt/{question}", body=body, headers=CHOOSER)
     assert whole.status == told.status == 409
     assert "nope" in whole.text
     assert "nope" not in told.text
