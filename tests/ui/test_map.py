@@ -140,6 +140,44 @@ def test_every_host_has_a_place_of_its_own(page: Window) -> None:
     assert [one["fits"] for one in found] == [True] * 3 + [True, True, True]
 
 
+def test_few_hosts_are_large_enough_for_their_names(page: Window) -> None:
+    """Names, which stand at the top of their cells, are not crossed out by rings."""
+    script = """
+    const { HostMap } = await import("./ui/map.js");
+    const written = [], rings = [];
+    const { fillText, arc } = CanvasRenderingContext2D.prototype;
+    CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+      written.push([text, y]);
+      fillText.call(this, text, x, y);
+    };
+    CanvasRenderingContext2D.prototype.arc = function (x, y, radius, ...angles) {
+      rings.push(y - radius);
+      arc.call(this, x, y, radius, ...angles);
+    };
+    const canvas = document.createElement("canvas");
+    canvas.style.cssText = "position: fixed; inset: 0; width: 1376px; height: 700px";
+    document.body.append(canvas);
+    const map = new HostMap(canvas, { name: (index) => `gen-${index}`,
+      pick: () => {}, open: () => {}, hover: () => {} });
+    const members = [...Array(50).keys()];
+    map.setGroups([{ name: "all", members }], 50);
+    map.steps = new Uint8Array(50);
+    map.sizes = new Float32Array(50).fill(1);
+    map.states = Array(50).fill(0);
+    map.chosen = [0];
+    map.restyle();
+    while (!written.length) await new Promise(requestAnimationFrame);
+    await new Promise(requestAnimationFrame);
+    const names = written.filter(([text]) => text.startsWith("gen-"));
+    map.close();
+    canvas.remove();
+    Object.assign(CanvasRenderingContext2D.prototype, { fillText, arc });
+    return [new Set(names.map(([text]) => text)).size, rings.at(-1) - names[0][1]];"""
+    names, room = page.await_(script)
+    assert names == 50
+    assert room > 10, "pixels from the top of a name to that of the ring"
+
+
 def test_changes_are_merged_into_the_columns(page: Window) -> None:
     script = """
     const { Columns } = await import("./ui/columns.js");

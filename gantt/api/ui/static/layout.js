@@ -4,7 +4,7 @@
 const FEW = { head: 18, gap: 10, label: 72 };
 const MANY = { head: 13, gap: 5, label: 44 };
 const MOST_FEW = 60;
-const LARGEST = 44;
+const LARGEST = 88;
 const SMALLEST = 2;
 const SHAPES = [1.6, 1, 2.4, -1, -2, -3, -4, -5, -6];
 

@@ -252,7 +252,7 @@ export class HostMap {
 		const state = this.states[index];
 		const tint = this._palette[this.steps[index]];
 		if (state === 1) { // disabled: hollow
-			this._pen(tint === this._palette[NONE] ? this._ink.quiet : tint, Math.max(1, side / 6));
+			this._pen(tint === this._palette[NONE] ? this._ink.quiet : tint, Math.max(1, Math.min(4, side / 6)));
 			const inset = draw.lineWidth / 2;
 			draw.strokeRect(x + inset, y + inset, side - 2 * inset, side - 2 * inset);
 			return;
@@ -260,7 +260,7 @@ export class HostMap {
 		draw.fillStyle = tint;
 		draw.fillRect(x, y, side, side);
 		if (state === 2 || state === 3) { // down: crossed; stale: one stroke
-			this._pen(state === 2 ? this._ink.down : this._ink.text, Math.max(1, side / 7));
+			this._pen(state === 2 ? this._ink.down : this._ink.text, Math.max(1, Math.min(4, side / 7)));
 			draw.beginPath();
 			draw.moveTo(x, y + side);
 			draw.lineTo(x + side, y);
@@ -277,7 +277,7 @@ export class HostMap {
 		draw.fillStyle = this.states[index] === 1 ? this._ink.text : inkOn(this.steps[index], this._shade);
 		draw.font = `${Math.min(12, side / 6)}px system-ui, sans-serif`;
 		draw.textBaseline = "top";
-		draw.fillText(cut(draw, plain(this._name(index)), side - 8), x + 4, y + 4);
+		draw.fillText(cut(draw, plain(this._name(index)), side - 12), x + 6, y + 6);
 	}
 
 	_marks(index, now, left, top, width, height) {
@@ -302,7 +302,7 @@ export class HostMap {
 		for (const [name, width] of [["page", 6], ["over", 3]]) {
 			this._pen(this._ink[name], width);
 			draw.beginPath();
-			draw.arc(left + half, top + half, Math.max(9, half * 1.3), 0, 2 * Math.PI);
+			draw.arc(left + half, top + half, Math.max(9, half / 2), 0, 2 * Math.PI);
 			draw.stroke();
 		}
 	}

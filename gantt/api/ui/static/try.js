@@ -88,7 +88,7 @@ export class TryView {
 			choice("Zone", "zone", "any", sorted(columns.zones).map((one) => [one, one])),
 			choice("Server group", "group", "none", [...POLICIES.map((one) => [one, `a new one: ${one}`]), ...groups.map((one) => [one.uuid, `${one.policy} ${one.uuid}`])]),
 			Object.entries(LISTS).map(([name, label]) => chips(name, params[name], label, offered[name])),
-			field("More of the flavor", el("input", { name: "more", value: params.more ?? "", placeholder: "swap=512,resources:VGPU=1", spellcheck: "false" })),
+			field("More of the flavor", el("input", { name: "more", value: params.more ?? "", placeholder: "resources:VGPU=1", spellcheck: "false" })),
 			params.given_up ? chips("given_up", params.given_up, "Given up", null, conceded) : null,
 			el("details.field", { open: Boolean(params.spec) }, el("summary", "Other fields, as JSON"), other),
 			el("span.field", el("button.primary", { type: "submit" }, "Try"), " ", button("Clear", () => change(Object.fromEntries(FIELDS.map((key) => [key, ""]))))));
