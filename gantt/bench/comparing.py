@@ -27,7 +27,8 @@ _LEAST_ROUNDS = 2
 
 class Comparison(Struct, frozen=True):
     """``asks``: requests of a round; ``rounds``: those that count. ``limit_s``: no
-    round begins later, once two have counted."""
+    round begins later, once two have counted. ``absent``: why other sides, which could
+    be asked, are not."""
 
     shape: str
     size: int
@@ -37,6 +38,7 @@ class Comparison(Struct, frozen=True):
     rounds: int
     is_mixed: bool = False
     limit_s: float = 30.0
+    absent: str = "not part of this comparison"
 
 
 class Measured(Struct, frozen=True):

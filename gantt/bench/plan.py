@@ -18,6 +18,8 @@ _SIZES: Final = (1_000, 10_000, 100_000)
 _FLAT: Final = ("stream", "burst", "multi-create", "anti-affinity", "churn")
 _LIMIT_S: Final = 15.0
 _FULL_LIMIT_S: Final = 15.0
+_APART: Final = "asked less, in a comparison with all sides"
+_SLOW: Final = "needs too long for a request on so many hosts"
 _FEW, _MANY = 1_000, 10_000
 
 
@@ -72,6 +74,7 @@ def both(
             *(shape, size, workload, sides, count, rounds),
             is_mixed=is_mixed,
             limit_s=_FULL_LIMIT_S,
+            absent=_APART if has_all else _SLOW,
         )
 
 

@@ -11,7 +11,6 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
-from typing import Final
 
 from gantt import __version__
 from gantt.bench import machine
@@ -21,8 +20,6 @@ from gantt.bench.paths import REQUESTS, profiles
 from gantt.bench.report import LeftOut, Report, Result
 from gantt.bench.sides import RIVALS, SIDES, Furnished, Sides, lack_of, why_not
 from gantt.errors import GanttError
-
-_NOT_ASKED: Final = "not part of this comparison"
 
 
 def measure(
@@ -116,4 +113,4 @@ def compare(
 def _reason(side: str, of: Comparison, fleet: Fleet) -> str:
     """Why ``side`` does not take part; empty: it does."""
     why = lack_of(side) or why_not(side, of.workload, fleet)
-    return why or ("" if side in of.sides else _NOT_ASKED)
+    return why or ("" if side in of.sides else of.absent)

@@ -187,6 +187,8 @@ def test_the_largest_fleets_are_asked_less_by_the_full_plan() -> None:
     slow = [one for one in largest if "placement" in one.sides]
     assert [(one.shape, one.workload) for one in slow] == [("flat", "stream")]
     assert {one.workload for one in largest} == {one.workload for one in full([1_000])}
+    slow_ones = {one.absent for one in largest if one.workload != "stream"}
+    assert slow_ones == {"needs too long for a request on so many hosts"}
 
 
 def test_comparisons_on_one_fleet_follow_each_other() -> None:
