@@ -22,6 +22,7 @@ from gantt.scheduler.feasibility.candidates import BOOK_SOURCE, CandidateSource
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.selection.claim import claim_of
 from gantt.scheduler.selection.picking import pick_hosts
+from gantt.scheduler.stages import Mark
 from gantt.state.state import State
 
 _PLANNED = "the host of the plan"
@@ -45,9 +46,10 @@ class OnOneHost(Driver):
         now: int,
         budget: Budget,
         is_trial: bool = False,
+        mark: Mark | None = None,
     ) -> FeasibleHosts:
         found = self._driver.feasible_hosts(
-            state, spec, source, now=now, budget=budget, is_trial=is_trial
+            state, spec, source, now=now, budget=budget, is_trial=is_trial, mark=mark
         )
         return found.only(np.flatnonzero(found.hosts.rows == self._row), _PLANNED)
 

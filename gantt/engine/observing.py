@@ -9,7 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
+from msgspec import Struct
+
 from gantt.model.selection import Decision
+
+
+class StageTime(Struct, frozen=True):
+    """A stage of a decision, from ``began_s`` to ``ended_s`` on the same clock."""
+
+    stage: str
+    began_s: float
+    ended_s: float
 
 
 class Observer(Protocol):
@@ -26,8 +36,14 @@ class Observer(Protocol):
         """A batch of so many commands became durable; writing and committing took
         ``seconds``. ``origins``: what ``origin`` said of each, before."""
 
-    def decided(self, decision: Decision) -> None:
-        """A request got its hosts, or none (``failure``)."""
+    @property
+    def times_stages(self) -> Callable[[], bool] | None:
+        """Says whether ``decided`` is to be told the stages of what the calling thread
+        decides now; None: never."""
+
+    def decided(self, decision: Decision, stages: Sequence[StageTime] = ()) -> None:
+        """A request got its hosts, or none (``failure``). ``stages``: parts of its
+        timing "decide", in seconds since that began; none unless asked for."""
 
     def searched(self, seconds: float, found: int) -> None:
         """A search for candidates answered so many."""
@@ -53,14 +69,15 @@ class Companion(Protocol):
 class Silence:
     """Measures nothing."""
 
-    origin = None
+    origin: Callable[[], object] | None = None
+    times_stages: Callable[[], bool] | None = None
 
     def committed(
         self, commands: int, seconds: float, origins: Sequence[object]
     ) -> None:
         """See Observer."""
 
-    def decided(self, decision: Decision) -> None:
+    def decided(self, decision: Decision, stages: Sequence[StageTime] = ()) -> None:
         """See Observer."""
 
     def searched(self, seconds: float, found: int) -> None:

@@ -26,6 +26,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 from prometheus_client.registry import Collector
 
+from gantt.engine.observing import StageTime
 from gantt.model.selection import Decision
 from gantt.observe.mirroring import EACH, NEWEST, SUM, Mirrored
 
@@ -337,7 +338,7 @@ class Meters:
         """A request, or its body, was given up before the application read it."""
         self._refused.labels(reason).inc()
 
-    origin = None
+    origin = times_stages = None
 
     def committed(
         self, commands: int, seconds: float, origins: Sequence[object] = ()
@@ -350,7 +351,8 @@ class Meters:
         self._search_s.observe(seconds)
         self._returned.observe(found)
 
-    def decided(self, decision: Decision) -> None:
+    def decided(self, decision: Decision, stages: Sequence[StageTime] = ()) -> None:
+        del stages  # spans tell of them
         for stage, seconds in decision.timings.items():
             self._stage_s.labels(stage).observe(seconds)
         for step in decision.steps:

@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from gantt import __version__
-from gantt.engine.observing import Observer
+from gantt.engine.observing import Observer, StageTime
 from gantt.engine.reading.reader import WouldWait
 from gantt.errors import Refused
 from gantt.model.selection import Decision
@@ -209,8 +209,13 @@ class Tracing:
             self._ended("gantt.commit.sql", below, start, now)
             whole.end(now)
 
-    def decided(self, decision: Decision) -> None:
-        """A span for the decision, and one for each stage; filters are its events."""
+    def times_stages(self) -> bool:
+        """See Observer: where a span that is exported goes on in this thread."""
+        return bool(self._trace.get_current_span().is_recording())
+
+    def decided(self, decision: Decision, stages: Sequence[StageTime] = ()) -> None:
+        """A span for the decision, and one for each stage; filters are its events.
+        ``stages``: those within "decide"."""
         context = self._context.get_current()
         if self._is_idle(context):
             return
@@ -225,9 +230,17 @@ class Tracing:
         below = self._trace.set_span_in_context(whole, context)
         for stage, seconds in decision.timings.items():
             until = at + int(seconds * _NS)
-            self._ended(f"gantt.{stage}", below, at, until)
+            made = self._ended(f"gantt.{stage}", below, at, until)
+            if stage == "decide":
+                inner = self._trace.set_span_in_context(made, below)
+                self._parts(stages, inner, at)
             at = until
         whole.end(now)
+
+    def _parts(self, stages: Sequence[StageTime], context: Any, at: int) -> None:
+        for one in stages:
+            start, end = at + int(one.began_s * _NS), at + int(one.ended_s * _NS)
+            self._ended(f"gantt.{one.stage}", context, start, end)
 
     def searched(self, seconds: float, found: int) -> None:
         """A span for a search for candidates."""
@@ -253,11 +266,12 @@ class Tracing:
         start: int,
         end: int,
         attributes: dict[str, Any] | None = None,
-    ) -> None:
+    ) -> Any:
         made = self._tracer.start_span(
             name, context, start_time=start, attributes=attributes
         )
         made.end(end)
+        return made
 
 
 def _attributes(decision: Decision) -> dict[str, Any]:
@@ -293,9 +307,13 @@ class Both:
         for one in self._both:
             one.committed(commands, seconds, origins)
 
-    def decided(self, decision: Decision) -> None:
+    @property
+    def times_stages(self) -> Callable[[], bool]:
+        return self._traces.times_stages
+
+    def decided(self, decision: Decision, stages: Sequence[StageTime] = ()) -> None:
         for one in self._both:
-            one.decided(decision)
+            one.decided(decision, stages)
 
     def searched(self, seconds: float, found: int) -> None:
         for one in self._both:

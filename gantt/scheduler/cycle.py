@@ -44,6 +44,7 @@ from gantt.scheduler.policy import Policy
 from gantt.scheduler.scoring.scale import scales_of, total
 from gantt.scheduler.selection.picking import Selected, pick_hosts
 from gantt.scheduler.selection.select import Dice, spare_picks
+from gantt.scheduler.stages import EXPLAIN, FILTER, Mark
 from gantt.state.state import State
 
 D = TypeVar("D")
@@ -131,11 +132,13 @@ def decide(
     budget: int | None = None,
     pause: Pause = never,
     held: Mapping[int, HeldHost] = MappingProxyType({}),
+    mark: Mark | None = None,
 ) -> Selected:
     """A pick for every instance, or why there is none: pure. ``request`` is within its
     limits. Without ``rng`` the best where any of a few would do. ``pause``: wherever
     others may write meanwhile. ``held``: hosts that were advised to others, by row.
-    Raises NoValidHost (with ``why``), Invalid, UnknownName, BudgetSpent, Moved."""
+    ``mark``: is told of the stages. Raises NoValidHost (with ``why``), Invalid,
+    UnknownName, BudgetSpent, Moved."""
     options = driver.policy.options
     given = state, request, source, driver, now
     began = state.applied
@@ -144,12 +147,18 @@ def decide(
         return Trials(pick_hosts, *given, budget, pause, began)
 
     try:
-        found = pick_hosts(*given, Budget(budget), rng=rng, pause=pause, held=held)
+        found = pick_hosts(
+            *given, Budget(budget), rng=rng, pause=pause, held=held, mark=mark
+        )
     except NoValidHost as refusal:
+        if mark is not None:
+            mark(EXPLAIN)
         raise NoValidHost(refusal.message, why_at_once(trials())) from None
     feasible, picks = found.feasible, found.picks
     if len(picks) < request.count:
         # The hosts that are left have no candidate, else there would be another pick.
+        if mark is not None:
+            mark(EXPLAIN)
         left = found.remaining.left()
         raise too_few(state, feasible, left, len(picks), request.count, trials())
     if not request.return_alternates or len(picks) == 1:
@@ -166,6 +175,7 @@ def evaluate(
     policy: Policy,
     now: int,
     budget: Budget,
+    mark: Mark | None = None,
 ) -> FeasibleHosts:
     """Every mask and score, computed anew. Raises Invalid, NoValidHost, UnknownName."""
     # prepare
@@ -175,6 +185,8 @@ def evaluate(
     # candidates
     candidates = source.candidates(state, job, policy.options, budget)
     # filter: those that check hosts one by one come last, and see only what is left
+    if mark is not None:
+        mark(FILTER)
     rows = state.fleet.hosts.live_rows().astype(np.int64)
     every = Hosts(state.fleet, rows)
     masks = list(first_masks(every, candidates, job.spec, policy.options))
@@ -188,7 +200,7 @@ def evaluate(
         masks.append(HostMask(one.name, mask))
     hosts = every.keep(all_of(masks, len(rows)))
     # score
-    scales = scales_of(hosts, request, policy.weighers)
+    scales = scales_of(hosts, request, policy.weighers, mark)
     weights = total(scales, len(hosts))
     return FeasibleHosts(
         job, candidates, rows, tuple(masks), hosts, request, policy, scales, weights

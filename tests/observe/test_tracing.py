@@ -11,54 +11,27 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExportResult
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from opentelemetry.sdk.trace.sampling import ParentBasedTraceIdRatio
+from opentelemetry.sdk.trace.export import SpanExportResult
 
-from gantt.api.app import build_app
 from gantt.client.exchange import Exchange
 from gantt.client.transport import Reply
 from gantt.conf import TracingOptions, load
-from gantt.connection import open_gantt
 from gantt.engine.reading.reader import WouldWait
 from gantt.errors import Refused
-from gantt.model.forms.stats import read_stats
-from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
-from gantt.observe.tracing import Tracing, check_tracing, tracing
+from gantt.observe.tracing import check_tracing, tracing
 from gantt.openstack.rpc.methods import SchedulerMethods
-from tests.api.wsgi_client import WsgiClient
-
-TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
-PARENT = {"traceparent": f"00-{TRACE}-{SPAN}-01"}
-UNSAMPLED = {"traceparent": f"00-{TRACE}-{SPAN}-00"}
-FIRST = "22222222-2222-4222-8222-222222222222"
-INSTANCE = "11111111-1111-4111-8111-111111111111"
-SIZE = {"vcpus": 1, "memory_mb": 512, "root_gb": 1}
-SELECT = {"request_spec": {"flavor": SIZE}, "instance_uuids": [INSTANCE]}
-
-
-class Traced:
-    """A service on books with one host, and the spans that have ended."""
-
-    def __init__(self, ratio: float = 1.0) -> None:
-        self._exporter = InMemorySpanExporter()
-        provider = TracerProvider(sampler=ParentBasedTraceIdRatio(ratio))
-        provider.add_span_processor(SimpleSpanProcessor(self._exporter))
-        self.traces = Tracing(provider)
-        self.books = open_gantt("memory://")
-        settings = load(environ={}, default_auth="noauth2")
-        self.client = WsgiClient(build_app(self.books, settings, traces=self.traces))
-        stats = {"vcpus": 8, "memory_mb": 8192, "local_gb": 100}
-        self.books.update_host("h1", "h1", read_stats(stats, host="h1"))
-        first = ScheduleRequest(RequestSpec(Flavor(1, 512, 1)), (FIRST,))
-        self.books.schedule(first)  # the books decide from now on, which is a commit
-        self._exporter.clear()
-
-    def spans(self) -> dict[str, ReadableSpan]:
-        found = self._exporter.get_finished_spans()
-        assert len({one.name for one in found}) == len(found)
-        return {one.name: one for one in found}
+from tests.observe.traced import (
+    INSTANCE,
+    PARENT,
+    SELECT,
+    SIZE,
+    SPAN,
+    TRACE,
+    UNSAMPLED,
+    Traced,
+    number,
+    parent,
+)
 
 
 @pytest.fixture
@@ -66,15 +39,6 @@ def traced() -> Iterator[Traced]:
     found = Traced()
     yield found
     found.books.close()
-
-
-def parent(span: ReadableSpan) -> int | None:
-    return None if span.parent is None else int(span.parent.span_id)
-
-
-def number(span: ReadableSpan) -> int:
-    assert span.context is not None
-    return int(span.context.span_id)
 
 
 def test_a_decision_is_one_trace(traced: Traced) -> None:
@@ -85,6 +49,8 @@ def test_a_decision_is_one_trace(traced: Traced) -> None:
         "POST /gantt/select",
         "gantt.decision",
         "gantt.decide",
+        "gantt.filter",
+        "gantt.pick",
         "gantt.claim",
         "gantt.commit",
         "gantt.commit.sql",
@@ -131,15 +97,13 @@ def test_a_refusal_is_told(traced: Traced) -> None:
 def test_a_method_that_is_not_known_names_no_span(traced: Traced) -> None:
     for method in ("<script>", "A" * 200):
         traced.client(method, "/gantt/services")
-    assert {one.name.split()[0] for one in traced._exporter.get_finished_spans()} == {
-        "_OTHER"
-    }
+    assert {one.name.split()[0] for one in traced.ended()} == {"_OTHER"}
 
 
 def test_a_request_without_a_caller_s_trace_begins_one(traced: Traced) -> None:
     for header in ({}, {"traceparent": "nonsense"}, {"traceparent": "\u00ff" * 999}):
         traced.client("GET", "/gantt/services", headers=header)
-    found = traced._exporter.get_finished_spans()
+    found = traced.ended()
     assert [one.parent for one in found] == [None] * 3
     assert len({one.context.trace_id for one in found if one.context}) == 3
 
@@ -209,7 +173,7 @@ def test_messages_carry_it_in_their_context(traced: Traced) -> None:
     spec = {"flavor": SIZE}
     for context in (PARENT, {"traceparent": 7}, {}):
         methods.select_destinations(context, spec_obj=spec, instance_uuids=None)
-    spans = traced._exporter.get_finished_spans()
+    spans = traced.ended()
     asked = [one for one in spans if one.name == "rpc select_destinations"]
     assert [one.parent is not None for one in asked] == [True, False, False]
 

@@ -106,6 +106,9 @@ def test_a_command_and_its_service_share_a_trace(tmp_path: Path) -> None:
     by_name = {span.name: span for _, span in one}
     assert by_name["POST /gantt/select"].parent_span_id == asked.span_id
     assert {"gantt.decision", "gantt.commit", "gantt.commit.sql"} <= set(by_name)
+    decide = by_name["gantt.decide"]
+    for stage in ("gantt.filter", "gantt.pick"):
+        assert by_name[stage].parent_span_id == decide.span_id
 
 
 def test_a_receiver_that_is_away_costs_a_command_nothing_but_time(

@@ -34,6 +34,7 @@ from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.policy import Policy
 from gantt.scheduler.selection.marks import bits_of
 from gantt.scheduler.selection.picking import Selected
+from gantt.scheduler.stages import Mark
 from gantt.state.state import State
 from gantt.store.interface import Store
 
@@ -106,6 +107,7 @@ class Recording:
         now: int,
         held: Mapping[int, HeldHost],
         rest: Callable[[], None],
+        mark: Mark | None = None,
     ) -> Selected:
         """``cycle.decide``, noted; it draws from a seed that is noted too. Raises what
         it raises."""
@@ -118,6 +120,7 @@ class Recording:
                 budget=self._budget,
                 pause=rest,
                 held=held,
+                mark=mark,
             )
         seed = self._rng.getrandbits(_SEED_BITS)
         by_id = _NONE
@@ -134,6 +137,7 @@ class Recording:
                 budget=self._budget,
                 pause=pause,
                 held=held,
+                mark=mark,
             )
         except (NoValidHost, Invalid, UnknownName, BudgetSpent) as refusal:
             self._tape.note(Found(number, pause.asked, failure=refusal.message))

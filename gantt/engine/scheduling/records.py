@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from msgspec.structs import replace
 
 from gantt.engine.background.leader_tasks import LeaderTask
 from gantt.engine.clock import Clock
-from gantt.engine.observing import Observer, Silence
+from gantt.engine.observing import Observer, Silence, StageTime
 from gantt.engine.reading.outage import IsAway, not_away
 from gantt.engine.scheduling.kept_request import kept_request
 from gantt.engine.scheduling.sharing import Noted, Ring, Sharing
@@ -70,6 +70,7 @@ class Records:
         board: Scoreboard | None = None,
         *,
         is_decided: bool = True,
+        stages: Sequence[StageTime] = (),
     ) -> None:
         """Keep ``record`` and log it; ``board``: its scores, formatted on request.
 
@@ -83,7 +84,7 @@ class Records:
                 self.decided += 1
             else:
                 self.refused += 1
-            self.observer.decided(record)
+            self.observer.decided(record, stages)
         self.note_change(record.why)
         # A dry run may name no instance and choose hosts all the same.
         instances = max(len(record.instance_uuids), len(record.chosen))

@@ -26,6 +26,7 @@ from gantt.engine.scheduling.local_books import LocalBooks
 from gantt.engine.scheduling.plugin_threads import PluginThreads
 from gantt.engine.scheduling.records import Records
 from gantt.engine.scheduling.remote_placement import RemotePlacement, RemoteRequest
+from gantt.engine.scheduling.stage_times import StageTimes
 from gantt.engine.threads import Threads
 from gantt.engine.uuids import new_uuid
 from gantt.errors import ClaimLost, NoValidHost, PluginFailed
@@ -53,6 +54,7 @@ from gantt.scheduler.selection import picking
 from gantt.scheduler.selection.answer import selections
 from gantt.scheduler.selection.claim import claim_of
 from gantt.scheduler.selection.picking import Selected
+from gantt.scheduler.stages import OTHER, Mark
 from gantt.state.state import State
 
 LOG = logging.getLogger(__name__)
@@ -227,13 +229,14 @@ class Scheduling:
         source: CandidateSource,
         now: int,
         driver: Driver | None = None,
+        mark: Mark | None = None,
     ) -> Selected:
         """The pure part of the cycle; ``driver`` None: the one in force, whose
-        decisions are recorded. Raises NoValidHost."""
+        decisions are recorded; ``mark``: is told of its stages. Raises NoValidHost."""
         held, rest = self.holds.others(state, request.names), self.reader.rest
         given = (state, request, source, driver or self.driver)
         if self.recording is not None and given[-1] is self.driver:
-            return self.recording.decide(*given, now, held, rest)
+            return self.recording.decide(*given, now, held, rest, mark)
         return cycle.decide(
             *given,
             now=now,
@@ -241,6 +244,7 @@ class Scheduling:
             budget=self._search_budget,
             pause=rest,
             held=held,
+            mark=mark,
         )
 
     def pick(
@@ -258,11 +262,7 @@ class Scheduling:
     ) -> Decision:
         """The record of a decision, without what became of it."""
         return decision_record.decided(
-            request,
-            feasible,
-            revision=state.revision,
-            at=now,
-            driver=self.driver.name,
+            request, feasible, revision=state.revision, at=now, driver=self.driver.name
         )
 
     def _look(self, changed: Changed) -> Decision:
@@ -323,12 +323,13 @@ class Scheduling:
     def _record_failure(self, run: _Run, failure: NoValidHost | PluginFailed) -> None:
         """Refusals of claims, and plug-ins that fail, are recorded."""
         found = self._failed(run.request, failure)
-        found = replace(found, request=self.records.kept(run.request))
         took_s = self.clock.monotonic() - run.began
         is_decided = isinstance(failure, NoValidHost)
-        if is_decided:
-            found = replace(found, timings={"decide": took_s})
-        self.records.add(found, is_decided=is_decided)
+        timings = {"decide": took_s} if is_decided else {}
+        kept = self.records.kept(run.request)
+        found = replace(found, timings=timings, request=kept)
+        stages = () if run.stages is None else run.stages.since(run.began)
+        self.records.add(found, is_decided=is_decided, stages=stages)
 
     def _failed(
         self, request: ScheduleRequest, refusal: NoValidHost | PluginFailed
@@ -343,13 +344,17 @@ class Scheduling:
 
 
 class _Run:
-    """One request in the cycle, and how long its stages took."""
+    """One request in the cycle, and how long its stages took; ``stages``: those of the
+    pure part, None where the observer does not ask for them."""
 
     def __init__(self, at: Scheduling, request: ScheduleRequest, books: Books) -> None:
         self.at = at
         self.request = request
         self.books = books
         self.began = self._started = self._decided = at.clock.monotonic()
+        asks = at.records.observer.times_stages
+        is_timed = asks is not None and asks()
+        self.stages = StageTimes(at.clock) if is_timed else None
 
     def decide(self, source: CandidateSource) -> tuple[Chosen, Claim]:
         """Hosts for all instances, and the claim that holds them."""
@@ -363,7 +368,12 @@ class _Run:
     def _decide_on(self, state: State, source: CandidateSource) -> Chosen:
         at, request = self.at, self.request
         now = at.clock.now()
-        selected = at.select(state, request, source, now)
+        mark = self.stages
+        try:
+            selected = at.select(state, request, source, now, mark=mark)
+        finally:
+            if mark is not None:
+                mark(OTHER)
         feasible = selected.feasible
         return Chosen(
             selected,
@@ -420,7 +430,8 @@ class _Run:
             timings=timings,
             request=at.records.kept(self.request),
         )
-        at.records.add(record, chosen.board)
+        stages = () if self.stages is None else self.stages.since(self._started)
+        at.records.add(record, chosen.board, stages=stages)
         if at.recording is not None:
             hosts = [one[0].service_host for one in found]
             at.recording.settled(chosen.recorded, hosts, tried)

@@ -7,7 +7,7 @@ what changed in the State since, and gives up where starting over is as cheap.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from gantt.scheduler.policy import Policy
 from gantt.scheduler.request.segments import in_books, segments_of
 from gantt.scheduler.scoring.scale import Scale, scales_of, total, total_at
 from gantt.scheduler.scoring.weigh import Ranking
+from gantt.scheduler.stages import FILTER, OTHER, SCORE, Mark
 from gantt.state.column import ALL, ANY, NO_ROW, Bools, Int64s
 from gantt.state.fleet import Changed
 from gantt.state.host_table import USE
@@ -46,6 +47,7 @@ class CachedShape:
         policy: Policy,
         now: int,
         budget: Budget,
+        mark: Mark | None,
     ) -> None:
         fleet = state.fleet
         job = self.job = source.prepare(state, spec, policy.options)
@@ -55,7 +57,7 @@ class CachedShape:
         self._policy = policy
         self._state = state
         self._segments = segments_of(spec, policy.options)
-        self._stamps: tuple[object, ...] = self._stamps_of(state)
+        self._stamps: tuple[object, ...] = _stamps(state, self._segments)
         self._others = fleet.others_touched
         self._seen = state.applied
         self.rows: Int64s = fleet.hosts.live_rows().astype(np.int64)
@@ -69,6 +71,8 @@ class CachedShape:
         request = Request(job.spec, policy.options, now, self.derived)
         feasible_hosts.check_hints(job, policy)
         self.candidates = source.candidates(state, job, policy.options, budget)
+        if mark is not None:
+            mark(FILTER)
         self.first: tuple[HostMask, ...] = (
             *feasible_hosts.first_masks(
                 self.every_host, self.candidates, job.spec, policy.options
@@ -90,7 +94,7 @@ class CachedShape:
         # (first, last) time at which all masks are valid.
         self._lasts = ALWAYS
         self._keep_time(self.every_host, request)
-        self._settle(request)
+        self._settle(request, mark)
 
     def _mask_of(self, one: Filter, request: Request) -> HostMask:
         """The mask of ``one`` over all hosts, to be computed again for those that
@@ -128,9 +132,11 @@ class CachedShape:
             self._ranking = Ranking(self.weights, count)
         return self._ranking.best()
 
-    def refresh(self, state: State, now: int, budget: Budget) -> bool:
+    def refresh(
+        self, state: State, now: int, budget: Budget, mark: Mark | None
+    ) -> bool:
         """Bring everything up to date; False: it must be rebuilt."""
-        if state is not self._state or self._stamps_of(state) != self._stamps:
+        if state is not self._state or _stamps(state, self._segments) != self._stamps:
             return False
         if (
             not self.candidates.is_per_host
@@ -144,32 +150,18 @@ class CachedShape:
         changed = state.fleet.journal.since(self._seen)
         if changed is None or 4 * len(changed.rows) > len(self.rows):
             return False
-        if changed.rows and not self._take_in(state, changed, now, budget):
+        if changed.rows and not self._take_in(state, changed, now, budget, mark):
             return False
         self._seen = seen
         return True
 
-    def _stamps_of(self, state: State) -> tuple[object, ...]:
-        """What must not change: aggregates and groups, the age of computes, the hosts
-        and their providers, trees and sharing, names, and aggregates of segments."""
-        fleet = state.fleet
-        stamps = (
-            fleet.context_touched,
-            fleet.services.oldest_compute,
-            fleet.hosts.count,
-            fleet.hosts.height,
-            fleet.hosts.structure,
-            state.providers.structure,
-            state.classes.moves,
-            state.traits.moves,
-            state.aggregates.moves,
-        )
-        if not self._segments:
-            return stamps
-        return (*stamps, *map(in_books(state), self._segments))
-
     def _take_in(
-        self, state: State, changed: Changed, now: int, budget: Budget
+        self,
+        state: State,
+        changed: Changed,
+        now: int,
+        budget: Budget,
+        mark: Mark | None,
     ) -> bool:
         """Judge and score again those that changed; False: some are not known."""
         rows = np.fromiter(changed.rows, np.int64, len(changed.rows))
@@ -183,10 +175,14 @@ class CachedShape:
         stamps, self._stamps = self._stamps, ()
         if not self.candidates.is_per_host:
             self._ask_again(state, budget)
+        if mark is not None:
+            mark(FILTER)
         if self._judge(sub, places, request, is_use=changed.is_use):
-            self._score(sub, places, request, is_use=changed.is_use)
+            if mark is not None:
+                mark(OTHER)
+            self._score(sub, places, request, mark, is_use=changed.is_use)
         else:
-            self._settle(request)
+            self._settle(request, mark)
         self._stamps = stamps
         return True
 
@@ -238,7 +234,7 @@ class CachedShape:
         self.first = (HostMask(old.name, mask), *self.first[1:])
         self._whole = None
 
-    def _settle(self, request: Request) -> None:
+    def _settle(self, request: Request, mark: Mark | None) -> None:
         """Other hosts pass than before: score all that do."""
         masks = (*self.first, *self.masks.values())
         self.passing = feasible_hosts.all_of(masks, len(self.rows))
@@ -246,20 +242,28 @@ class CachedShape:
         self.hosts = self.every_host.keep(self.passing)
         self._compact = np.cumsum(self.passing) - 1
         elementwise = tuple(one for one in self._policy.weighers if one.is_elementwise)
-        self.scales = scales_of(self.hosts, request, elementwise)
+        self.scales = scales_of(self.hosts, request, elementwise, mark)
         self._scales_of_use = [one for one in self.scales if _reads_use(one.weigher)]
         self.weights = total(self.scales, len(self.hosts))
         self._ranking = None
         self.steps = None
 
     def _score(
-        self, sub: Hosts, places: Int64s, request: Request, *, is_use: bool
+        self,
+        sub: Hosts,
+        places: Int64s,
+        request: Request,
+        mark: Mark | None,
+        *,
+        is_use: bool,
     ) -> None:
         """Scores of the hosts at ``places`` that pass, and all weights."""
         is_in = self.passing[places]
         self.hosts = Hosts(sub.fleet, self.hosts.rows)
         if not ANY(is_in) or len(self.hosts.rows) < 2:
             return
+        if mark is not None:
+            mark(SCORE)
         at = self._compact[places[is_in]]
         sub = sub if ALL(is_in) else sub.keep(is_in)
         is_moved = False
@@ -272,6 +276,26 @@ class CachedShape:
             self.weights[at] = total_at(self.scales, at)
             if self._ranking is not None:
                 self._ranking.move(at)
+
+
+def _stamps(state: State, segments: Sequence[str]) -> tuple[object, ...]:
+    """What must not change: aggregates and groups, the age of computes, the hosts and
+    their providers, trees and sharing, names, and aggregates of ``segments``."""
+    fleet = state.fleet
+    stamps = (
+        fleet.context_touched,
+        fleet.services.oldest_compute,
+        fleet.hosts.count,
+        fleet.hosts.height,
+        fleet.hosts.structure,
+        state.providers.structure,
+        state.classes.moves,
+        state.traits.moves,
+        state.aggregates.moves,
+    )
+    if not segments:
+        return stamps
+    return (*stamps, *map(in_books(state), segments))
 
 
 def _reads_use(one: Filter | Weigher) -> bool:

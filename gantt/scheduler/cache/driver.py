@@ -33,6 +33,7 @@ from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.policy import Policy, without
 from gantt.scheduler.request.job import Job
 from gantt.scheduler.scoring.scale import Scale, scale_of, total
+from gantt.scheduler.stages import FILTER, OTHER, SCORE, Mark
 from gantt.state.state import State
 
 # What pre-filters, groups and named hosts read of a request.
@@ -80,15 +81,16 @@ class CachingDriver(Driver):
         now: int,
         budget: Budget,
         is_trial: bool = False,
+        mark: Mark | None = None,
     ) -> FeasibleHosts:
         if source.is_lasting and not is_trial:
             # Cached plug-ins also judge hosts that uncached ones exclude; whether their
             # refusal applies, and which comes first, needs a fresh evaluation.
             try:
-                return self._cached(state, spec, source, now, budget)
+                return self._cached(state, spec, source, now, budget, mark)
             except Invalid:
                 pass
-        return evaluate(state, spec, source, self.policy, now, budget)
+        return evaluate(state, spec, source, self.policy, now, budget, mark)
 
     def without(self, name: str) -> Driver | None:
         return FilterDriver(without(self.policy, name))
@@ -100,12 +102,13 @@ class CachingDriver(Driver):
         source: CandidateSource,
         now: int,
         budget: Budget,
+        mark: Mark | None,
     ) -> FeasibleHosts:
         key = msgspec.msgpack.encode((source.name, self._shape(spec)))
         shape = self._shapes.get(key)
-        if shape is None or not shape.refresh(state, now, budget):
+        if shape is None or not shape.refresh(state, now, budget, mark):
             self.misses += 1
-            shape = CachedShape(state, spec, source, self.policy, now, budget)
+            shape = CachedShape(state, spec, source, self.policy, now, budget, mark)
             self._shapes[key] = shape
             self._forget(len(shape.rows))
             job = shape.job
@@ -116,7 +119,9 @@ class CachingDriver(Driver):
             # Hints are no part of a shape.
             feasible_hosts.check_hints(job, self.policy)
         self._shapes.move_to_end(key)
-        return self._feasible(shape, job, now)
+        if mark is not None:
+            mark(OTHER)
+        return self._feasible(shape, job, now, mark)
 
     def _forget(self, hosts: int) -> None:
         """Drop the least recently used first."""
@@ -126,16 +131,20 @@ class CachingDriver(Driver):
         while len(self._shapes) > most:
             self._shapes.popitem(last=False)
 
-    def _feasible(self, shape: CachedShape, job: Job, now: int) -> FeasibleHosts:
+    def _feasible(
+        self, shape: CachedShape, job: Job, now: int, mark: Mark | None
+    ) -> FeasibleHosts:
         """The cached part, and the uncached plug-ins."""
         request = Request(job.spec, self.policy.options, now, shape.derived)
-        masks, is_whole = self._masks(shape, job, request)
+        masks, is_whole = self._masks(shape, job, request, mark)
         hosts, scales = shape.hosts, shape.scales
         if not is_whole:
             passing = feasible_hosts.all_of(masks, len(shape.rows))
             hosts = shape.every_host.keep(passing)
+            if mark is not None:
+                mark(SCORE if len(hosts) > 1 else OTHER)
             scales = shape.scales_at(passing[shape.passing])
-        late = self._late(hosts, request)
+        late = self._late(hosts, request, mark)
         if late:
             place = {one: n for n, one in enumerate(self.policy.weighers)}
             together = (*scales, *late)
@@ -160,11 +169,13 @@ class CachingDriver(Driver):
         return feasible
 
     def _masks(
-        self, shape: CachedShape, job: Job, request: Request
+        self, shape: CachedShape, job: Job, request: Request, mark: Mark | None
     ) -> tuple[tuple[HostMask, ...], bool]:
         """All of them in order; whether the uncached ones remove no host."""
         if not [one for one in shape.afresh if not one.is_neutral(request)]:
             return shape.whole, True
+        if mark is not None:
+            mark(FILTER)
         asked = feasible_hosts.filters_of(job, self.policy)
         masks = list(shape.first)
         is_whole = True
@@ -182,13 +193,13 @@ class CachingDriver(Driver):
         is_whole &= all(bool(one.mask.all()) for one in costly[len(masks) :])
         return tuple(costly), is_whole
 
-    def _late(self, hosts: Hosts, request: Request) -> list[Scale]:
+    def _late(self, hosts: Hosts, request: Request, mark: Mark | None) -> list[Scale]:
         asked = self.policy.uncached_weighers
         if not asked or len(hosts.rows) < 2:
             return []
         found = []
         for one in asked:
-            scale = scale_of(one, hosts, request)
+            scale = scale_of(one, hosts, request, mark)
             if scale is not None:
                 found.append(scale)
         return found

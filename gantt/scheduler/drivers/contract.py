@@ -8,6 +8,7 @@ from gantt.scheduler.feasibility.candidates import CandidateSource
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.plugins.choosers import GuardedChooser
 from gantt.scheduler.policy import Policy
+from gantt.scheduler.stages import Mark
 from gantt.state.state import State
 
 
@@ -52,10 +53,11 @@ class Driver:
         now: int,
         budget: Budget,
         is_trial: bool = False,
+        mark: Mark | None = None,
     ) -> FeasibleHosts:
         """Which hosts pass, and how good each is. ``source``: decides amounts.
         ``is_trial``: the request will not be asked again and need not be remembered.
-        Raises Invalid, NoValidHost, UnknownName."""
+        ``mark``: is told of the stages. Raises Invalid, NoValidHost, UnknownName."""
         raise NotImplementedError
 
     def without(self, name: str) -> Driver | None:  # noqa: ARG002

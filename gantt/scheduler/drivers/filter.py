@@ -9,6 +9,7 @@ from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.feasibility.candidates import CandidateSource
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.policy import without
+from gantt.scheduler.stages import Mark
 from gantt.state.state import State
 
 
@@ -26,8 +27,9 @@ class FilterDriver(Driver):
         now: int,
         budget: Budget,
         is_trial: bool = False,  # noqa: ARG002
+        mark: Mark | None = None,
     ) -> FeasibleHosts:
-        return evaluate(state, spec, source, self.policy, now, budget)
+        return evaluate(state, spec, source, self.policy, now, budget, mark)
 
     def without(self, name: str) -> Driver | None:
         return FilterDriver(without(self.policy, name))

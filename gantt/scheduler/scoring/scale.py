@@ -17,6 +17,7 @@ from gantt.model.selection import Column
 from gantt.scheduler.contract import Request, Weigher
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.scoring import weigh
+from gantt.scheduler.stages import SCORE, Mark
 from gantt.state.column import Bools, Floats, Int64s
 
 Sample: TypeAlias = tuple[Weigher, Floats, weigh.Ends, float | Floats]
@@ -93,7 +94,9 @@ class Scale:
             weigh.add(total, found, self.factor, scratch)
 
 
-def scale_of(weigher: Weigher, hosts: Hosts, request: Request) -> Scale | None:
+def scale_of(
+    weigher: Weigher, hosts: Hosts, request: Request, mark: Mark | None = None
+) -> Scale | None:
     """The part of ``weigher``; None where all scores are equal. Raises
     errors.Invalid."""
     if weigher.is_neutral(request):
@@ -101,16 +104,21 @@ def scale_of(weigher: Weigher, hosts: Hosts, request: Request) -> Scale | None:
     factor = weigh.multipliers(hosts, weigher, request.options)
     if isinstance(factor, float) and factor == 0.0:
         return None
+    if mark is not None:
+        mark(SCORE)
     return Scale(weigher, weigher.score(hosts, request), factor)
 
 
 def scales_of(
-    hosts: Hosts, request: Request, weighers: Sequence[Weigher]
+    hosts: Hosts,
+    request: Request,
+    weighers: Sequence[Weigher],
+    mark: Mark | None = None,
 ) -> tuple[Scale, ...]:
     """The parts of the weights; none for a single host, which is not weighed."""
     if len(hosts) < 2:
         return ()
-    found = (scale_of(one, hosts, request) for one in weighers)
+    found = (scale_of(one, hosts, request, mark) for one in weighers)
     return tuple(scale for scale in found if scale is not None)
 
 

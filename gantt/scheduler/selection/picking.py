@@ -24,6 +24,7 @@ from gantt.scheduler.selection.held_hosts import hold
 from gantt.scheduler.selection.remaining_candidates import RemainingCandidates
 from gantt.scheduler.selection.remaining_hosts import RemainingHosts
 from gantt.scheduler.selection.select import Dice, Pick, seed_of, select
+from gantt.scheduler.stages import OTHER, PICK, Mark
 from gantt.state.state import State
 
 
@@ -62,6 +63,7 @@ def pick_hosts(
     pause: Pause = never,
     held: Mapping[int, HeldHost] = MappingProxyType({}),
     again: _Again | None = None,
+    mark: Mark | None = None,
 ) -> Selected:
     """Picks for as many instances as find a host. ``is_trial``: the driver need not
     cache it; one pick for each is enough. Raises what ``decide`` does."""
@@ -71,9 +73,11 @@ def pick_hosts(
         spec = spec_of_first(state, request)
         # prepare, candidates, filter, score: ``evaluate``, or the same from a cache
         feasible = driver.feasible_hosts(
-            state, spec, source, now=now, budget=budget, is_trial=is_trial
+            state, spec, source, now=now, budget=budget, is_trial=is_trial, mark=mark
         )
     # select
+    if mark is not None:
+        mark(PICK if len(feasible.hosts) else OTHER)
     passing, remaining = feasible, RemainingHosts(feasible)
     if held:
         hold(remaining, feasible, held, driver.policy.options.choices, budget)
