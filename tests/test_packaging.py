@@ -180,7 +180,7 @@ def test_ci_runs_every_check() -> None:
         "make docs",
         "make wheel",
         "make deb",
-        "make fresh",
+        "make fresh ARGS=--servers",
     ):
         assert f"\n{command}\n" in run
 

@@ -3,6 +3,8 @@
 Configuration (``ini``) of every guide is read by tests/guides/test_configuration.py. A
 block that no test can run says so in the guide, directly above it:
 ``<!-- Not run by the tests: REASON. -->``
+
+``python -m tests.guides.table`` names all tests that follow guides.
 """
 
 from __future__ import annotations
@@ -97,3 +99,15 @@ OTHERS: Final[Mapping[str, Mapping[str, str]]] = {
         "curl -fsS http://127.0.0.1:8778/readyz": f"{_HERE}/test_operating.py",
     },
 }
+
+
+def files() -> list[str]:
+    """All tests that do what a guide shows: files, and the folder of most."""
+    named = {TYPED, *FOLLOWED.values()}
+    named |= {file for file, _, _ in OWN.values()}
+    named |= {file for of in OTHERS.values() for file in of.values()}
+    return [_HERE, *sorted(one for one in named if not one.startswith(f"{_HERE}/"))]
+
+
+if __name__ == "__main__":
+    print(*files(), sep="\n")
