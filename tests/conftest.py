@@ -30,6 +30,7 @@ from tests.databases import SERVERS, Databases
 from tests.deploy.promtool import Promtool
 from tests.examples import examples
 from tests.guarded import Missing
+from tests.guides.nginx import Nginx
 from tests.kafka_broker import Kafka, start_kafka
 from tests.ui.browser import Chromium
 
@@ -80,7 +81,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     for marker in item.iter_markers("server"):
         try:
             name = marker.args[0]
-            others = {one.name: one for one in (Rabbitmq, Kafka, Chromium, Promtool)}
+            others = {
+                one.name: one for one in (Rabbitmq, Kafka, Chromium, Promtool, Nginx)
+            }
             known = {**others, **SERVERS, **COORDINATORS}
             known[name].find()
         except Missing as missing:

@@ -13,6 +13,8 @@ from click.testing import CliRunner, Result
 
 from gantt.cli.main import gantt
 from tests.cli.keystones import PASSWORD, REGION, SECRET, Keystone, keystone
+from tests.guides.guide import shown
+from tests.shown import Terminal
 
 WRONG = "wr0ng-word"
 
@@ -92,6 +94,19 @@ def test_a_cloud_of_a_file_by_option_or_variable(
         assert run(environ, *placed).stdout == "HW_CPU_X86_AVX2\n"
     user = cloud.bodies[0]["auth"]["identity"]["password"]["user"]
     assert user["domain"] == {"name": "Users"}
+
+
+def test_each_way_of_the_guide_signs_in(cloud: Keystone, tmp_path: Path) -> None:
+    (block,) = (one for one in shown("command-line") if "openrc" in one.text)
+    lines = [f"export {name}={value}\n" for name, value in variables(cloud).items()]
+    (tmp_path / "openrc").write_text("".join(lines))
+    file(tmp_path, {"auth": auth(cloud)})
+    with Terminal(folder=tmp_path) as terminal:
+        del terminal.environ["GANTT_URL"]
+        for number, command in enumerate(block.commands, start=1):
+            said = terminal.type(command)
+            assert "Error" not in said and "name" in said, said
+            assert len(cloud.bodies) == number
 
 
 def test_secrets_may_be_in_a_file_of_their_own(cloud: Keystone, tmp_path: Path) -> None:

@@ -8,5 +8,10 @@ from tests.conftest import is_wanted
 collect_ignore = (
     []
     if is_wanted("GANTT_GUIDES")
-    else ["test_commands.py", "test_extending.py", "test_operating.py"]
+    else [
+        "test_commands.py",
+        "test_extending.py",
+        "test_operating.py",
+        "test_programs.py",
+    ]
 )

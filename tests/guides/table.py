@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Final
 
 _HERE: Final = "tests/guides"
+_PROGRAMS: Final = f"{_HERE}/test_programs.py"
 # Followed from the first block to the last: commands, programs and files.
 FOLLOWED: Final[Mapping[str, str]] = {
     "back-up": f"{_HERE}/test_operating.py",
@@ -44,13 +45,14 @@ OWN: Final[Mapping[str, tuple[str, int, tuple[str, ...]]]] = {
         ("indented",),
     ),
 }
-# Other blocks, by their first line -> the test.
+# Other blocks, and some of these, by their first line -> the test.
 OTHERS: Final[Mapping[str, Mapping[str, str]]] = {
     "agent": {
         "class AddressCollector:": "tests/agent/test_agent_document.py",
         "from gantt.agent.workloads.contract import Workload": (
             "tests/agent/test_agent_document.py"
         ),
+        "gantt agent --interval 10": _PROGRAMS,
         "3f0c-secret-of-host-1: {user: host-1, project: hosts, roles: [host]}": (
             "tests/agent/test_agent_document.py"
         ),
@@ -59,6 +61,9 @@ OTHERS: Final[Mapping[str, Mapping[str, str]]] = {
         "mariadb-dump --single-transaction gantt > gantt.sql": (
             f"{_HERE}/test_operating.py"
         ),
+    },
+    "command-line": {
+        ". ./openrc && gantt provider list": "tests/cli/test_clouds.py",
     },
     "feed": {
         "CREATE USER 'gantt'@'%' IDENTIFIED BY 'secret';": (
@@ -77,6 +82,7 @@ OTHERS: Final[Mapping[str, Mapping[str, str]]] = {
             "tests/liveness/test_liveness_document.py"
         ),
         "for view in books.list_hosts():": "tests/liveness/test_liveness_document.py",
+        "pip install 'gantt-scheduler[coordination]'": _PROGRAMS,
     },
     "monitoring": {"scrape_configs:": "tests/deploy/test_monitoring.py"},
     "plugins": {
@@ -88,8 +94,11 @@ OTHERS: Final[Mapping[str, Mapping[str, str]]] = {
         "CREATE USER 'gantt_writer'@'%' IDENTIFIED BY 'secret';": (
             "tests/openstack/test_presence.py"
         ),
+        "pip install 'gantt-scheduler[rpc,openstack,mysql]'": _PROGRAMS,
     },
+    "scale-out": {"upstream gantt {": _PROGRAMS},
     "streams": {
+        "pip install 'gantt-scheduler[kafka]'": _PROGRAMS,
         "import json": "tests/stream/test_changes_document.py",
         "from gantt.stream.changes.copy import Copy": (
             "tests/stream/test_changes_document.py"
@@ -98,6 +107,28 @@ OTHERS: Final[Mapping[str, Mapping[str, str]]] = {
     "upgrade": {
         "curl -fsS http://127.0.0.1:8778/readyz": f"{_HERE}/test_operating.py",
     },
+}
+# Guide -> digest of the blocks above, as they were when the tests were last compared
+# with every line of them.
+SEEN: Final[Mapping[str, str]] = {
+    "advise-nova": "b08fda5b9911",
+    "agent": "304ad97f993d",
+    "back-up": "126c778bb799",
+    "command-line": "3a03901c30e3",
+    "feed": "21764faa033c",
+    "installing": "969203743948",
+    "launching": "2207228b586b",
+    "liveness": "ceab23e6d046",
+    "monitoring": "6925876a0f0f",
+    "plugins": "a56153c4ec8f",
+    "replace-nova-scheduler": "913f6a0670da",
+    "replace-placement": "1f11677526b2",
+    "scale-out": "673e7a8d08e0",
+    "shadow-nova": "1b7549491b70",
+    "streams": "b5e2d18c7bf1",
+    "topology": "a19836188380",
+    "upgrade": "bec348ee8955",
+    "write-a-collector": "bf4fa9d48dc6",
 }
 
 

@@ -13,6 +13,7 @@ import pytest
 from gantt.client.remote import RemoteGantt
 from gantt.model.hosts import HostStats
 from tests.guides.guide import guide, shown
+from tests.guides.table import OTHERS
 from tests.shown import Terminal, blocks
 
 SERVE = "gantt serve --database memory:// --auth noauth2"
@@ -42,7 +43,8 @@ def type_all(terminal: Terminal, name: str, **instead: str) -> list[str]:
     for its examples."""
     said = []
     for block in shown(name):
-        if block.excerpt or block.language not in {"console", "indented"}:
+        by_another = block.name in OTHERS.get(name, {})
+        if block.excerpt or by_another or block.language not in {"console", "indented"}:
             continue
         for command in block.commands:
             typed = command

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator
 
 import pytest
 
 from tests.guides.guide import Shown, guide, names, shown
-from tests.guides.table import FOLLOWED, OTHERS, OWN, TYPED
+from tests.guides.table import FOLLOWED, OTHERS, OWN, SEEN, TYPED
 from tests.shown import blocks
 from tests.tidy.source import ROOT
 
@@ -23,11 +24,11 @@ def typed() -> set[str]:
 
 def test_of(name: str, block: Shown) -> str:
     """The test that runs it; ""."""
+    if block.name in OTHERS.get(name, {}):
+        return OTHERS[name][block.name]
     file, _, languages = OWN.get(name, ("", 0, ()))
     if block.language in languages:
         return file
-    if block.name in OTHERS.get(name, {}):
-        return OTHERS[name][block.name]
     if block.language == "ini":
         return "tests/guides/test_configuration.py"
     if name in typed() and block.language in {"console", "indented"}:
@@ -43,6 +44,22 @@ def test_of(name: str, block: Shown) -> str:
 
 
 test_of.__test__ = False  # type: ignore[attr-defined]
+
+
+def picked(name: str) -> list[Shown]:
+    """The blocks of a guide that tests of their own do."""
+    _, _, languages = OWN.get(name, ("", 0, ()))
+    others = OTHERS.get(name, {})
+    return [
+        one
+        for one in shown(name)
+        if not one.excerpt and (one.name in others or one.language in languages)
+    ]
+
+
+def digest(blocks: list[Shown]) -> str:
+    whole = "\0".join(block.text for block in blocks)
+    return hashlib.sha256(whole.encode()).hexdigest()[:12]
 
 
 def neither(name: str) -> Iterator[str]:
@@ -79,12 +96,24 @@ def _has_one(text: str, *parts: str) -> bool:
 def test_a_test_of_its_own_runs_as_many_blocks_as_there_are() -> None:
     """Such a test finds its blocks by their order: extend it, then the table."""
     counted = {
-        name: [not one.excerpt and one.language in languages for one in shown(name)]
+        name: [
+            not one.excerpt
+            and one.language in languages
+            and one.name not in OTHERS.get(name, {})
+            for one in shown(name)
+        ]
         for name, (_, _, languages) in OWN.items()
     }
     assert {name: sum(found) for name, found in counted.items()} == {
         name: count for name, (_, count, _) in OWN.items()
     }
+
+
+def test_a_test_of_its_own_was_read_beside_every_line() -> None:
+    """Such a test may pick lines, or have a copy. So when a line of such a block has
+    changed, see that the test does the new one; then change the digest in the table."""
+    found = {name: digest(picked(name)) for name in names() if picked(name)}
+    assert found == SEEN
 
 
 def test_no_block_is_listed_that_is_gone() -> None:

@@ -1,0 +1,71 @@
+"""An nginx of the tests' own, with what a guide shows in its configuration."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from tests.guarded import Missing
+from tests.live import STOP_S
+
+START_S: Final = 30.0
+# All that it writes is in its folder.
+AROUND: Final = """\
+daemon off;
+pid nginx.pid;
+error_log stderr;
+events {{}}
+http {{
+    access_log off;
+    client_body_temp_path body;
+    proxy_temp_path proxy;
+    fastcgi_temp_path fastcgi;
+    uwsgi_temp_path uwsgi;
+    scgi_temp_path scgi;
+{}
+}}
+"""
+
+
+class Nginx:
+    """The program; tests that need it mark themselves with server("nginx")."""
+
+    name: Final = "nginx"
+    program: Final = Path("/usr/sbin/nginx")
+
+    @classmethod
+    def find(cls) -> Path:
+        """Where it is. Raises Missing."""
+        if not os.access(cls.program, os.X_OK):
+            raise Missing(f"nginx: no {cls.program} here; install nginx")
+        return cls.program
+
+
+@contextmanager
+def proxy(folder: Path, port: int, shown: str) -> Iterator[None]:
+    """It listens on this port meanwhile, as ``shown`` says."""
+    (folder / "nginx.conf").write_text(AROUND.format(shown))
+    command = [str(Nginx.find()), "-p", str(folder), "-c", "nginx.conf", "-e", "stderr"]
+    process = subprocess.Popen(command, cwd=folder)
+    try:
+        give_up = time.monotonic() + START_S
+        while not _listens(port):
+            assert process.poll() is None, "nginx has ended"
+            assert time.monotonic() < give_up, "nginx does not listen"
+            time.sleep(0.05)
+        yield
+    finally:
+        process.terminate()
+        process.wait(STOP_S)
+
+
+def _listens(port: int) -> bool:
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1.0):
+        return True
+    return False
