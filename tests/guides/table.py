@@ -1,8 +1,8 @@
 """Which test does what a guide shows.
 
-Configuration (``ini``) of every guide is read by tests/guides/test_configuration.py. A
-block that no test can run says so in the guide, directly above it:
-``<!-- Not run by the tests: REASON. -->``
+Configuration (``ini``) of every guide is read by tests/guides/test_configuration.py,
+but what OTHERS has. A block that no test can run says so in the guide, directly above
+it: ``<!-- Not run by the tests: REASON. -->``
 
 ``python -m tests.guides.table`` names all tests that follow guides.
 """
@@ -47,6 +47,7 @@ OWN: Final[Mapping[str, tuple[str, int, tuple[str, ...]]]] = {
 }
 # Other blocks, and some of these, by their first line -> the test.
 OTHERS: Final[Mapping[str, Mapping[str, str]]] = {
+    "advise-nova": {"# nova.conf of such a fork": "tests/api/native/test_advise.py"},
     "agent": {
         "class AddressCollector:": "tests/agent/test_agent_document.py",
         "from gantt.agent.workloads.contract import Workload": (
@@ -111,7 +112,7 @@ OTHERS: Final[Mapping[str, Mapping[str, str]]] = {
 # Guide -> digest of the blocks above, as they were when the tests were last compared
 # with every line of them.
 SEEN: Final[Mapping[str, str]] = {
-    "advise-nova": "b08fda5b9911",
+    "advise-nova": "504837c144ad",
     "agent": "304ad97f993d",
     "back-up": "126c778bb799",
     "command-line": "3a03901c30e3",

@@ -8,12 +8,14 @@ import pytest
 
 from gantt.conf import load
 from tests.guides.guide import names, shown
+from tests.guides.table import OTHERS
 
 SHOWN = [
     pytest.param(block.text, id=f"{name}-{number}")
     for name in names()
     for number, block in enumerate(shown(name))
     if block.language == "ini" and not block.excerpt
+    if block.name not in OTHERS.get(name, {})
 ]
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+from configparser import ConfigParser
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -14,6 +16,7 @@ from gantt.engine.gantt import Gantt
 from gantt.errors import Refused
 from tests.api.native.fleet import SPEC, STATS, TOO_MUCH, A, report
 from tests.api.wsgi_client import Answer, WsgiClient
+from tests.guides.guide import shown
 
 ADVISE = "/gantt/advise"
 NOVA = "/scheduler/nova/external"
@@ -36,6 +39,18 @@ def external(client: WsgiClient, *names: str, spec: Any = SPEC, **more: Any) -> 
         **more,
     }
     return client("POST", NOVA, body=body, headers=NO_TOKEN, environ=LOOPBACK)
+
+
+def test_what_the_guide_sets_in_a_fork_leads_here(client: WsgiClient) -> None:
+    (block,) = (one for one in shown("advise-nova") if "fork" in one.name)
+    conf = ConfigParser()
+    conf.read_string(block.text)
+    ((section, name, url),) = (
+        (section, *item) for section in conf.sections() for item in conf.items(section)
+    )
+    assert (section, name) == ("filter_scheduler", "external_scheduler_api_url")
+    assert urlsplit(url).path == NOVA
+    assert external(client, "one").json == {"hosts": ["one"]}
 
 
 def test_hosts_come_back_the_best_first(client: WsgiClient, books: Gantt) -> None:
