@@ -81,8 +81,8 @@ def _run(words: Sequence[object], *, differing: int = 0) -> tuple[Any, float, fl
     began, before = time.monotonic(), _children_s()
     command = [str(word) for word in words]
     done = subprocess.run(command, check=False, stdout=subprocess.PIPE)
-    if done.returncode not in (0, differing):
-        done.check_returncode()
+    if done.returncode not in (0, differing) or not done.stdout:
+        raise subprocess.CalledProcessError(done.returncode, command)
     return json.loads(done.stdout), time.monotonic() - began, _children_s() - before
 
 

@@ -17,10 +17,10 @@ QUICK: Final = ("gantt", "gantt-durable", "gantt-api", "plain")
 _SIZES: Final = (1_000, 10_000, 100_000)
 _FLAT: Final = ("stream", "burst", "multi-create", "anti-affinity", "churn")
 _LIMIT_S: Final = 15.0
-_FULL_LIMIT_S: Final = 15.0
 _APART: Final = "asked less, in a comparison with all sides"
 _SLOW: Final = "needs too long for a request on so many hosts"
-_FEW, _MANY = 1_000, 10_000
+_FEW: Final = 1_000
+_MANY: Final = 10_000
 
 
 def short() -> tuple[Comparison, ...]:
@@ -73,7 +73,7 @@ def both(
         yield Comparison(
             *(shape, size, workload, sides, count, rounds),
             is_mixed=is_mixed,
-            limit_s=_FULL_LIMIT_S,
+            limit_s=_LIMIT_S,
             absent=_APART if has_all else _SLOW,
         )
 

@@ -7,6 +7,7 @@ installed, and what a side cannot be asked, is left out by name.
 from __future__ import annotations
 
 import shutil
+import tempfile
 from collections.abc import Callable
 from contextlib import closing
 from importlib.metadata import PackageNotFoundError, version
@@ -98,11 +99,14 @@ class Furnished:
         self._file = file
 
     def file(self, progress: Progress) -> Path:
-        """The database, closed."""
+        """The database, closed and whole."""
         if not self._file.exists():
-            filters = filters_of(self.fleet)
-            with closing(open_books(f"sqlite:///{self._file}", filters)) as books:
-                furnish(books, self.fleet, progress)
+            # One that failed half-way must not serve the next comparison.
+            with tempfile.TemporaryDirectory(dir=self._file.parent) as name:
+                part, filters = Path(name) / "part.db", filters_of(self.fleet)
+                with closing(open_books(f"sqlite:///{part}", filters)) as books:
+                    furnish(books, self.fleet, progress)
+                part.rename(self._file)
         return self._file
 
 

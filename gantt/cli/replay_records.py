@@ -132,7 +132,7 @@ def _verdict(found: RecordReport) -> str:
     if not found.again:
         return "nothing was compared"
     if found.is_same:
-        return "all hosts, claims and scores are the same, bit for bit"
+        return "all hosts, scores and claims on first hosts are the same, bit for bit"
     return f"{found.same:,} are the same, bit for bit"
 
 

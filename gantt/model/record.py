@@ -17,6 +17,8 @@ from gantt.model.spec import ScheduleRequest
 
 KIND: Final = "gantt record"
 FORMAT: Final = 2
+SNAPSHOT_FORMAT: Final = 1
+"""Of a file without decisions: older releases read it as well."""
 SUFFIX: Final = ".record.gz"
 FORMS: Final = 1024
 """Numbers of forms in a file: from 0 below this."""

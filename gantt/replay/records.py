@@ -20,7 +20,6 @@ from gantt.model.record import (
     FORMAT,
     KIND,
     SUFFIX,
-    Began,
     Closed,
     Head,
     Line,
@@ -31,6 +30,7 @@ from gantt.model.rows import ROW_TYPES, Key, Row, key_of
 from gantt.scheduler.options import SchedulerOptions
 
 _GZIP: Final = 31
+_OF_DECISIONS: Final = (b'["form"', b'["began"', b'["paused"', b'["ended"')
 _CHUNK: Final = 1 << 16
 _LONGEST: Final = 1 << 30
 _DECODE: Final = msgspec.json.Decoder(Line).decode
@@ -63,22 +63,27 @@ class RecordedFile:
         next(lines)
         is_closed = False
         for number, text in enumerate(lines, 2):
+            if self.is_older and text.startswith(_OF_DECISIONS):
+                continue
             self.where = f"{self.path}:{number}"
             line = line_of(text, self.where)
             is_closed = isinstance(line, Closed)
-            if isinstance(line, Began) and self.head.format < FORMAT:
-                raise self._older()
             yield line
         self.is_early = not is_closed
 
-    def _older(self) -> Invalid:
-        """Of such a file the books can be read, but not what was decided."""
-        head = self.head
-        return Invalid(
-            f"{self.where}: decisions in format {head.format} are compared by marks "
-            f"that format {FORMAT} has not. Replay them with the Gantt that wrote them "
-            f"({head.version}), or record again."
-        )
+    @property
+    def is_older(self) -> bool:
+        """Whether its decisions cannot be compared, and are left out."""
+        return self.head.format < FORMAT
+
+    def check_format(self) -> None:
+        """Raises Invalid where its decisions are left out."""
+        if self.is_older:
+            raise Invalid(
+                f"{self.path}: decisions in format {self.head.format} have other marks "
+                f"than those of format {FORMAT}, so they cannot be compared. Replay "
+                "them with a Gantt of their time, or record again."
+            )
 
 
 def is_record(path: Path) -> bool:

@@ -130,6 +130,7 @@ class _Player:
         """Of all files, as if they were one."""
         for number, file in enumerate(self._files):
             self._file = file
+            file.check_format()
             lines = iter(file)
             if number:
                 lines = self._after_snapshot(file, lines)

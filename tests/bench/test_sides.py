@@ -13,7 +13,7 @@ import pytest
 from gantt.bench import sides as sides_module
 from gantt.bench.comparing import Comparison
 from gantt.bench.fleets import Fleet, fleet_of
-from gantt.bench.furnishing import furnish
+from gantt.bench.furnishing import Progress, furnish
 from gantt.bench.nova_side import NovaSide
 from gantt.bench.placement_side import PlacementSide, facts_of_file
 from gantt.bench.plan import both, full, short
@@ -29,6 +29,8 @@ from gantt.bench.sides import (
     why_not,
 )
 from gantt.bench.workloads import asks
+from gantt.engine.gantt import Gantt
+from gantt.errors import StoreFailed
 from tests.bench.expected import facts_of
 
 SIZE = 40
@@ -102,6 +104,22 @@ def test_a_fleet_is_written_once_for_all_its_comparisons(tmp_path: Path) -> None
     for result in found.results:
         assert [one.refused for one in result.ratios] == [""]
     assert not list(tmp_path.iterdir())
+
+
+def test_a_fleet_that_could_not_be_written_is_written_again(tmp_path: Path) -> None:
+    alike = [Comparison("flat", SIZE, "stream", ("gantt", "plain"), 2, 2)] * 2
+
+    def full_disk(books: Gantt, fleet: Fleet, told: Progress) -> None:
+        furnish(books, fleet_of("flat", 3, is_mixed=False), told)
+        raise StoreFailed("the disk is full")
+
+    writers = mock.Mock(side_effect=[full_disk, furnish])
+    with mock.patch.object(sides_module, "furnish", lambda *given: writers()(*given)):
+        first, second = measure(alike, tmp_path, progress).results
+    assert [one.why for one in first.left_out] == [
+        "the comparison failed: the disk is full"
+    ]
+    assert [one.refused for one in second.ratios] == [""]
 
 
 def test_a_service_tells_what_its_file_holds(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gantt.engine.recording.tape import Asked, Found, Moved, Tape
+from gantt.engine.recording.tape import Asked, Found, Moved, Tape, begins
 from gantt.model.changes import Change, Cursor
 from gantt.model.record import BOOKS, Dropped
 from gantt.model.rows import TRAITS, NameRow
@@ -119,3 +119,12 @@ def test_a_directory_that_cannot_be_written_stops_no_decision(tmp_path: Path) ->
         counts = gantt.counts()
     assert counts["recorded_failures"] == 1
     assert counts["recorded_files"] == 0
+
+
+def test_a_decision_begins_with_one_entry() -> None:
+    """So that those which belong to no file are counted, each once."""
+    one = asked(1)
+    assert begins(one)
+    assert not begins(Found(1, None))  # its beginning is on the tape
+    assert begins(Found(1, one))
+    assert not begins(Moved(Cursor(), ()))

@@ -112,3 +112,16 @@ def test_a_policy_is_such_as_a_configuration_has(
             read()
         assert refusal.value.message.startswith(f"{path}:{at + 1}: ")
         assert message in refusal.value.message
+
+
+def test_of_an_older_record_the_books_can_be_read(tmp_path: Path) -> None:
+    with service(tmp_path) as gantt:
+        add_hosts(gantt, "h0", "h1")
+        ask(gantt, 1)
+    (path,) = (tmp_path / "record").iterdir()
+    text = gzip.decompress(path.read_bytes())
+    older = tmp_path / "older.record.gz"
+    older.write_bytes(gzip.compress(text.replace(b'"format":2', b'"format":1', 1)))
+    assert of_file(older).rows == of_file(path).rows
+    with pytest.raises(Invalid, match="in format 1 .* cannot be compared"):
+        played(older)

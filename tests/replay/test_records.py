@@ -222,7 +222,7 @@ def test_a_file_that_ends_early_is_read_as_far_as_it_goes(tmp_path: Path) -> Non
     ("text", "message"),
     [
         (b'{"kind":"gantt record","format":3,"version":"9.1"}\n', "Gantt 9.1 or newer"),
-        (OLDER + FORM + b'["began",1,0,0,"books",0]\n', ":4: decisions in format 1"),
+        (OLDER + FORM + b'["began",1,0,0,"books",0]\n', "decisions in format 1 have"),
         (b'{"kind":"other"}\n', "is no record of a service"),
         (b'{"kind":"gantt record"}\n["rows","x"', "ends within its snapshot"),
         (b'{"kind":"gantt record"}\n["what"]\n', ":2: "),

@@ -1,15 +1,19 @@
-"""Marks: two decisions have the same only if all hosts to try are the same."""
+"""Marks: two decisions have the same only if all hosts to try, their weights, and the
+claims on the first of them are the same."""
 
 from __future__ import annotations
+
+from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
 
 from gantt.model.answers import Candidate
-from gantt.scheduler.selection.marks import marks_of
+from gantt.scheduler.selection.marks import bits_of, marks_of
 from gantt.scheduler.selection.select import Pick
 
-WEIGHTS = np.array([1.5, -2.0, 0.0]).tobytes()
+WEIGHTS = np.array([1.5, -2.0, 0.0], "<f8").tobytes()
 
 
 def candidate(provider: str, amount: int = 1) -> Candidate:
@@ -59,3 +63,23 @@ def test_the_order_in_which_a_candidate_lists_its_classes_does_not_matter() -> N
         marks_of(WEIGHTS[:8], [[Pick(0, 1, each)]], 1).choices for each in (one, other)
     }
     assert len(digests) == 1
+
+
+def feasible(rows: list[int], weights: list[float]) -> Any:
+    """Hosts at these rows, of which nothing else is asked."""
+    hosts = mock.Mock(rows=np.array(rows, np.int64))
+    return mock.Mock(hosts=hosts, weights=np.array(weights))
+
+
+def test_the_weight_of_each_pick_is_found_by_its_row() -> None:
+    found = feasible([2, 5, 9], [0.25, 1.5, -3.0])
+    mine = [[Pick(row, row, candidate("a")) for row in (9, 2)]]
+    bits = bits_of(found, mine, ascends=True)
+    assert np.frombuffer(bits, "<f8").tolist() == [-3.0, 0.25]
+
+
+def test_also_where_a_driver_of_another_package_chose_the_order() -> None:
+    found = feasible([9, 2, 5], [-3.0, 0.25, 1.5])
+    mine = [[Pick(row, row, candidate("a")) for row in (5, 9)]]
+    bits = bits_of(found, mine, ascends=False)
+    assert np.frombuffer(bits, "<f8").tolist() == [1.5, -3.0]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Final
 
@@ -66,6 +67,7 @@ class Recording:
         self._number = 0
         self._noted: SchedulerOptions | None = None
         self.last: int | None = None
+        self._open: list[_Pause] = []  # of decisions under way
         self._writing = Writing(
             *(store, replica, self._tape, options, search_budget),
             process=process,
@@ -91,6 +93,8 @@ class Recording:
     # -- ChangeRecorder -----------------------------------------------------------
 
     def applied(self, changes: Collection[Change], cursor: Cursor) -> None:
+        if self._open:
+            self._note_open()
         self._tape.moved(changes, cursor)
 
     def reloaded(self) -> None:
@@ -111,40 +115,26 @@ class Recording:
     ) -> Selected:
         """``cycle.decide``, noted; it draws from a seed that is noted too. Raises what
         it raises."""
+        decide = partial(cycle.decide, state, request, source, driver)
+        decide = partial(decide, now=now, budget=self._budget, held=held, mark=mark)
         number = self._begin(driver.policy)
         if number is None:
-            return cycle.decide(
-                *(state, request, source, driver),
-                now=now,
-                rng=self._rng,
-                budget=self._budget,
-                pause=rest,
-                held=held,
-                mark=mark,
-            )
+            return decide(rng=self._rng, pause=rest)
         seed = self._rng.getrandbits(_SEED_BITS)
-        by_id = _NONE
-        if held:
-            ids = state.fleet.hosts.id
-            by_id = {int(ids[row]): one for row, one in held.items()}
+        by_id = _by_id(state, held)
         asked = Asked(number, now, seed, _kind(source), request, by_id)
         pause = _Pause(self._tape, state, rest, asked)
+        self._open.append(pause)
         try:
-            found = cycle.decide(
-                *(state, request, source, driver),
-                now=now,
-                rng=Dice(seed),
-                budget=self._budget,
-                pause=pause,
-                held=held,
-                mark=mark,
-            )
+            found = decide(rng=Dice(seed), pause=pause)
         except (NoValidHost, Invalid, UnknownName, BudgetSpent) as refusal:
             self._tape.note(Found(number, pause.asked, failure=refusal.message))
             raise
         except BaseException:
             self._tape.note(Found(number, pause.asked, is_left=True))
             raise
+        finally:
+            self._open.remove(pause)
         feasible, picks = found.feasible, found.picks
         bits = bits_of(feasible, picks, ascends=driver.chooser is None)
         count = len(feasible.hosts.rows)
@@ -165,15 +155,22 @@ class Recording:
         # A new file begins with the options that the last one had.
         if policy.options is not self._noted:
             self._noted = policy.options
+            self._note_open()
             tape.note(Policed(policy.options, _has_plugins(policy)))
         self._number += 1
         self.last = self._number
         return self._number
 
+    def _note_open(self) -> None:
+        """What comes next on the tape is not what decisions under way began with: one
+        may be, while a plug-in is called or it rests."""
+        for pause in self._open:
+            pause.note_begin()
+
 
 class _Pause:
-    """The rest of a decision, with a note that it has begun, before the first, and
-    where others wrote meanwhile. ``asked``: what is not noted yet."""
+    """The rest of a decision, with a note where others wrote meanwhile. ``asked``: its
+    beginning, while that is not noted: mostly its end has both."""
 
     __slots__ = ("_applied", "_calls", "_number", "_rest", "_state", "_tape", "asked")
 
@@ -184,15 +181,25 @@ class _Pause:
         self._number, self._applied, self._calls = asked.number, state.applied, 0
         self.asked: Asked | None = asked
 
-    def __call__(self) -> None:
+    def note_begin(self) -> None:
+        """Note that it has begun, unless that is noted."""
         if self.asked is not None:
             self._tape.note(self.asked)
             self.asked = None
+
+    def __call__(self) -> None:
         self._calls += 1
         self._rest()
         if self._state.applied != self._applied:
             self._applied = self._state.applied
             self._tape.note(Paused(self._number, self._calls))
+
+
+def _by_id(state: State, held: Mapping[int, HeldHost]) -> Mapping[int, HeldHost]:
+    if not held:
+        return _NONE
+    ids = state.fleet.hosts.id
+    return {int(ids[row]): one for row, one in held.items()}
 
 
 def _kind(source: CandidateSource) -> str:

@@ -16,7 +16,7 @@ from gantt.engine.reading.replica import Replica
 from gantt.engine.recording.lines import Lines, text
 from gantt.engine.recording.tape import Policed
 from gantt.model.changes import Cursor
-from gantt.model.record import KIND, Closed, Head, Rows, Started
+from gantt.model.record import KIND, SNAPSHOT_FORMAT, Closed, Head, Rows, Started
 from gantt.model.rows import ROW_TYPES, Row
 from gantt.scheduler.options import SchedulerOptions
 from gantt.store.interface import Chunks, Store
@@ -49,7 +49,12 @@ def snapshot_lines(
     cursor, chunks = snapshot
     with closing(chunks):
         head = Head(
-            kind=KIND, version=__version__, process=process, at=at, began=_BEGAN
+            kind=KIND,
+            format=SNAPSHOT_FORMAT,
+            version=__version__,
+            process=process,
+            at=at,
+            began=_BEGAN,
         )
         yield text([head])
         for table, rows in chunks:

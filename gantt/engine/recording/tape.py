@@ -53,7 +53,7 @@ class Asked(Struct, frozen=True, gc=False):
 
 class Found(Struct, frozen=True, gc=False):
     """A decision, with the bits of its weights; ``failure``: there is none. ``asked``:
-    of one that did not rest, which is one entry; of others that is on the tape."""
+    its beginning, where nothing else was noted since; None: that is on the tape."""
 
     number: int
     asked: Asked | None

@@ -6,7 +6,6 @@ a driver changes its cached arrays with the next decision.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Final
@@ -24,9 +23,9 @@ _BITS: Final = 8  # bytes of a weight
 def bits_of(
     feasible: FeasibleHosts, picks: Sequence[Sequence[Pick]], *, ascends: bool
 ) -> bytes:
-    """The float64 weight, as bytes, with which each pick came to the selection, those
-    of the first instance first. ``ascends``: rows do, as they do unless a driver of
-    another package has chosen."""
+    """The float64 weight, as 8 bytes, the lowest first, with which each pick came to
+    the selection, those of the first instance first. ``ascends``: rows do, as they do
+    unless a driver of another package has chosen."""
     rows = [one.row for mine in picks for one in mine]
     known = feasible.hosts.rows
     if ascends:
@@ -34,7 +33,7 @@ def bits_of(
     else:
         order = known.argsort()
         places = order[known.searchsorted(rows, sorter=order)]
-    return feasible.weights.take(places).tobytes()
+    return feasible.weights.take(places).astype("<f8", copy=False).tobytes()
 
 
 def marks_of(bits: bytes, picks: Sequence[Sequence[Pick]], feasible: int) -> Marks:
@@ -50,4 +49,4 @@ def marks_of(bits: bytes, picks: Sequence[Sequence[Pick]], feasible: int) -> Mar
 
 
 def _number(bits: bytes) -> int:
-    return int.from_bytes(bits, sys.byteorder, signed=True)
+    return int.from_bytes(bits, "little", signed=True)
