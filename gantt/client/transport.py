@@ -122,6 +122,9 @@ class SocketTransport:
                 # Only reads may be repeated: a write may already have been done.
                 if not is_used or method != "GET" or isinstance(error, TimeoutError):
                     raise self._failure(method, error) from error
+            except BaseException:  # what is left of the answer serves no other request
+                connection.close()
+                raise
             connection, is_used = self._open(), False
 
     def close(self) -> None:

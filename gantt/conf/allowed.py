@@ -47,11 +47,12 @@ def check_values(given: Mapping[str, Any], where: str) -> None:
     factors = given.get("multipliers", {})
     if not isinstance(factors, dict):
         _require("multipliers", factors, where, False, "a table: weigher = factor", "")
-    for name, value in (*given.items(), *factors.items()):
+    for name, value in given.items():
         if name in _KNOWN:
             _check(name, value, where)
-        elif name in factors:
-            _require(name, value, where, _is_finite(value), "a finite number", "")
+    for name, value in factors.items():
+        at = f"multipliers.{name}"
+        _require(at, value, where, _is_finite(value), "a finite number", "")
 
 
 def _check(name: str, value: Any, where: str) -> None:

@@ -228,9 +228,9 @@ class CellFeed:
             )
 
     def read_host(self, host: str) -> None:
-        """Read the instances of a host and pass them on; where the database is being
-        read, that thread does it next, and where it fails, the next round that does
-        not: no caller waits for another's reading. Raises what either raises."""
+        """Read the instances of a host and pass them on, and of those that others ask
+        for meanwhile; where the database is being read, that thread does it next, and
+        where it fails, the next round that does not. Raises what either raises."""
         self._asked.add(host)
         if not self._failure:
             self._read_waiting()
