@@ -64,7 +64,7 @@ def test_no_number_is_below_the_range_of_its_option(name: str) -> None:
         ({"metrics_weight_setting": ["a=1"]}, "a table: name = finite number"),
         ({"image_props_weight_setting": {"a": float("nan")}}, "finite number"),
         ({"pci_alias": [{"name": "a", "vendor": "10de"}]}, "a list of tables"),
-        ({"multipliers": {"a.b.Weigher": "1"}}, "options.multipliers.a.b.Weigher is '1'"),
+        ({"multipliers": {"a.b.Weigher": "1"}}, "multipliers.a.b.Weigher is '1'"),
         ({"multipliers": [1]}, "must be a table"),
     ],
 )
