@@ -79,9 +79,14 @@ def test_a_service_is_fed_over_http(cloud: Cloud, tmp_path: Path) -> None:
             program(*words, listen.replace("8779", str(port))),
             stderr=subprocess.PIPE,
         ) as running:
-            until(lambda: len(books.list_hosts()) == 1, 60)
-            (host,) = books.list_hosts()
-            assert (host.instances, host.aggregates) == ((instance,), (aggregate,))
+            whole = [((instance,), (aggregate,))]
+            # A host may be seen before its instances are.
+            until(
+                lambda: (
+                    whole == [(x.instances, x.aggregates) for x in books.list_hosts()]
+                ),
+                60,
+            )
             assert books.list_providers() == ()
             until(lambda: asked(port, "/readyz") == (200, "OK"))
             assert "\ngantt_feed_hosts 1.0\n" in asked(port, "/metrics")[1]
