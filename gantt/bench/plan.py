@@ -19,6 +19,7 @@ _FLAT: Final = ("stream", "burst", "multi-create", "anti-affinity", "churn")
 _LIMIT_S: Final = 15.0
 _APART: Final = "asked less, in a comparison with all sides"
 _SLOW: Final = "needs too long for a request on so many hosts"
+_MOST_ASKED: Final = 20
 _FEW: Final = 1_000
 _MANY: Final = 10_000
 
@@ -64,7 +65,7 @@ def both(
     """All sides with few requests, where ``has_all``, and the quick ones with many. A
     side that cannot be asked is named by ``why_not``, not left out here."""
     is_many_at_once = workload == "multi-create"
-    few = 1 if is_many_at_once else max(1, 4_000 // size)
+    few = 1 if is_many_at_once else min(_MOST_ASKED, max(1, 4_000 // size))
     many = few if is_many_at_once else few + (100 if size <= _MANY else 20)
     plans = [(ALL, few, 5)] if has_all else []
     if not (has_all and is_many_at_once):

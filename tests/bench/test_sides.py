@@ -209,6 +209,11 @@ def test_the_largest_fleets_are_asked_less_by_the_full_plan() -> None:
     assert slow_ones == {"needs too long for a request on so many hosts"}
 
 
+def test_a_few_hosts_are_not_asked_more_often_than_they_have_room() -> None:
+    assert [one.asks for one in both_of(10)] == [20, 120]
+    assert [one.asks for one in both_of(1_000)] == [4, 104]
+
+
 def test_comparisons_on_one_fleet_follow_each_other() -> None:
     """So that it is written once."""
     fleets = [(one.shape, one.size, one.is_mixed) for one in full()]
