@@ -139,6 +139,7 @@ class SqlStore:
         except BaseException:
             session.discard()
             raise
+        self.reached = cursor.revision  # where the first batch asks for the log from
         return cursor, self._loaded(session)
 
     def _loaded(self, session: Session) -> Chunks:
@@ -316,11 +317,11 @@ class SqlTransaction:
 
     def tail(self, after: Cursor) -> list[LogEntry] | None:
         log, found = self._store.log, self._tail.rows
+        # Readers may have advanced while this waited for the lock.
+        newer = [row for row in found if row[0] >= after.revision > self._from]
         if self._from == after.revision:
             entries = log.read(self._session, found, after)
-        elif self._from < after.revision and not log.is_cut(found):
-            # Readers have advanced while this waited for the lock.
-            newer = [row for row in found if row[0] >= after.revision]
+        elif newer and not log.is_cut(found, self._from):
             entries = log.read(self._session, newer, after)
         else:
             entries = log.tail(self._session, after)

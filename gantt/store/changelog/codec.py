@@ -148,9 +148,10 @@ class Log:
             return None
         return list(starmap(entry, found))
 
-    def is_cut(self, found: list[Any]) -> bool:
-        """Whether there was more than is read at once."""
-        return len(found) > self._limit + 1
+    def is_cut(self, found: list[Any], revision: int) -> bool:
+        """Whether there may be more than what ``ask`` found from ``revision`` on, which
+        need not be there: the log may begin later."""
+        return bool(found) and found[-1][0] > revision + self._limit
 
     def has_batch(self, session: Session, end: Cursor) -> bool | None:
         """Whether the row at ``end`` is that batch's; None: there is none, but later
