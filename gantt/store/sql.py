@@ -163,7 +163,6 @@ class SqlStore:
         return session
 
     # Writing.
-
     def begin(self) -> SqlTransaction:
         return SqlTransaction(self)
 
