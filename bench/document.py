@@ -2,8 +2,9 @@
 
 A document says ``<!-- gantt bench: short -->`` before its tables and ``<!-- end -->``
 after them; what is between comes from ``docs/bench/short.json``. ``<!-- bench: agents
--->`` stands before the rows of suites of this repository, from ``agents.json``. A test
-compares the two, so that no figure is older than its report.
+-->`` stands before the rows of suites of this repository, from ``agents.json``. With
+``of 100,000 hosts`` after the name, only those are shown. A test compares the two, so
+that no figure is older than its report.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from bench.report import Kept, kept, markdown
 from gantt.bench import report as reports
@@ -22,7 +25,9 @@ from gantt.bench.report import Report, Result
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "docs" / "bench"
 BLOCK = re.compile(
-    r"(<!-- (gantt bench|bench): ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL
+    r"(<!-- (gantt bench|bench): ([\w-]+)(?: of ([\d,]+) hosts)? -->\n)"
+    r".*?(<!-- end -->)",
+    re.DOTALL,
 )
 SLOWEST = 3
 
@@ -39,8 +44,9 @@ def renewed(text: str) -> str:
     def figures(found: re.Match[str]) -> str:
         file = KEPT / f"{found[3]}.json"
         is_suite = found[2] == "bench"
-        text = rows_of(kept(file)) if is_suite else block(reports.read(file))
-        return f"{found[1]}{text}{found[4]}"
+        size = int(found[4].replace(",", "")) if found[4] else None
+        text = rows_of(kept(file)) if is_suite else block(reports.read(file), size)
+        return f"{found[1]}{text}{found[5]}"
 
     return BLOCK.sub(figures, text)
 
@@ -51,8 +57,12 @@ def rows_of(found: Kept) -> str:
     return f"\n{where}\n\n{markdown(found.rows)}\n\n"
 
 
-def block(report: Report) -> str:
-    """The ratios and the slowest stages of a report, as tables."""
+def block(report: Report, size: int | None = None) -> str:
+    """The ratios and the slowest stages of a report, as tables; of fleets of ``size``
+    alone, if that is given."""
+    if size is not None:
+        mine = [one for one in report.results if one.comparison.size == size]
+        report = replace(report, results=mine, paths=[])
     parts = [f"{report.machine}. {circumstances(report)}"]
     rows = [row for result in report.results for row in _ratios(result)]
     headings = ("requests and fleet", "Gantt", "beside it", "times as long")
