@@ -316,12 +316,12 @@ class SqlTransaction:
 
     def tail(self, after: Cursor) -> list[LogEntry] | None:
         log, found = self._store.log, self._tail.rows
-        # Readers may have advanced while this waited for the lock.
-        newer = [row for row in found if row[0] >= after.revision > self._from]
-        if self._from == after.revision:
+        if self._from != after.revision:
+            # Readers may have advanced while this waited for the lock.
+            is_whole = self._from < after.revision and not log.is_cut(found, self._from)
+            found = [row for row in found if is_whole and row[0] >= after.revision]
+        if found or self._from == after.revision:
             entries = log.read(self._session, found, after)
-        elif newer and not log.is_cut(found, self._from):
-            entries = log.read(self._session, newer, after)
         else:
             entries = log.tail(self._session, after)
         self._store.reached = entries[-1].revision if entries else after.revision

@@ -44,9 +44,9 @@ class _Next:
     """A file that is being begun. ``cursor``: of its snapshot, which ``is_whole`` once
     it is written; ``has_passed``: what comes now is after it; ``later``: that."""
 
-    def __init__(self, file: RecordFile, cursor: Cursor, *, has_passed: bool) -> None:
+    def __init__(self, file: RecordFile, cursor: Cursor) -> None:
         self.file, self.cursor = file, cursor
-        self.has_passed, self.is_whole = has_passed, False
+        self.has_passed = self.is_whole = False
         self.later: list[Line] = []
 
 
@@ -172,10 +172,9 @@ class Writing:
                 raise _Early
             self._number += 1
             file = RecordFile(self._directory, self._process, self._number)
-            following = _Next(file, cursor, has_passed=cursor == place)
-            self._next = following
-            if following.has_passed:
-                self._lines.begin()
+            following = self._next = _Next(file, cursor)
+            if cursor == place:
+                self._pass(following)
             try:
                 self._fill(following, chunks, why)
             except BaseException:
@@ -203,10 +202,7 @@ class Writing:
                 file.write(text([row_line(table, rows)]))
             if len(following.later) < self._options.record_backlog:
                 self._drain()
-        begins: list[Line] = [Started(cursor.revision, cursor.batch)]
-        if self._lines.policy is not None:
-            begins.append(self._lines.policy)
-        file.write(text(begins))
+        file.write(text([Started(cursor.revision, cursor.batch)]))
 
     def _snapshot(self) -> tuple[Cursor, Chunks]:
         return snapshot_of(self._store, self._replica)
@@ -252,12 +248,18 @@ class Writing:
                 self._write(waiting)
         self._write(waiting)
 
+    def _pass(self, following: _Next) -> None:
+        """What comes now is after its snapshot, and decided by the policy in force."""
+        following.has_passed = True
+        self._lines.begin()
+        if self._lines.policy is not None:
+            following.later.append(self._lines.policy)
+
     def _look_for(self, following: _Next, place: Cursor) -> None:
         """Whether the snapshot of the new file is of this place."""
-        following.has_passed = place == following.cursor
-        if following.has_passed:
-            self._lines.begin()
-        if not following.has_passed and place.revision > following.cursor.revision:
+        if place == following.cursor:
+            self._pass(following)
+        elif place.revision > following.cursor.revision:
             self._tape.tear("the tables were not as the log had them")
         self._switch()
 
