@@ -76,7 +76,7 @@ class Writing:
         self._bytes = self._files = self._failures = 0
         self._try_at = clock.monotonic()
         # Taken at once, so that no decision is before it; read by the thread.
-        self._first: tuple[Cursor, Chunks] | None = self._snapshot()
+        self._first: tuple[Cursor, Chunks] | None = snapshot_of(store, replica)
         self._place = tape.place
         self._turning = threads.lock()
         self._stop = threads.event()
@@ -166,7 +166,7 @@ class Writing:
         replica, place = self._replica, self._place
         replica.wait_beyond(place.revision - 1, replica.epoch, 1.0)
         first, self._first = self._first, None
-        cursor, chunks = first or self._snapshot()
+        cursor, chunks = first or snapshot_of(self._store, replica)
         with closing(chunks):
             if cursor.revision < place.revision:
                 raise _Early
@@ -203,9 +203,6 @@ class Writing:
             if len(following.later) < self._options.record_backlog:
                 self._drain()
         file.write(text([Started(cursor.revision, cursor.batch)]))
-
-    def _snapshot(self) -> tuple[Cursor, Chunks]:
-        return snapshot_of(self._store, self._replica)
 
     def _switch(self) -> None:
         """Write the new file from now on, if it is ready and its time has come."""
