@@ -39,7 +39,7 @@ from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.pauses import Moved
 from gantt.scheduler.plugins.drivers import driver_of
 from gantt.scheduler.policy import policy_of
-from gantt.scheduler.selection.marks import bits_of, marks_of
+from gantt.scheduler.selection.marks import marks_of, pack_choices
 from gantt.state.fleet import Journal
 from gantt.state.state import State
 from gantt.topology.pending import Pending
@@ -266,8 +266,8 @@ class _Player:
             return r.Marks(failure="others moved rows while it rested"), ()
         count = len(found.feasible.hosts.rows)
         ascends = driver.chooser is None
-        bits = bits_of(found.feasible, found.picks, ascends=ascends)
-        marks = marks_of(bits, found.picks, count)
+        choices = pack_choices(found.feasible, found.picks, ascends=ascends)
+        marks = marks_of(choices, count)
         return marks, self._names(marks)
 
     def _names(self, marks: r.Marks) -> tuple[str, ...]:

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from gantt.model.answers import Candidate
-from gantt.scheduler.selection.marks import bits_of, marks_of
+from gantt.model.record import Marks
+from gantt.scheduler.selection.marks import marks_of, pack_choices
 from gantt.scheduler.selection.select import Pick
 
-WEIGHTS = np.array([1.5, -2.0, 0.0], "<f8").tobytes()
+WEIGHTS = [1.5, -2.0, 0.0]
 
 
 def candidate(provider: str, amount: int = 1) -> Candidate:
@@ -21,48 +22,9 @@ def candidate(provider: str, amount: int = 1) -> Candidate:
 
 
 def picks(*given: tuple[int, Candidate]) -> list[list[Pick]]:
-    """Two for the first instance, one for the second."""
+    """Two for the first instance, the others for the second."""
     each = [Pick(row, 10 + row, one) for row, one in given]
-    return [each[:2], each[2:]]
-
-
-SAME = [(0, candidate("a")), (1, candidate("b")), (2, candidate("c"))]
-
-
-def test_the_first_host_of_each_instance_with_the_bits_of_its_weight() -> None:
-    marks = marks_of(WEIGHTS, picks(*SAME), 3)
-    bits = np.frombuffer(WEIGHTS, np.int64).tolist()
-    assert marks.firsts == ((10, bits[0]), (12, bits[2]))
-    assert marks.feasible == 3
-    assert marks == marks_of(WEIGHTS, picks(*SAME), 3)
-
-
-@pytest.mark.parametrize(
-    ("weights", "given"),
-    [
-        (np.array([1.5, -2.1, 0.0]), SAME),
-        (np.array([1.5, -2.0, -0.0]), SAME),
-        (np.array([1.5, -2.0, 0.0]), [SAME[0], (3, candidate("b")), SAME[2]]),
-        (np.array([1.5, -2.0, 0.0]), [*SAME[:2], (2, candidate("c", 2))]),
-        (np.array([1.5, -2.0, 0.0]), [(0, candidate("d")), *SAME[1:]]),
-    ],
-    ids=["weight", "sign of zero", "host", "amount", "provider"],
-)
-def test_any_other_choice_gives_another_digest(
-    weights: np.ndarray[tuple[int], np.dtype[np.float64]],
-    given: list[tuple[int, Candidate]],
-) -> None:
-    marks = marks_of(WEIGHTS, picks(*SAME), 3)
-    assert marks_of(weights.tobytes(), picks(*given), 3).choices != marks.choices
-
-
-def test_the_order_in_which_a_candidate_lists_its_classes_does_not_matter() -> None:
-    one = Candidate({"a": {"VCPU": 1, "DISK_GB": 2}}, {})
-    other = Candidate({"a": {"DISK_GB": 2, "VCPU": 1}}, {})
-    digests = {
-        marks_of(WEIGHTS[:8], [[Pick(0, 1, each)]], 1).choices for each in (one, other)
-    }
-    assert len(digests) == 1
+    return [mine for mine in (each[:2], each[2:]) if mine]
 
 
 def feasible(rows: list[int], weights: list[float]) -> Any:
@@ -71,15 +33,64 @@ def feasible(rows: list[int], weights: list[float]) -> Any:
     return mock.Mock(hosts=hosts, weights=np.array(weights))
 
 
-def test_the_weight_of_each_pick_is_found_by_its_row() -> None:
-    found = feasible([2, 5, 9], [0.25, 1.5, -3.0])
-    mine = [[Pick(row, row, candidate("a")) for row in (9, 2)]]
-    bits = bits_of(found, mine, ascends=True)
-    assert np.frombuffer(bits, "<f8").tolist() == [-3.0, 0.25]
+def marks(mine: list[list[Pick]], weights: list[float]) -> Marks:
+    """Of picks on hosts at rows 0, 1, …, all of them feasible."""
+    found = feasible(list(range(len(weights))), weights)
+    return marks_of(pack_choices(found, mine, ascends=True), len(weights))
 
 
-def test_also_where_a_driver_of_another_package_chose_the_order() -> None:
-    found = feasible([9, 2, 5], [-3.0, 0.25, 1.5])
-    mine = [[Pick(row, row, candidate("a")) for row in (5, 9)]]
-    bits = bits_of(found, mine, ascends=False)
-    assert np.frombuffer(bits, "<f8").tolist() == [1.5, -3.0]
+def bits(*weights: float) -> list[int]:
+    return [int(one) for one in np.array(weights).view(np.int64)]
+
+
+SAME = [(0, candidate("a")), (1, candidate("b")), (2, candidate("c"))]
+
+
+def test_the_first_host_of_each_instance_with_the_bits_of_its_weight() -> None:
+    found = marks(picks(*SAME), WEIGHTS)
+    first, _, third = bits(*WEIGHTS)
+    assert found.firsts == ((10, first), (12, third))
+    assert found.feasible == 3
+    assert found == marks(picks(*SAME), WEIGHTS)
+
+
+@pytest.mark.parametrize(
+    ("weights", "given"),
+    [
+        ([1.5, -2.1, 0.0, 0.0], SAME),
+        ([1.5, -2.0, -0.0, 0.0], SAME),
+        ([1.5, -2.0, 0.0, -2.0], [SAME[0], (3, candidate("b")), SAME[2]]),
+        ([1.5, -2.0, 0.0, 0.0], [*SAME[:2], (2, candidate("c", 2))]),
+        ([1.5, -2.0, 0.0, 0.0], [(0, candidate("d")), *SAME[1:]]),
+    ],
+    ids=["weight", "sign of zero", "host", "amount", "provider"],
+)
+def test_any_other_choice_gives_another_digest(
+    weights: list[float], given: list[tuple[int, Candidate]]
+) -> None:
+    before = marks(picks(*SAME), [*WEIGHTS, 0.0])
+    assert marks(picks(*given), weights).choices != before.choices
+
+
+def test_the_order_in_which_a_candidate_lists_its_classes_does_not_matter() -> None:
+    one = Candidate({"a": {"VCPU": 1, "DISK_GB": 2}}, {})
+    other = Candidate({"a": {"DISK_GB": 2, "VCPU": 1}}, {})
+    digests = {marks(picks((0, each)), [0.0]).choices for each in (one, other)}
+    assert len(digests) == 1
+
+
+@pytest.mark.parametrize(
+    ("rows", "weights", "ascends"),
+    [
+        ([2, 5, 9], [0.25, 1.5, -3.0], True),
+        ([9, 2, 5], [-3.0, 0.25, 1.5], False),
+    ],
+    ids=["as they stand", "as a driver of another package chose"],
+)
+def test_the_weight_of_each_pick_is_found_by_its_row(
+    rows: list[int], weights: list[float], *, ascends: bool
+) -> None:
+    mine = [[Pick(row, row, candidate("a"))] for row in (9, 2, 5)]
+    packed = pack_choices(feasible(rows, weights), mine, ascends=ascends)
+    first, second, third = bits(-3.0, 0.25, 1.5)
+    assert marks_of(packed, 3).firsts == ((9, first), (2, second), (5, third))

@@ -6,7 +6,7 @@ options are left out here; of requests, what no filter reads is left out in ``fo
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from msgspec.structs import asdict
@@ -95,11 +95,8 @@ class Lines:
 
 
 def _applied(entry: Moved) -> Applied:
-    changes: list[tuple[str, Any, Any]] = [
-        (one.table, one.key, one.new) for one in entry.changes
-    ]
     cursor = entry.cursor
-    return Applied(cursor.revision, cursor.batch, changes)  # type: ignore[arg-type]
+    return Applied(cursor.revision, cursor.batch, entry.rows)  # type: ignore[arg-type]
 
 
 def _held(key: int, one: HeldHost) -> HeldLine:
@@ -116,8 +113,7 @@ def _held(key: int, one: HeldHost) -> HeldLine:
 def _ended(entry: Found) -> Ended:
     if entry.is_left or entry.failure is not None:
         return Ended(entry.number, Marks(failure=entry.failure), entry.is_left)
-    marks = marks_of(entry.bits, entry.picks, entry.feasible)
-    return Ended(entry.number, marks)
+    return Ended(entry.number, marks_of(entry.choices, entry.feasible))
 
 
 def _reads_any_property(options: SchedulerOptions) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Collection, Mapping
-from functools import partial
 from types import MappingProxyType
 from typing import Final
 
@@ -33,7 +32,7 @@ from gantt.scheduler.feasibility.candidates import (
 from gantt.scheduler.held_host import HeldHost
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.policy import Policy
-from gantt.scheduler.selection.marks import bits_of
+from gantt.scheduler.selection.marks import pack_choices
 from gantt.scheduler.selection.picking import Selected
 from gantt.scheduler.stages import Mark
 from gantt.state.state import State
@@ -65,6 +64,8 @@ class Recording:
         self._rng = rng
         self._budget = search_budget
         self._number = 0
+        # One draw: to ask the system for each decision costs it microseconds.
+        self._seed = rng.getrandbits(_SEED_BITS - 1)
         self._noted: SchedulerOptions | None = None
         self.last: int | None = None
         self._open: list[_Pause] = []  # of decisions under way
@@ -115,18 +116,28 @@ class Recording:
     ) -> Selected:
         """``cycle.decide``, noted; it draws from a seed that is noted too. Raises what
         it raises."""
-        decide = partial(cycle.decide, state, request, source, driver)
-        decide = partial(decide, now=now, budget=self._budget, held=held, mark=mark)
         number = self._begin(driver.policy)
+
+        def decided(rng: random.Random | Dice, pause: Callable[[], None]) -> Selected:
+            return cycle.decide(
+                *(state, request, source, driver),
+                now=now,
+                rng=rng,
+                budget=self._budget,
+                pause=pause,
+                held=held,
+                mark=mark,
+            )
+
         if number is None:
-            return decide(rng=self._rng, pause=rest)
-        seed = self._rng.getrandbits(_SEED_BITS)
+            return decided(self._rng, rest)
+        seed = self._seed + number
         by_id = _by_id(state, held)
         asked = Asked(number, now, seed, _kind(source), request, by_id)
         pause = _Pause(self._tape, state, rest, asked)
         self._open.append(pause)
         try:
-            found = decide(rng=Dice(seed), pause=pause)
+            found = decided(Dice(seed), pause)
         except (NoValidHost, Invalid, UnknownName, BudgetSpent) as refusal:
             self._tape.note(Found(number, pause.asked, failure=refusal.message))
             raise
@@ -135,10 +146,11 @@ class Recording:
             raise
         finally:
             self._open.remove(pause)
-        feasible, picks = found.feasible, found.picks
-        bits = bits_of(feasible, picks, ascends=driver.chooser is None)
+        feasible = found.feasible
+        ascends = driver.chooser is None
+        choices = pack_choices(feasible, found.picks, ascends=ascends)
         count = len(feasible.hosts.rows)
-        self._tape.note(Found(number, pause.asked, bits, picks, count))
+        self._tape.note(Found(number, pause.asked, choices, count))
         return found
 
     def settled(self, number: int | None, hosts: list[str], attempts: int) -> None:

@@ -1,10 +1,11 @@
 """What a process applied and decided, in that order, until a thread writes it.
 
 All of it is noted under the state lock, so that the order is that of the State; noting
-is an append. The garbage collector does not track entries and picks, since those that
-wait would make it run more often; it tracks no rows. Where the thread does not keep
-up, decisions are left out and counted, and if changes alone are too many, the tape is
-torn: it starts again from a new snapshot.
+is little more than an append. What waits is packed, so that the next decisions use the
+memory of rows and picks again while the caches have it. The garbage collector does not
+track entries, since those that wait would make it run more often. Where the thread does
+not keep up, decisions are left out and counted, and if changes alone are too many, the
+tape is torn: it starts again from a new snapshot.
 """
 
 from __future__ import annotations
@@ -13,24 +14,26 @@ from collections import deque
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final, TypeAlias
 
-from msgspec import Struct
+import msgspec
+from msgspec import Raw, Struct
 
 from gantt.model.changes import Change, Cursor
 from gantt.model.record import Dropped, Paused, Settled
 from gantt.model.spec import ScheduleRequest
 from gantt.scheduler.held_host import HeldHost
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.selection.select import Pick
 
+_ENCODE: Final = msgspec.json.Encoder().encode
 _SLACK: Final = 2
 """Changes may wait so many times as long as decisions: without them a file ends."""
 
 
 class Moved(Struct, frozen=True, gc=False):
-    """These changes were applied."""
+    """These changes were applied: ``rows``, as the line will have them."""
 
     cursor: Cursor
-    changes: Collection[Change]
+    rows: Raw
+    count: int
 
 
 class Policed(Struct, frozen=True, gc=False):
@@ -52,13 +55,13 @@ class Asked(Struct, frozen=True, gc=False):
 
 
 class Found(Struct, frozen=True, gc=False):
-    """A decision, with the bits of its weights; ``failure``: there is none. ``asked``:
-    its beginning, where nothing else was noted since; None: that is on the tape."""
+    """A decision, with its packed choices and how many hosts were feasible;
+    ``failure``: there is none. ``asked``: its beginning, where nothing else was noted
+    since; None: that is on the tape."""
 
     number: int
     asked: Asked | None
-    bits: bytes = b""
-    picks: list[list[Pick]] = []
+    choices: bytes = b""
     feasible: int = 0
     failure: str | None = None
     is_left: bool = False
@@ -103,7 +106,12 @@ class Tape:
         if self.waiting > _SLACK * self._most:
             self.tear("more was written than could be recorded")
             return
-        self._entries.append(Moved(cursor, changes))
+        try:
+            rows = Raw(_ENCODE([(one.table, one.key, one.new) for one in changes]))
+        except Exception as error:  # the books go on without a record
+            self.tear(f"changed rows cannot be written as JSON: {error!r}")
+            return
+        self._entries.append(Moved(cursor, rows, len(changes)))
         self._noted += 1 + len(changes)
 
     def note(self, entry: Entry) -> None:
@@ -137,5 +145,5 @@ class Tape:
             entry = self._entries.popleft()
             self._taken += 1
             if isinstance(entry, Moved):
-                self._taken += len(entry.changes)
+                self._taken += entry.count
             yield entry

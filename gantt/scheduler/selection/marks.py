@@ -1,7 +1,8 @@
 """What of a decision is compared bit for bit with another.
 
-Apart from the selection, which need not know that it is recorded: made at once, since
-a driver changes its cached arrays with the next decision.
+Apart from the selection, which need not know that it is recorded: packed at once, since
+a driver changes its cached arrays with the next decision, and since picks that are kept
+for long take memory that the next decisions would use again, still in the caches.
 """
 
 from __future__ import annotations
@@ -17,15 +18,39 @@ from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.selection.select import Pick
 
 _ENCODE: Final = msgspec.msgpack.Encoder(order="deterministic").encode
+_DECODE: Final = msgspec.msgpack.Decoder(
+    tuple[list[list[int]], bytes, msgspec.Raw]
+).decode
 _BITS: Final = 8  # bytes of a weight
 
 
-def bits_of(
+def pack_choices(
+    feasible: FeasibleHosts, picks: Sequence[Sequence[Pick]], *, ascends: bool
+) -> bytes:
+    """All hosts to try, their weights, and what is claimed on the first for each
+    instance. ``ascends``: rows do, as they do unless a driver of another package has
+    chosen."""
+    ids = [[one.host_id for one in mine] for mine in picks]
+    claims = [mine[0].candidate for mine in picks]
+    return _ENCODE((ids, _bits(feasible, picks, ascends=ascends), claims))
+
+
+def marks_of(packed: bytes, feasible: int) -> Marks:
+    """The marks of a decision from its packed choices and how many hosts passed."""
+    ids, bits, _ = _DECODE(packed)
+    digest = blake2b(packed, digest_size=12).hexdigest()
+    firsts, at = [], 0
+    for mine in ids:
+        firsts.append((mine[0], _number(bits[at : at + _BITS])))
+        at += _BITS * len(mine)
+    return Marks(tuple(firsts), digest, feasible)
+
+
+def _bits(
     feasible: FeasibleHosts, picks: Sequence[Sequence[Pick]], *, ascends: bool
 ) -> bytes:
     """The float64 weight, as 8 bytes, the lowest first, with which each pick came to
-    the selection, those of the first instance first. ``ascends``: rows do, as they do
-    unless a driver of another package has chosen."""
+    the selection, those of the first instance first."""
     rows = [one.row for mine in picks for one in mine]
     known = feasible.hosts.rows
     if ascends:
@@ -34,18 +59,6 @@ def bits_of(
         order = known.argsort()
         places = order[known.searchsorted(rows, sorter=order)]
     return feasible.weights.take(places).astype("<f8", copy=False).tobytes()
-
-
-def marks_of(bits: bytes, picks: Sequence[Sequence[Pick]], feasible: int) -> Marks:
-    """The marks of a decision whose ``bits`` were taken when it was made."""
-    ids = [[one.host_id for one in mine] for mine in picks]
-    claims = [mine[0].candidate for mine in picks]
-    digest = blake2b(_ENCODE((ids, bits, claims)), digest_size=12).hexdigest()
-    firsts, at = [], 0
-    for mine in ids:
-        firsts.append((mine[0], _number(bits[at : at + _BITS])))
-        at += _BITS * len(mine)
-    return Marks(tuple(firsts), digest, feasible)
 
 
 def _number(bits: bytes) -> int:
