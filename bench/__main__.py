@@ -9,12 +9,9 @@ fails for being slow.
 from __future__ import annotations
 
 import argparse
-import shlex
-import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from bench import (
@@ -36,9 +33,7 @@ from bench import (
     stream,
     topology,
 )
-from bench.report import Kept, Row, keep, show
-from gantt import __version__
-from gantt.bench import machine
+from bench.report import Row, keep, show, timed
 
 SUITES: dict[str, Callable[[Path, float], Iterator[Row]]] = {
     "advise": advise.measure,
@@ -65,26 +60,21 @@ SUITES: dict[str, Callable[[Path, float], Iterator[Row]]] = {
 def main() -> None:
     """Measure what was asked for, print it, and keep it."""
     options = _parser().parse_args()
-    began, clock, before = datetime.now(UTC), time.monotonic(), machine.load()
+    suites = options.suites or list(SUITES)
+    found = timed("bench", partial(_run, suites, options.scale))
+    show(found, options.form)
+    if options.out is not None:
+        keep(found, options.out)
+
+
+def _run(suites: Sequence[str], scale: float) -> list[Row]:
     rows: list[Row] = []
     Path("var").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="gantt-bench-", dir="var") as name:
         folder = Path(name).resolve()
-        for suite in options.suites or SUITES:
-            rows += SUITES[suite](folder, options.scale)
-    found = Kept(
-        command=shlex.join(["python", "-m", "bench", *sys.argv[1:]]),
-        version=__version__,
-        began=began.isoformat(timespec="seconds"),
-        took_s=round(time.monotonic() - clock, 1),
-        machine=str(machine.describe()),
-        load_before=before,
-        load_after=machine.load(),
-        rows=rows,
-    )
-    show(found, options.form)
-    if options.out is not None:
-        keep(found, options.out)
+        for suite in suites:
+            rows += SUITES[suite](folder, scale)
+    return rows
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -12,6 +15,8 @@ from msgspec import Struct
 from rich.console import Console
 from rich.table import Table
 
+from gantt import __version__
+from gantt.bench import machine
 from gantt.bench.report import Run, write_text
 
 Form: TypeAlias = Literal["table", "markdown", "json"]
@@ -40,6 +45,22 @@ class Kept(Run, frozen=True, kw_only=True):
 
     machine: str
     rows: list[Row]
+
+
+def timed(module: str, measure: Callable[[], list[Row]]) -> Kept:
+    """The rows that ``measure`` finds, in a process that runs ``module``."""
+    began, clock, before = datetime.now(UTC), time.monotonic(), machine.load()
+    rows = measure()
+    return Kept(
+        command=shlex.join(["python", "-m", module, *sys.argv[1:]]),
+        version=__version__,
+        began=began.isoformat(timespec="seconds"),
+        took_s=round(time.monotonic() - clock, 1),
+        machine=str(machine.describe()),
+        load_before=before,
+        load_after=machine.load(),
+        rows=rows,
+    )
 
 
 def compared(work: str, goal: float, gantt_s: float, upstream_s: float) -> Row:

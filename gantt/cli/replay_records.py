@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,6 @@ from gantt.errors import Invalid
 
 if TYPE_CHECKING:
     from gantt.replay.record_report import Differing, RecordReport
-    from gantt.replay.redecided import Redecided
     from gantt.replay.what_if import WhatIf
     from gantt.scheduler.options import SchedulerOptions
 
@@ -65,12 +64,14 @@ def _report(
     from gantt.replay.records import open_records
     from gantt.replay.redecide import play
     from gantt.replay.redecided import Played
+    from gantt.replay.what_if import noted
 
     played = Played()
     processes = open_records(paths, played.early)
     tally = Tally(len(processes), played)
+    decided = play(processes, played, policy, what_if)
     asked = decisions.Counted(
-        _noted(play(processes, played, policy, what_if), names),
+        noted(decided, lambda one: one.request.spec, names),
         lambda one: (one.now, one.request),
     )
     remade = tally.decided(asked)
@@ -89,12 +90,6 @@ def _report(
         )
         decisions.write(out, header, remade, asked)
     return tally.report()
-
-
-def _noted(decided: Iterable[Redecided], names: set[str | None]) -> Iterator[Redecided]:
-    for one in decided:
-        names.add(one.request.spec.flavor.name)
-        yield one
 
 
 def _paragraphs(found: RecordReport, took_s: float, *, is_other: bool) -> Iterator[str]:

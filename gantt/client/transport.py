@@ -42,6 +42,16 @@ class Reply(Struct, frozen=True):
     body: bytes
 
 
+class _Request(Struct, frozen=True):
+    """What ``send`` was asked for; it may go over a second socket."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes | None
+    into: BinaryIO | None
+
+
 class Transport(Protocol):
     """Carries one request and brings back its reply, whatever its status."""
 
@@ -113,10 +123,11 @@ class SocketTransport:
     ) -> Reply:
         """As Transport. A GET is sent again if the server had closed the socket."""
         sent = {**headers, "x-auth-token": self._token}
+        request = _Request(method, path, sent, body, into)
         connection, is_used = self._take()
         while True:
             try:
-                return self._exchange(connection, method, path, sent, body, into)
+                return self._exchange(connection, request)
             except (OSError, HTTPException) as error:
                 connection.close()
                 # Only reads may be repeated: a write may already have been done.
@@ -132,23 +143,18 @@ class SocketTransport:
             while self._idle:
                 self._idle.pop().close()
 
-    def _exchange(
-        self,
-        connection: HTTPConnection,
-        method: str,
-        path: str,
-        headers: Mapping[str, str],
-        body: bytes | None,
-        into: BinaryIO | None,
-    ) -> Reply:
+    def _exchange(self, connection: HTTPConnection, request: _Request) -> Reply:
         connection.request(
-            method, self._prefix + path, body=body, headers=dict(headers)
+            request.method,
+            self._prefix + request.path,
+            body=request.body,
+            headers=request.headers,
         )
         response = connection.getresponse()
-        if into is None or response.status >= _REFUSALS:
+        if request.into is None or response.status >= _REFUSALS:
             content = response.read()
         else:
-            content = _kept(iter(partial(response.read, _PART), b""), into)
+            content = _kept(iter(partial(response.read, _PART), b""), request.into)
         reply = Reply(
             status=response.status,
             headers={name.lower(): value for name, value in response.getheaders()},

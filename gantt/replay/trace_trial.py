@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import Final
 
@@ -11,12 +11,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from gantt.replay.decisions import Counted, count
-from gantt.replay.events import Arrival
 from gantt.replay.machines import Machine
 from gantt.replay.report import Report, report_of
 from gantt.replay.run import Decided, Replay, Settings
 from gantt.replay.traces import Trace
-from gantt.replay.what_if import AS_IT_IS, WhatIf
+from gantt.replay.what_if import AS_IT_IS, WhatIf, noted
 
 _WAYS: Final = ("same", "moved", "only_live", "only_what_if")
 
@@ -76,8 +75,9 @@ def _replayed(
     """``names``: takes those of the flavors that are asked for."""
     before = len(trace.reader.skipped)
     replaying = Replay(machines, settings)
-    arrivals = _noted(islice(trace.reader.arrivals(), limit), names)
-    asked = Counted(what_if.arrivals(arrivals))
+    arrivals = islice(trace.reader.arrivals(), limit)
+    known = noted(arrivals, lambda one: one.spec, names)
+    asked = Counted(what_if.arrivals(known))
     decided = list(replaying.run(asked))
     footer = count(decided, asked)
     skipped = len(trace.reader.skipped) - before
@@ -85,9 +85,3 @@ def _replayed(
         trace.name, replaying.outcome, skipped, footer.arrivals, footer.decisions
     )
     return report, decided
-
-
-def _noted(arrivals: Iterable[Arrival], names: set[str | None]) -> Iterator[Arrival]:
-    for one in arrivals:
-        names.add(one.spec.flavor.name)
-        yield one

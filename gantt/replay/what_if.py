@@ -7,10 +7,10 @@ the books, or here on the machines of a trace.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -24,6 +24,8 @@ from gantt.replay.events import Arrival
 from gantt.replay.fleets import fleet_of
 from gantt.replay.machines import Machine
 from gantt.scheduler.options import DEFAULT_MULTIPLIERS, SchedulerOptions
+
+T = TypeVar("T")
 
 _MOST: Final = 100_000
 _FIXED: Final = ("placement", "placement_token", "use_placement")
@@ -185,6 +187,15 @@ def expect(known: Iterable[str], wanted: Iterable[str]) -> None:
             f"There is no host {', '.join(missing[:5])}{more}: name hosts that there "
             "are."
         )
+
+
+def noted(
+    asked: Iterable[T], spec_of: Callable[[T], RequestSpec], names: set[str | None]
+) -> Iterator[T]:
+    """The same; ``names`` takes those of the flavors, for ``WhatIf.unasked``."""
+    for one in asked:
+        names.add(spec_of(one).flavor.name)
+        yield one
 
 
 def new_machines(

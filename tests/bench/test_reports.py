@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from unittest import mock
@@ -12,7 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from bench import document
-from bench.report import Kept, Row, keep, kept
+from bench.report import Kept, Row, keep, kept, timed
+from gantt import __version__
 from gantt.bench import report as reports
 from gantt.bench.comparing import Comparison, Measured, Ratio
 from gantt.bench.machine import Machine
@@ -133,6 +135,19 @@ def test_rows_of_suites_are_kept_and_shown(tmp_path: Path) -> None:
     assert "`python -m bench books`. two processors. " in text
     assert "| claims | ≥ 10/s | 12/s |  |  | met |" in text
     assert "| reads |  | 9/s |  |  |  |" in text
+
+
+def test_a_timed_run_says_what_was_run_and_when(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("sys.argv", ["/x/bench/__main__.py", "books", "--out", "a b"])
+    rows = [Row("reads", "", "9/s")]
+    found = timed("bench", lambda: rows)
+    assert found.command == "python -m bench books --out 'a b'"
+    assert (found.rows, found.version) == (rows, __version__)
+    assert datetime.now(UTC) - datetime.fromisoformat(found.began) < timedelta(hours=1)
+    assert found.machine
+    assert 0 <= found.took_s < 60
 
 
 def test_documents_name_what_a_comparison_did_without() -> None:

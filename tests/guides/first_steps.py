@@ -12,21 +12,16 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-import shlex
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from bench.report import Kept, Row, keep, show
-from gantt import __version__
-from gantt.bench import machine
+from bench.report import Row, keep, show, timed
 from tests.live import STOP_S, Live, free_port
 from tests.shown import blocks, document
 from tests.tidy.source import ROOT
@@ -108,18 +103,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, help="write the figures to this JSON file")
     out: Path | None = parser.parse_args().out
-    began, since, before = datetime.now(UTC), time.monotonic(), machine.load()
-    rows = follow()
-    found = Kept(
-        command=shlex.join(["python", "-m", "tests.guides.first_steps", *sys.argv[1:]]),
-        version=__version__,
-        began=began.isoformat(timespec="seconds"),
-        took_s=round(time.monotonic() - since, 1),
-        machine=str(machine.describe()),
-        load_before=before,
-        load_after=machine.load(),
-        rows=rows,
-    )
+    found = timed("tests.guides.first_steps", follow)
     show(found, "table")
     if out is not None:
         keep(found, out)
