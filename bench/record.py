@@ -23,7 +23,7 @@ from gantt.replay.machines import Machine, empty_stats
 from gantt.store.interface import StoreOptions
 
 HOSTS: Final = 1_000
-DECISIONS, TURN, WARM_UP = 30_000, 200, 2
+DECISIONS, TURN, WARM_UP = 20_000, 200, 2
 MOST: Final = 1.05
 AMOUNTS: Final = {"VCPU": Inventory(64), "MEMORY_MB": Inventory(262_144)}
 FLAVORS: Final = [Flavor(n, 2048 * n, name=f"f{n}") for n in (1, 2, 4)]

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from gantt.state.column import Bools, Words
+from gantt.state.column import Bools, Int64s, Words
 
 _WORD = 64
 
@@ -53,6 +53,25 @@ class BitMatrix:
                 found.append(word * _WORD + low.bit_length() - 1)
                 value ^= low
         return found
+
+    def bearers_like(self, rows: Int64s, height: int) -> tuple[Int64s, Int64s]:
+        """Who bears a label that one of ``rows`` bears: a row below ``height`` and a
+        label for each such pair."""
+        words = self._words
+        rows = rows[rows < words.shape[1]]
+        wanted = np.bitwise_or.reduce(words[:, rows], axis=1)
+        bearers, labels = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        for word in np.flatnonzero(wanted).tolist():
+            left = words[word, :height] & wanted[word]
+            places = np.flatnonzero(left != 0)  # of booleans it is quickest
+            left = left[places]
+            while len(places):
+                rest = left & (left - 1)  # without the lowest bit
+                bearers.append(places)
+                bits = np.bitwise_count((left ^ rest) - 1).astype(np.int64)
+                labels.append(bits + word * _WORD)
+                places, left = places[rest != 0], rest[rest != 0]
+        return np.concatenate(bearers), np.concatenate(labels)
 
     def patterns(self, rows: Sequence[int]) -> list[bytes]:
         """What each of ``rows`` bears, as a key: equal labels make equal keys."""

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Float32s = NDArray[np.float32]
 Bools = NDArray[np.bool_]
 Words = NDArray[np.uint64]
 

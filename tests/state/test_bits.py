@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -47,3 +48,19 @@ def test_questions_about_all_rows_at_once(
         assert any_of == [bool(mine & set(asked)) for mine in borne]
         assert any_of == [matrix.has_any(row, asked) for row in range(height)]
         assert all_of == [mine >= set(asked) for mine in borne]
+
+
+@given(pairs, st.sets(rows, max_size=4))
+def test_bearers_of_the_labels_of_some_rows(
+    steps: list[tuple[int, int, bool]], some: set[int]
+) -> None:
+    matrix, model = filled(steps)
+    asked = np.array(sorted(some), np.int64)
+    wanted = {label for row, label in model if row in some}
+    for height in (1, 16, HEIGHT):
+        bearers, found = matrix.bearers_like(asked, height)
+        got = list(zip(bearers.tolist(), found.tolist(), strict=True))
+        assert len(got) == len(set(got))
+        assert set(got) == {
+            (row, label) for row, label in model if label in wanted and row < height
+        }

@@ -20,7 +20,7 @@ from gantt.placement.queries import (
     trait_indexes,
     with_room,
 )
-from gantt.state.column import NO_ROW, Bools
+from gantt.state.column import ANY, NO_ROW, Bools
 from gantt.state.state import State
 
 
@@ -120,7 +120,10 @@ def covered(state: State, need: Need, sharing: Sharing) -> Bools:
     else:
         found = np.zeros(table.height, np.bool_)
         found[table.root[: table.height][need.own]] = True
-    return _reach(found, need.shared, need.anchors, sharing)
+    if need.shared.any():
+        reach = sharing.reach(need.shared)
+        found |= reach if need.anchors is None else reach & need.anchors
+    return found
 
 
 def bearing_together(resolved: ResolvedRequest) -> Bools:
@@ -151,8 +154,8 @@ def alone(resolved: ResolvedRequest) -> Bools:
     if not table.forest.is_flat:
         has_parent = table.parent[: table.height] != NO_ROW
         found[table.root[: table.height][has_parent]] = False
-    sharers = resolved.sharing.useful([need.shared for need in resolved.needs])
-    return found & ~resolved.sharing.hosts(sharers)
+    lent = ANY([need.shared for need in resolved.needs])
+    return found & ~resolved.sharing.reach(lent)
 
 
 def with_room_for_all(resolved: ResolvedRequest) -> Bools:
@@ -260,13 +263,3 @@ def _room(state: State, class_index: int, amount: int) -> Bools:
     if amount > MAX_INT:
         return np.zeros(state.providers.height, np.bool_)
     return with_room(state, class_index, amount)
-
-
-def _reach(
-    found: Bools, shared: Bools, anchors: Bools | None, sharing: Sharing
-) -> Bools:
-    for row in sharing.rows:
-        if shared[row]:
-            reach = sharing.anchors(row)
-            found |= reach if anchors is None else reach & anchors
-    return found

@@ -122,10 +122,8 @@ def _tree_costs(state: State, part: Part) -> Costs:
         found = np.full(height, np.inf, np.float32)
         np.minimum.at(found, home, own)
     if not part.is_bound:
-        sharing = part.group.sharing
-        for row in sharing.rows:
-            reach = sharing.anchors(row) & outside
-            found[reach] = np.minimum(found[reach], shared[row])
+        lent = part.group.sharing.least(shared)
+        np.minimum(found, lent, out=found, where=outside)
     return np.where(t.live_roots(state), found, np.float32(0))
 
 
@@ -163,13 +161,11 @@ def _joint_lacks(
 
 def _lacks(state: State, part: Part, root: int) -> list[Lack]:
     """What the nearest provider of the tree of ``root`` lacks of the part."""
-    sharing = part.group.sharing
     best: tuple[float, int, list[Term]] | None = None
     members = dict.fromkeys(state.providers.forest.subtree(root), True)
     if not part.is_bound and all(term.mask[root] for term in part.outside):
-        for row in sharing.rows:
-            if row not in members and sharing.anchors(row)[root]:
-                members[row] = False
+        for row in part.group.sharing.around(root).difference(members):
+            members[row] = False
     best_row = root
     for row, is_own in members.items():
         failing = _failing(part, row, root if is_own else row)

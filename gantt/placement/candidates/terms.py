@@ -205,9 +205,7 @@ def _served_by_several(terms: GroupTerms, kept: list[Term]) -> Served:
     shared = np.logical_or.reduce([need.shared for need in needs])
     providers = own & trees[state.providers.root[: state.providers.height]]
     reachable = trees & spread.anchors
-    for row in terms.sharing.rows:
-        if shared[row] and not providers[row]:
-            providers[row] = bool((terms.sharing.anchors(row) & reachable).any())
+    providers |= shared & terms.sharing.reaching(reachable)
     return Served(providers, trees)
 
 

@@ -15,7 +15,7 @@ from math import gcd
 from msgspec import Struct
 
 from gantt.placement.candidates.feasible import ResolvedRequest, contested
-from gantt.state.column import NO_ROW
+from gantt.state.column import ANY, NO_ROW
 from gantt.state.state import State
 
 # Per need what it takes of contested classes: (index in ``contested``, amount).
@@ -42,8 +42,8 @@ class Shape(Struct, frozen=True, eq=False):
     """What is the same for every tree of a search.
 
     Masks are bytes here: reading one byte beats reading an element of an array.
-    ``useful``: which can meet some need for its own tree. ``guests``: sharing providers
-    of use, with the roots they reach. ``kinds``: needs of one kind do the same to the
+    ``useful``: which can meet some need for its own tree. ``lent``: which can for other
+    trees. ``kinds``: needs of one kind do the same to the
     provider that meets them. ``contested``: amounts of the classes of which several
     needs may want some from one provider. ``isolated``: which needs want a provider of
     their own. ``subtrees``: per ``same_subtree`` the indexes of its needs. ``walked``:
@@ -56,7 +56,7 @@ class Shape(Struct, frozen=True, eq=False):
     anchors: tuple[bytes | None, ...]
     useful: bytes
     together: tuple[bytes, ...]
-    guests: tuple[tuple[int, bytes], ...]
+    lent: bytes
     kinds: tuple[int, ...]
     contested: dict[int, list[int]]
     shares: Shares
@@ -67,7 +67,7 @@ class Shape(Struct, frozen=True, eq=False):
 
 def shape_of(resolved: ResolvedRequest) -> Shape:
     """Prepare ``resolved`` for looking at single trees."""
-    needs, sharing = resolved.needs, resolved.sharing
+    needs = resolved.needs
     subtrees = tuple(
         tuple(place for place, need in enumerate(needs) if need.suffix in suffixes)
         for suffixes in resolved.request.same_subtrees
@@ -78,20 +78,14 @@ def shape_of(resolved: ResolvedRequest) -> Shape:
         (need.amounts, need.is_spread, [place in subtree for subtree in subtrees])
         for place, need in enumerate(needs)
     ]
-    useful = needs[0].own.copy()
-    for need in needs[1:]:
-        useful |= need.own
     return Shape(
         resolved,
         tuple(need.own.tobytes() for need in needs),
         tuple(need.shared.tobytes() for need in needs),
         tuple(None if n.anchors is None else n.anchors.tobytes() for n in needs),
-        useful.tobytes(),
+        ANY([need.own for need in needs]).tobytes(),
         tuple(mask.tobytes() for mask in resolved.together),
-        tuple(
-            (row, sharing.anchors(row).tobytes())
-            for row in sharing.useful([need.shared for need in needs])
-        ),
+        ANY([need.shared for need in needs]).tobytes(),
         tuple(effects.index(effect) for effect in effects),
         disputed,
         tuple(
@@ -198,7 +192,8 @@ def _rows(shape: Shape, root: int) -> tuple[list[int], set[int]]:
     providers, useful = shape.resolved.state.providers, shape.useful
     members = list(providers.forest.subtree(root))
     rows = [row for row in members if useful[row]]
-    guests = {row for row, reach in shape.guests if reach[root]}.difference(members)
+    around = shape.resolved.sharing.around(root).difference(members)
+    guests = {row for row in around if shape.lent[row]}
     rows += guests
     ids = providers.id[rows].tolist()
     return [row for _, row in sorted(zip(ids, rows, strict=True))], guests
