@@ -135,23 +135,27 @@ class Recording:
         by_id = _by_id(state, held)
         asked = Asked(number, now, seed, _kind(source), request, by_id)
         pause = _Pause(self._tape, state, rest, asked)
+        found = self._watched(pause, lambda: decided(Dice(seed), pause))
+        ascends = driver.chooser is None
+        choices = pack_choices(found.feasible, found.picks, ascends=ascends)
+        count = len(found.feasible.hosts.rows)
+        self._tape.note(Found(number, pause.asked, choices, count))
+        return found
+
+    def _watched(self, pause: _Pause, decided: Callable[[], Selected]) -> Selected:
+        """The decision, while what others write is noted; its failure is noted too."""
         self._open.append(pause)
         try:
-            found = decided(Dice(seed), pause)
+            return decided()
         except (NoValidHost, Invalid, UnknownName, BudgetSpent) as refusal:
-            self._tape.note(Found(number, pause.asked, failure=refusal.message))
+            failure = refusal.message
+            self._tape.note(Found(pause.number, pause.asked, failure=failure))
             raise
         except BaseException:
-            self._tape.note(Found(number, pause.asked, is_left=True))
+            self._tape.note(Found(pause.number, pause.asked, is_left=True))
             raise
         finally:
             self._open.remove(pause)
-        feasible = found.feasible
-        ascends = driver.chooser is None
-        choices = pack_choices(feasible, found.picks, ascends=ascends)
-        count = len(feasible.hosts.rows)
-        self._tape.note(Found(number, pause.asked, choices, count))
-        return found
 
     def settled(self, number: int | None, hosts: list[str], attempts: int) -> None:
         """What became of the claim of a decision."""
@@ -184,13 +188,13 @@ class _Pause:
     """The rest of a decision, with a note where others wrote meanwhile. ``asked``: its
     beginning, while that is not noted: mostly its end has both."""
 
-    __slots__ = ("_applied", "_calls", "_number", "_rest", "_state", "_tape", "asked")
+    __slots__ = ("_applied", "_calls", "_rest", "_state", "_tape", "asked", "number")
 
     def __init__(
         self, tape: Tape, state: State, rest: Callable[[], None], asked: Asked
     ) -> None:
         self._tape, self._state, self._rest = tape, state, rest
-        self._number, self._applied, self._calls = asked.number, state.applied, 0
+        self.number, self._applied, self._calls = asked.number, state.applied, 0
         self.asked: Asked | None = asked
 
     def note_begin(self) -> None:
@@ -204,7 +208,7 @@ class _Pause:
         self._rest()
         if self._state.applied != self._applied:
             self._applied = self._state.applied
-            self._tape.note(Paused(self._number, self._calls))
+            self._tape.note(Paused(self.number, self._calls))
 
 
 def _by_id(state: State, held: Mapping[int, HeldHost]) -> Mapping[int, HeldHost]:
