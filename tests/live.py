@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
+from typing import AnyStr
 
 from gantt.store import schema
 
@@ -53,6 +54,18 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+@contextlib.contextmanager
+def ending(process: subprocess.Popen[AnyStr]) -> Iterator[subprocess.Popen[AnyStr]]:
+    """It ends by itself, or is told to, within the block; a test that fails before
+    kills it, where ``with`` alone would wait for it."""
+    with process:
+        try:
+            yield process
+            process.wait(STOP_S)
+        finally:
+            process.kill()
 
 
 def program(*arguments: str) -> list[str]:

@@ -230,7 +230,7 @@ def test_terminal_gets_no_escapes_but_the_colour_of_headings(
         "TERM": "xterm",
     }
     words = live.program("provider", "list", "-o", output)
-    with subprocess.Popen(words, stdout=terminal, env=environ) as process:
+    with live.ending(subprocess.Popen(words, stdout=terminal, env=environ)) as process:
         os.close(terminal)
         printed = b""
         while chunk := _read(leader):

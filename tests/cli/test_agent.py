@@ -18,6 +18,7 @@ from gantt.cli.main import gantt
 from tests import inprocess
 from tests.agent.trees import GPU, Tree
 from tests.cli.conftest import Program
+from tests.live import ending
 
 NOWHERE = "http://127.0.0.1:1"
 MOST_RESIDENT_KB = 60 * 1024
@@ -117,11 +118,11 @@ def test_it_reports_what_changes_until_it_is_told_to_end(
 
 
 def test_it_ends_while_the_service_is_away(tree: Tree) -> None:
-    process = running(NOWHERE, tree, "--interval", "60")
-    assert process.stderr is not None
-    line = process.stderr.readline()
-    process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=30)
+    with ending(running(NOWHERE, tree, "--interval", "60")) as process:
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=30)
     assert "the service is away" in line
     assert process.returncode == 0
 

@@ -86,18 +86,19 @@ def test_a_signal_stops_the_process_and_releases_the_claim(
 ) -> None:
     told = tmp_path / "pid"
     command = ("sh", "-c", f"echo $$ > {told}.new; mv {told}.new {told}; sleep 600")
-    running = subprocess.Popen(
+    process = subprocess.Popen(
         live.program("launch", *SIZE, "--url", fleet.url, "--", *command),
         # Shells start what runs in the background with SIGINT ignored.
         preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
-    until = time.monotonic() + 60
-    while not told.exists():
-        assert time.monotonic() < until and running.poll() is None
-        time.sleep(0.05)
-    assert used(fleet.url) == {HERE: 1}
-    running.send_signal(number)
-    assert running.wait(60) != 0
+    with live.ending(process) as running:
+        until = time.monotonic() + 60
+        while not told.exists():
+            assert time.monotonic() < until and running.poll() is None
+            time.sleep(0.05)
+        assert used(fleet.url) == {HERE: 1}
+        running.send_signal(number)
+        assert running.wait(60) != 0
     assert used(fleet.url) == {}
     with pytest.raises(ProcessLookupError):
         os.kill(int(told.read_text()), 0)

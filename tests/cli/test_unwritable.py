@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from gantt.connection import connect
+from tests.live import ending
 
 FULL = Path("/dev/full")
 MODULES = {"gantt": "main", "gantt-manage": "manage", "gantt-status": "status"}
@@ -70,9 +71,8 @@ def test_broken_pipe_ends_a_table_silently(url: str) -> None:
         books.create_provider(f"{number:04}-{'x' * 150}")
     books.close()
     words = command("gantt", "provider", "list", "--url", url)
-    with subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as running:
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    with ending(process) as running:
         assert running.stdout is not None
         assert running.stderr is not None
         assert running.stdout.readline().split()[:2] == [b"uuid", b"name"]
@@ -87,13 +87,14 @@ def test_ctrl_c_ends_silently_with_130() -> None:
         listener.settimeout(60)
         port = listener.getsockname()[1]
         words = command("gantt", "host", "list", "--url", f"http://127.0.0.1:{port}")
-        with subprocess.Popen(
+        process = subprocess.Popen(
             words,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             # Programs that a shell starts in the background ignore it.
             preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
-        ) as running:
+        )
+        with ending(process) as running:
             asked, _ = listener.accept()
             with asked:
                 assert asked.recv(1)

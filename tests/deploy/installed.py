@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.deploy.units import unit
-from tests.live import STOP_S, free_port
+from tests.live import STOP_S, ending, free_port
 from tests.notified import Manager
 
 USER = "gantt"
@@ -74,19 +74,16 @@ def check_service(root: Path) -> None:
     (root / SOCKET).chmod(0o777)
     words = shlex.split(service.one("ExecStart"))
     start = within(root, words, user=USER, NOTIFY_SOCKET=f"/{SOCKET}")
-    with subprocess.Popen(start) as process:
-        try:
-            listener.until("READY=1")
-            ask(root, url)
-            assert service.one("ExecReload") == "/bin/kill -HUP $MAINPID"
-            process.send_signal(signal.SIGHUP)
-            listener.until("RELOADING=1")
-            listener.until("READY=1")
-            process.send_signal(signal.SIGTERM)
-            listener.until("STOPPING=1")
-            assert process.wait(STOP_S) == 0
-        finally:
-            process.kill()
+    with ending(subprocess.Popen(start)) as process:
+        listener.until("READY=1")
+        ask(root, url)
+        assert service.one("ExecReload") == "/bin/kill -HUP $MAINPID"
+        process.send_signal(signal.SIGHUP)
+        listener.until("RELOADING=1")
+        listener.until("READY=1")
+        process.send_signal(signal.SIGTERM)
+        listener.until("STOPPING=1")
+        assert process.wait(STOP_S) == 0
     listener.close()
     run(root, "gantt-manage --config-file /etc/gantt/gantt.conf verify", user=USER)
 

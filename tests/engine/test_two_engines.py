@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from gantt.model.commands import (
 from gantt.state import check
 from tests.engine.conftest import Connect, opened
 from tests.engine.test_outcomes import create
+from tests.live import ending
 
 HOST = create(1).uuid
 ROOT = Path(__file__).parents[2]
@@ -135,6 +137,16 @@ print(json.dumps(granted))
 """
 
 
+def _worker(url: str, first: int) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", WORKER, url, str(first)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+
+
 def on(kind: str, count: int) -> Any:
     return pytest.param(kind, count, marks=pytest.mark.server(kind))
 
@@ -153,28 +165,23 @@ def on(kind: str, count: int) -> Any:
 def test_processes_share_one_database(url: str, count: int, connect: Connect) -> None:
     books = connect(opened(url))
     furnish(books, total=50)
-    workers = [
-        subprocess.Popen(
-            [sys.executable, "-c", WORKER, url, str(first)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=ROOT,
-        )
-        for first in range(1000, 1000 * (count + 1), 1000)
-    ]
-    for worker in workers:
-        assert worker.stdout
-        assert worker.stdout.readline() == "ready\n"
     granted: list[int] = []
-    for worker in workers:
-        assert worker.stdin
-        worker.stdin.write("go\n")
-        worker.stdin.flush()
-    for worker in workers:
-        out, _ = worker.communicate(timeout=60)
-        assert worker.returncode == 0
-        granted += json.loads(out)
+    with ExitStack() as stack:
+        workers = [
+            stack.enter_context(ending(_worker(url, first)))
+            for first in range(1000, 1000 * (count + 1), 1000)
+        ]
+        for worker in workers:
+            assert worker.stdout
+            assert worker.stdout.readline() == "ready\n"
+        for worker in workers:
+            assert worker.stdin
+            worker.stdin.write("go\n")
+            worker.stdin.flush()
+        for worker in workers:
+            out, _ = worker.communicate(timeout=60)
+            assert worker.returncode == 0
+            granted += json.loads(out)
     assert len(granted) == 50
     assert books.get_usages(HOST).usages == {"CUSTOM_SLOT": 50}
     found = {

@@ -14,6 +14,7 @@ import pytest
 from gantt.model.selection import Decision, Step
 from gantt.observe.logs import JsonFormatter, Lines
 from gantt.observe.metrics import Meters
+from tests.live import ending
 
 
 def decision(failure: str | None, *steps: Step) -> Decision:
@@ -110,8 +111,6 @@ def test_counts_of_processes_are_summed(tmp_path: Path) -> None:
         text=True,
     )
     assert first.stdout is not None
-    while "gantt_batches" not in first.stdout.readline():
-        assert first.poll() is None
 
     def told() -> set[str]:
         return set(
@@ -120,11 +119,13 @@ def test_counts_of_processes_are_summed(tmp_path: Path) -> None:
             ).splitlines()
         )
 
-    both = told()
-    assert {"gantt_queue_length 8.0", "gantt_revision 5.0"} <= both
-    assert "gantt_batches_total 8.0" in both
-    first.kill()
-    first.wait()
+    with ending(first):
+        while "gantt_batches" not in first.stdout.readline():
+            assert first.poll() is None
+        both = told()
+        assert {"gantt_queue_length 8.0", "gantt_revision 5.0"} <= both
+        assert "gantt_batches_total 8.0" in both
+        first.kill()
     # Two more have come and gone; what they were is forgotten, what they did is not.
     after = told()
     assert {"gantt_queue_length 3.0", "gantt_revision 3.0"} <= after

@@ -12,6 +12,7 @@ import sys
 
 from tests.databases import SERVERS, Databases
 from tests.guarded import Missing
+from tests.live import ending
 
 
 def main(kind: str, *arguments: str) -> int:
@@ -28,7 +29,8 @@ def main(kind: str, *arguments: str) -> int:
         server.execute("CREATE DATABASE gantt_sim")
         url = server.url("gantt_sim")
         words = [sys.executable, "-m", "gantt.sim", "--store", url, *arguments]
-        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as run:
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+        with ending(process) as run:
             assert run.stdout is not None
             for line in run.stdout:
                 # This server is gone afterwards: what replays a seed starts another.
