@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
@@ -38,6 +39,7 @@ def feed(
         from gantt.conf import feed_options, load
         from gantt.observe.endpoint import answering
         from gantt.observe.log_file import begin_logging
+        from gantt.observe.milestones import log_feeding, log_stopping
         from gantt.observe.supervisor import Supervisor
         from gantt.openstack.feed import Feed
         from gantt.openstack.meters import FeedSigns
@@ -53,10 +55,14 @@ def feed(
                 listen = metrics_listen or settings.serve.metrics_listen
                 with answering(listen, FeedSigns(running)):
                     try:
+                        began = time.monotonic()
                         running.start()
                         supervisor.ready("feeding")
-                        signal.sigwait(signals)
+                        took_s = time.monotonic() - began
+                        log_feeding(books.url, running.counts(), took_s)
+                        number = signal.sigwait(signals)
                         supervisor.stopping()
+                        log_stopping(number)
                     finally:
                         running.stop()
 

@@ -44,6 +44,10 @@ class GanttProtocol(SchedulerProtocol, Protocol):
     """The books and the scheduler of a fleet; amounts are int, in the unit of their
     resource class."""
 
+    @property
+    def url(self) -> str:
+        """Where the books are, without passwords."""
+
     def list_providers(self, query: ProviderQuery = ...) -> tuple[Provider, ...]:
         """Providers that match ``query``, in no particular order; () if there are none.
         Raises UnknownName."""

@@ -16,6 +16,7 @@ from gantt.observe.supervisor import VARIABLE, Supervisor
 from gantt.store import schema
 from tests import live
 from tests.agent.trees import Tree
+from tests.logged import milestones
 from tests.notified import Manager, manager
 
 
@@ -170,7 +171,7 @@ def test_a_scheduler_is_ready_when_its_workers_serve(tmp_path: Path) -> None:
     log = tmp_path / "log"
     with manager(tmp_path) as listener, log.open("wb") as output:
         scheduler = subprocess.Popen(
-            live.program("scheduler", *words),
+            live.program("scheduler", "--log-json", *words),
             env={**os.environ, **listener.environ},
             stderr=output,
         )
@@ -189,3 +190,9 @@ def test_a_scheduler_is_ready_when_its_workers_serve(tmp_path: Path) -> None:
         finally:
             scheduler.kill()
             scheduler.wait()
+    first, second, last = milestones(log.read_text())
+    assert first["pid"] != second["pid"]
+    assert [(x["host"], x["hosts"], x["providers"]) for x in (first, second)] == (
+        [("one", 0, 0)] * 2
+    )
+    assert (last["pid"], last["signal"], last["delay"]) == (scheduler.pid, "SIGTERM", 0)

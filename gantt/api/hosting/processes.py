@@ -13,10 +13,10 @@ from typing import Any
 
 from granian.server.mp import MPServer
 
-from gantt.api.hosting.milestones import log_stopping
 from gantt.api.hosting.running import RunDirectory
 from gantt.conf import Settings
 from gantt.errors import GanttError
+from gantt.observe.milestones import log_stopping
 from gantt.observe.supervisor import Supervisor
 
 LOG = logging.getLogger(__name__)

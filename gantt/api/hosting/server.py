@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from gantt.api.hosting.middleware import WsgiApp
-from gantt.api.hosting.milestones import serving
 from gantt.api.hosting.port_owner import is_taken, port_owner
 from gantt.api.hosting.running import Configured, RunDirectory
 from gantt.api.hosting.watchers import Watchers
@@ -38,6 +37,7 @@ from gantt.model.addresses import without_secrets
 from gantt.observe.loading import LoadingLog
 from gantt.observe.log_file import begin_logging
 from gantt.observe.logs import flush_logs
+from gantt.observe.milestones import serving
 from gantt.observe.supervisor import Supervisor
 from gantt.observe.tracing import Tracing, check_tracing, tracing
 from gantt.stream.starting import publishing, taking_in
@@ -173,7 +173,8 @@ def _open_front(
 
     pools = Pools(settings)
     service = _open(settings, run, pools.counts)
-    log = serving(_shown(settings.serve), service.gantt, service.load_s)
+    address = {"address": _shown(settings.serve)}
+    log = serving("Serving on http://%s", address, service.gantt, service.load_s)
 
     def serves() -> None:
         run.serve()

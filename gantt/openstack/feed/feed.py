@@ -108,6 +108,8 @@ class Feed:
     def unready(self) -> str:
         """Why what Gantt knows is not what the databases say; "": it was read, and
         passed on. A database that does not answer now is no reason."""
+        if self._stop.is_set():
+            return "stopping"
         if not self._is_started:
             return "Nova's databases were not read yet"
         if self._delivery.is_failing:

@@ -11,6 +11,7 @@ import logging
 import os
 import signal
 import sys
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -33,6 +34,7 @@ from gantt.liveness.watching import watching
 from gantt.observe.loading import LoadingLog
 from gantt.observe.log_file import begin_logging
 from gantt.observe.logs import flush_logs, set_debug
+from gantt.observe.milestones import serving
 from gantt.observe.tracing import Tracing, tracing
 from gantt.stream.starting import publishing, taking_in
 
@@ -87,7 +89,7 @@ def _serve(
     from gantt.openstack.rpc.observing import WorkerSigns
     from gantt.openstack.rpc.server import RpcServer
 
-    options, is_first = settings.rpc, number == 0
+    options, is_first, began = settings.rpc, number == 0, time.monotonic()
     with ExitStack() as stack:
         traces = tracing(settings.tracing, "gantt-scheduler")
         if traces is not None:
@@ -118,7 +120,8 @@ def _serve(
         elif traces is not None:
             gantt.observe(traces)
         served.value = True
-        LOG.info("Serving as scheduler %s (process %d)", options.host, os.getpid())
+        name, took_s = {"host": options.host}, time.monotonic() - began
+        serving("Serving as scheduler %s", name, gantt, took_s)()
         while signal.sigwait(TAKEN) != signal.SIGTERM:
             _reload(source, gantt, networks)
         LOG.info("Draining (process %d)", os.getpid())

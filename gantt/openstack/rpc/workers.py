@@ -29,6 +29,7 @@ from gantt.errors import Refused
 from gantt.observe.endpoint import answering
 from gantt.observe.log_file import begin_logging
 from gantt.observe.metrics import FOLDER, exposition
+from gantt.observe.milestones import log_stopping
 from gantt.observe.supervisor import Supervisor
 from gantt.observe.tracing import check_tracing
 from gantt.openstack.rpc import vital_signs
@@ -195,6 +196,7 @@ class Workers:
                 if got in _STOPS:
                     self._is_draining = True
                     self._supervisor.stopping()
+                    log_stopping(got)
                     return True
                 with self._supervisor.reloading():
                     self._send(signal.Signals(got))

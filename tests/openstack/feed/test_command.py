@@ -18,7 +18,8 @@ from gantt.errors import Refused
 from gantt.scheduler.options import SchedulerOptions
 from tests import inprocess
 from tests.guides.guide import shown
-from tests.live import free_port
+from tests.live import ending, free_port
+from tests.logged import milestones
 from tests.notified import manager
 from tests.openstack.feed.conftest import Cloud
 from tests.openstack.feed.waiting import until
@@ -75,10 +76,9 @@ def test_a_service_is_fed_over_http(cloud: Cloud, tmp_path: Path) -> None:
     config, port = written(tmp_path, cloud.api.url), free_port()
     with inprocess.service(tmp_path) as url, closing(gantt.connect(url)) as books:
         *words, listen = documented(1, config, url)
-        with subprocess.Popen(
-            program(*words, listen.replace("8779", str(port))),
-            stderr=subprocess.PIPE,
-        ) as running:
+        words.append(listen.replace("8779", str(port)))
+        process = subprocess.Popen(program(*words), stderr=subprocess.PIPE)
+        with ending(process) as running:
             whole = [((instance,), (aggregate,))]
             # A host may be seen before its instances are.
             until(
@@ -95,6 +95,29 @@ def test_a_service_is_fed_over_http(cloud: Cloud, tmp_path: Path) -> None:
             running.send_signal(signal.SIGTERM)
             _, said = running.communicate(timeout=30)
         assert running.returncode == 0, said
+
+
+def test_a_start_and_an_end_are_logged_field_by_field(
+    cloud: Cloud, tmp_path: Path
+) -> None:
+    for name in ("one", "two"):
+        cloud.cell(name).host(f"host-of-{name}")
+    config = written(tmp_path, cloud.api.url)
+    with inprocess.service(tmp_path) as url, manager(tmp_path) as listener:
+        process = subprocess.Popen(
+            program("--config-file", config, "--url", url, "--log-json"),
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **listener.environ},
+        )
+        with ending(process) as running:
+            listener.until("READY=1")
+            running.send_signal(signal.SIGTERM)
+            _, said = running.communicate(timeout=30)
+    start, end = milestones(said)
+    assert (start["books"], start["hosts"], start["cells"]) == (url, 2, 2)
+    assert start["seconds"] >= 0
+    assert (end["signal"], end["delay"]) == ("SIGTERM", 0)
 
 
 def test_a_missing_database_is_a_plain_refusal(tmp_path: Path) -> None:
@@ -150,7 +173,7 @@ def test_the_feed_is_ready_when_all_has_been_read(cloud: Cloud, tmp_path: Path) 
     ):
         environ = {**os.environ, **listener.environ}
         words = documented(0, config, url)
-        with subprocess.Popen(program(*words), env=environ) as running:
+        with ending(subprocess.Popen(program(*words), env=environ)) as running:
             listener.until("READY=1")
             assert len(books.list_hosts()) == 1
             running.send_signal(signal.SIGTERM)

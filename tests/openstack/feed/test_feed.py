@@ -121,3 +121,5 @@ def test_it_is_ready_while_it_passes_on(
     assert seen[0] == ""
     assert seen[1] == "what Nova's databases say cannot be passed on"
     until(lambda: feed.unready() == "")
+    feed.stop()
+    assert feed.unready() == "stopping"
