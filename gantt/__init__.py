@@ -7,10 +7,16 @@ host = books.create_provider("node-1")
 books.set_inventories(host.uuid, {"VCPU": gantt.Inventory(total=16)})
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any, Final
+from __future__ import annotations
 
+import importlib
+
+# As in ``typing``, which takes longer to load than the rest of a program's first step,
+# during which Ctrl-C is not silent (``gantt.cli.start``).
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, Final
+
     from gantt.client import SchedulerClient, selection_primitive
     from gantt.conf import engine_options
     from gantt.connection import connect

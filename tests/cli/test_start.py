@@ -49,6 +49,24 @@ def test_a_signal_that_the_caller_ignores_is_ignored() -> None:
     assert "gantt, version" in found.stdout
 
 
+def test_little_is_loaded_before_ctrl_c_is_silent() -> None:
+    code = (
+        "import sys\nbefore = set(sys.modules)\nimport gantt.cli.start\n"
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    found = subprocess.run(
+        # Without site, as a .pth file may load some of it.
+        [sys.executable, "-S", "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+    )
+    loaded = set(found.stdout.split())
+    assert {"gantt", "gantt.cli", "gantt.cli.start"} <= loaded
+    assert loaded.isdisjoint({"typing", "re", "msgspec", "click", "numpy"})
+
+
 def test_every_program_starts_there() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert project["scripts"] == {
