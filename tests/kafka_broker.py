@@ -1,5 +1,6 @@
-"""A Kafka of the tests' own: the released broker in KRaft mode, one node, on free
-loopback ports. Its jars come from Maven's repository, once for each version and user.
+"""A Kafka of the tests' own: the released broker in KRaft mode, one node unless others
+join it, on free loopback ports. Its jars, and those of Kafka's commands, come from
+Maven's repository, once for each list of them and user.
 
 ``python -m tests.kafka_broker`` fetches them, so that no test waits for a download.
 """
@@ -7,6 +8,7 @@ loopback ports. Its jars come from Maven's repository, once for each version and
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import shutil
 import signal
@@ -30,8 +32,10 @@ START_S: Final = 120.0
 FETCH_S: Final = 600.0
 # The library that the broker logs with is not among its dependencies.
 DEPENDENCIES: Final = (
-    ("org.apache.kafka", "kafka_2.13", VERSION),
-    ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.3"),
+    ("org.apache.kafka", "kafka_2.13", VERSION, ""),
+    ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.3", ""),
+    # Those of its commands that tests use need nothing but what the broker has.
+    ("org.apache.kafka", "kafka-tools", VERSION, "*"),
 )
 PROJECT: Final = """\
 <project xmlns="http://maven.apache.org/POM/4.0.0">
@@ -45,7 +49,10 @@ PROJECT: Final = """\
 """
 DEPENDENCY: Final = (
     "<dependency><groupId>{}</groupId><artifactId>{}</artifactId>"
-    "<version>{}</version></dependency>"
+    "<version>{}</version><exclusions>{}</exclusions></dependency>"
+)
+EXCLUSION: Final = (
+    "<exclusion><groupId>{0}</groupId><artifactId>{0}</artifactId></exclusion>"
 )
 # One replica of everything, few partitions of the broker's own topics, and nothing
 # that is not closed at once: a test restarts it and waits. One that was killed may
@@ -83,6 +90,12 @@ offsets.topic.segment.bytes=1048576
 num.network.threads=2
 num.io.threads=2
 """
+# Of what is set twice, the second counts.
+JOINING: Final = """\
+process.roles=broker
+node.id={node}
+listeners=PLAINTEXT://127.0.0.1:{port}
+"""
 MEMORY: Final = ("-Xms96m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
@@ -99,12 +112,25 @@ class Kafka(GuardedServer):
         ("mvn", "maven"),
     )
 
-    def __init__(self, folder: Path | None = None) -> None:
-        """``folder``: where to make its own."""
+    def __init__(
+        self,
+        folder: Path | None = None,
+        *,
+        settings: str = "",
+        first: Kafka | None = None,
+        node: int = 1,
+    ) -> None:
+        """``folder``: where to make its own; ``settings``: more of them, for format
+        with ``port`` and ``controller``; ``first``: whose cluster it joins as
+        ``node``."""
         self.find()
         self._jars = jars()
         super().__init__(folder)
         self.port = free_port()
+        self.controller: int = first.controller if first else free_port()
+        self.cluster: str = first.cluster if first else str(uuid.uuid4())
+        self._node = node
+        self._settings = SETTINGS + (JOINING if first else "") + settings
         try:
             self._format()
             self.start()
@@ -145,15 +171,16 @@ class Kafka(GuardedServer):
         os.killpg(self._process.pid, signal.SIGCONT)
 
     def _format(self) -> None:
-        settings = self.folder / "kafka.conf"
-        text = SETTINGS.format(
-            port=self.port, controller=free_port(), folder=self.folder
+        text = self._settings.format(
+            port=self.port,
+            controller=self.controller,
+            folder=self.folder,
+            node=self._node,
         )
-        settings.write_text(text)
+        (self.folder / "kafka.conf").write_text(text)
         main = "kafka.tools.StorageTool"
-        cluster = str(uuid.uuid4())
         command = self._java(
-            "-Xmx64m", main, "format", "-t", cluster, "-c", "kafka.conf"
+            "-Xmx64m", main, "format", "-t", self.cluster, "-c", "kafka.conf"
         )
         done = subprocess.run(
             command, cwd=self.folder, capture_output=True, text=True, check=False
@@ -169,17 +196,18 @@ class Kafka(GuardedServer):
             with socket.create_connection(("127.0.0.1", self.port), 1.0):
                 pass
             admin = AdminClient({"bootstrap.servers": self.servers, "log_level": 0})
-            return bool(admin.list_topics(timeout=5.0).brokers)
+            return self._node in admin.list_topics(timeout=5.0).brokers
         except (OSError, KafkaException):
             return False
 
 
 def jars() -> Path:
-    """The folder with the broker's jars, fetched if they are not there. Raises Missing,
+    """The folder with the jars, fetched if they are not there. Raises Missing,
     AssertionError with what Maven says."""
     Kafka.find()
+    wanted = hashlib.sha256(_project().encode()).hexdigest()[:8]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = cache / "gantt-tests" / f"kafka-{VERSION}"
+    folder = cache / "gantt-tests" / f"kafka-{VERSION}-{wanted}"
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as place:
@@ -189,9 +217,17 @@ def jars() -> Path:
     return folder
 
 
+def _project() -> str:
+    """What Maven is told."""
+    wanted = [
+        DEPENDENCY.format(group, name, version, EXCLUSION.format(left) if left else "")
+        for group, name, version, left in DEPENDENCIES
+    ]
+    return PROJECT.format(dependencies="".join(wanted))
+
+
 def _fetch(place: Path) -> None:
-    wanted = "".join(DEPENDENCY.format(*one) for one in DEPENDENCIES)
-    (place / "pom.xml").write_text(PROJECT.format(dependencies=wanted))
+    (place / "pom.xml").write_text(_project())
     goal = ["dependency:copy-dependencies", "-DincludeScope=runtime"]
     done = subprocess.run(
         ["mvn", "-B", "-q", *goal, f"-DoutputDirectory={place / 'jars'}"],
@@ -205,9 +241,16 @@ def _fetch(place: Path) -> None:
 
 
 @contextlib.contextmanager
-def start_kafka(folder: Path | None = None) -> Iterator[Kafka]:
-    """A broker that answers; stopped and removed at the end. Raises Missing."""
-    broker = Kafka(folder)
+def start_kafka(
+    folder: Path | None = None,
+    *,
+    settings: str = "",
+    first: Kafka | None = None,
+    node: int = 1,
+) -> Iterator[Kafka]:
+    """A broker that answers, as Kafka has it; stopped and removed at the end. Raises
+    Missing."""
+    broker = Kafka(folder, settings=settings, first=first, node=node)
     try:
         yield broker
     finally:

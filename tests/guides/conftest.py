@@ -13,5 +13,6 @@ collect_ignore = (
         "test_extending.py",
         "test_operating.py",
         "test_programs.py",
+        "test_streams.py",
     ]
 )

@@ -39,6 +39,7 @@ OWN: Final[Mapping[str, tuple[str, int, tuple[str, ...]]]] = {
     "write-a-collector": ("tests/test_collector_guide.py", 8, ("toml", "python", "sh")),
     "replace-placement": ("tests/cli/test_adoption.py", 3, ("console",)),
     "feed": ("tests/openstack/feed/test_command.py", 2, ("indented",)),
+    "streams": (f"{_HERE}/test_streams.py", 2, ("sh",)),
     "replace-nova-scheduler": (
         "tests/openstack/test_replace_document.py",
         5,
@@ -126,7 +127,7 @@ SEEN: Final[Mapping[str, str]] = {
     "replace-placement": "1f11677526b2",
     "scale-out": "673e7a8d08e0",
     "shadow-nova": "1b7549491b70",
-    "streams": "b5e2d18c7bf1",
+    "streams": "7ad2ddab930f",
     "topology": "a19836188380",
     "upgrade": "bec348ee8955",
     "write-a-collector": "bf4fa9d48dc6",
