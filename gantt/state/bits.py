@@ -54,24 +54,29 @@ class BitMatrix:
                 value ^= low
         return found
 
+    def any_like(self, rows: Int64s, height: int) -> Bools:
+        """bool[height]: which bear a label that one of ``rows`` bears."""
+        found = np.zeros(height, np.bool_)
+        for word, wanted in self._labels_of_all(rows):
+            column = self._words[word, :height]
+            found[: len(column)] |= (column & wanted) != 0
+        return found
+
+    def pairs(self, rows: Int64s) -> tuple[Int64s, Int64s]:
+        """What each of ``rows`` bears: a row and a label for each such pair."""
+        rows = rows[rows < self._words.shape[1]]
+        found = [_pairs(word, self._words[word, rows]) for word in self._numbers()]
+        places, labels = (np.concatenate(one) for one in zip(*found, strict=True))
+        return rows[places], labels
+
     def bearers_like(self, rows: Int64s, height: int) -> tuple[Int64s, Int64s]:
-        """Who bears a label that one of ``rows`` bears: a row below ``height`` and a
-        label for each such pair."""
-        words = self._words
-        rows = rows[rows < words.shape[1]]
-        wanted = np.bitwise_or.reduce(words[:, rows], axis=1)
-        bearers, labels = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-        for word in np.flatnonzero(wanted).tolist():
-            left = words[word, :height] & wanted[word]
-            places = np.flatnonzero(left != 0)  # of booleans it is quickest
-            left = left[places]
-            while len(places):
-                rest = left & (left - 1)  # without the lowest bit
-                bearers.append(places)
-                bits = np.bitwise_count((left ^ rest) - 1).astype(np.int64)
-                labels.append(bits + word * _WORD)
-                places, left = places[rest != 0], rest[rest != 0]
-        return np.concatenate(bearers), np.concatenate(labels)
+        """As ``pairs`` of all below ``height``: of labels that one of ``rows`` has."""
+        empty = np.empty(0, np.int64)
+        found = [(empty, empty)]
+        for word, wanted in self._labels_of_all(rows):
+            found.append(_pairs(word, self._words[word, :height] & wanted))
+        bearers, labels = (np.concatenate(one) for one in zip(*found, strict=True))
+        return bearers, labels
 
     def patterns(self, rows: Sequence[int]) -> list[bytes]:
         """What each of ``rows`` bears, as a key: equal labels make equal keys."""
@@ -116,6 +121,15 @@ class BitMatrix:
             masks[word] = masks.get(word, 0) | 1 << bit
         return masks
 
+    def _numbers(self) -> range:
+        return range(self._words.shape[0])
+
+    def _labels_of_all(self, rows: Int64s) -> list[tuple[int, np.uint64]]:
+        """The words in which any of ``rows`` has a bit, with all of these bits."""
+        rows = rows[rows < self._words.shape[1]]
+        wanted = np.bitwise_or.reduce(self._words[:, rows], axis=1)
+        return [(word, wanted[word]) for word in np.flatnonzero(wanted).tolist()]
+
     def _reserve(self, row: int, label: int) -> None:
         words, rows = self._words.shape
         if row < rows and label // _WORD < words:
@@ -127,3 +141,17 @@ class BitMatrix:
         grown = np.zeros(shape, np.uint64)
         grown[:words, :rows] = self._words
         self._words = grown
+
+
+def _pairs(word: int, column: Words) -> tuple[Int64s, Int64s]:
+    """The bits of one word of some rows: a place in ``column`` and a label for each."""
+    places = np.flatnonzero(column != 0)  # of booleans it is quickest
+    left = column[places]
+    found, labels = [places[:0]], [places[:0]]
+    while len(places):
+        rest = left & (left - 1)  # without the lowest bit
+        bits = np.bitwise_count((left ^ rest) - 1).astype(np.int64)
+        found.append(places)
+        labels.append(bits + word * _WORD)
+        places, left = places[rest != 0], rest[rest != 0]
+    return np.concatenate(found), np.concatenate(labels)

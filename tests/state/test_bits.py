@@ -64,3 +64,8 @@ def test_bearers_of_the_labels_of_some_rows(
         assert set(got) == {
             (row, label) for row, label in model if label in wanted and row < height
         }
+        any_like = set(np.flatnonzero(matrix.any_like(asked, height)).tolist())
+        assert any_like == {row for row, _ in got}
+    mine = matrix.pairs(asked)
+    told = list(zip(*(one.tolist() for one in mine), strict=True))
+    assert sorted(told) == sorted(one for one in model if one[0] in some)

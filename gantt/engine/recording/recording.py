@@ -58,9 +58,6 @@ class Recording:
         threads: Threads,
         rng: random.Random,
     ) -> None:
-        with replica.lock:
-            self._tape = Tape(options.record_backlog, replica.state.cursor)
-            replica.recorder = self
         self._rng = rng
         self._budget = search_budget
         self._number = 0
@@ -69,6 +66,9 @@ class Recording:
         self._noted: SchedulerOptions | None = None
         self.last: int | None = None
         self._open: list[_Pause] = []  # of decisions under way
+        with replica.lock:
+            self._tape = Tape(options.record_backlog, replica.state.cursor)
+            replica.recorder = self
         self._writing = Writing(
             *(store, replica, self._tape, options, search_budget),
             process=process,
@@ -136,10 +136,13 @@ class Recording:
         asked = Asked(number, now, seed, _kind(source), request, by_id)
         pause = _Pause(self._tape, state, rest, asked)
         found = self._watched(pause, lambda: decided(Dice(seed), pause))
-        ascends = driver.chooser is None
-        choices = pack_choices(found.feasible, found.picks, ascends=ascends)
-        count = len(found.feasible.hosts.rows)
-        self._tape.note(Found(number, pause.asked, choices, count))
+        ascends, count = driver.chooser is None, len(found.feasible.hosts.rows)
+        try:
+            choices = pack_choices(found.feasible, found.picks, ascends=ascends)
+        except Exception as error:  # the decision stands without a record
+            self._tape.tear(f"a decision cannot be written: {error!r}")
+        else:
+            self._tape.note(Found(number, pause.asked, choices, count))
         return found
 
     def _watched(self, pause: _Pause, decided: Callable[[], Selected]) -> Selected:
@@ -170,9 +173,9 @@ class Recording:
             return None
         # A new file begins with the options that the last one had.
         if policy.options is not self._noted:
-            self._noted = policy.options
             self._note_open()
-            tape.note(Policed(policy.options, _has_plugins(policy)))
+            if tape.note(Policed(policy.options, _has_plugins(policy))):
+                self._noted = policy.options
         self._number += 1
         self.last = self._number
         return self._number

@@ -114,11 +114,13 @@ class Tape:
         self._entries.append(Moved(cursor, rows, len(changes)))
         self._noted += 1 + len(changes)
 
-    def note(self, entry: Entry) -> None:
-        """Note what else happens, unless the tape is torn."""
-        if not self.torn:
-            self._entries.append(entry)
-            self._noted += 1
+    def note(self, entry: Entry) -> bool:
+        """Note what else happens; False: the tape is torn."""
+        if self.torn:
+            return False
+        self._entries.append(entry)
+        self._noted += 1
+        return True
 
     def tear(self, why: str) -> None:
         """Note nothing from here on."""

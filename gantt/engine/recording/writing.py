@@ -148,6 +148,9 @@ class Writing:
 
     def _start(self) -> None:
         """Record again from now on, in a new file; all that waited is written."""
+        with self._replica.lock:
+            pass  # what was being noted when the tape was torn is on it
+        self._drain()
         self._first = None
         self._give_up()
         self._end(Closed(goes_on=True))

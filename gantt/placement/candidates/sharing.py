@@ -12,9 +12,10 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 
 from gantt.model.names import SHARES_VIA_AGGREGATE
-from gantt.state.column import Bools, Float32s
+from gantt.state.column import Bools, Float32s, Int32s, Int64s
 from gantt.state.state import State
 
 
@@ -32,39 +33,36 @@ class Sharing:
             else state.provider_traits.any_of((trait,), height)
         )
         rows = np.flatnonzero(self.mask)
-        order = np.argsort(state.providers.id[rows])
-        self.rows: tuple[int, ...] = tuple(rows[order].tolist())
-        # Aggregates of sharing providers, and all that are in them: a pair each.
-        members, self._labels = state.provider_aggregates.bearers_like(rows, height)
-        self._roots = state.providers.root[members]
-        is_giver = self.mask[members]
-        self._givers, self._of_givers = members[is_giver], self._labels[is_giver]
-        self._height = int(self._labels.max(initial=-1)) + 1
+        self._rows = rows[np.argsort(state.providers.id[rows])]
+        self.rows: tuple[int, ...] = tuple(self._rows.tolist())
 
     def reach(self, givers: Bools) -> Bools:
         """bool[providers]: roots of trees that may use one of the sharing providers in
         ``givers`` (bool[providers])."""
         found = np.zeros(len(self.mask), np.bool_)
-        given = np.zeros(self._height, np.bool_)
-        given[self._of_givers[givers[self._givers]]] = True
-        found[self._roots[given[self._labels]]] = True
+        rows = self._rows[givers[self._rows]]
+        if len(rows):
+            members = self._state.provider_aggregates.any_like(rows, len(found))
+            found[self._state.providers.root[: len(found)][members]] = True
         return found
 
     def reaching(self, roots: Bools) -> Bools:
         """bool[providers]: sharing providers that a tree of ``roots`` may use."""
         found = np.zeros(len(self.mask), np.bool_)
-        taken = np.zeros(self._height, np.bool_)
-        taken[self._labels[roots[self._roots]]] = True
-        found[self._givers[taken[self._of_givers]]] = True
+        ties = self._ties
+        taken = np.zeros(ties.height, np.bool_)
+        taken[ties.labels[roots[ties.roots]]] = True
+        found[ties.givers[taken[ties.of_givers]]] = True
         return found
 
     def least(self, costs: Float32s) -> Float32s:
         """float32[providers]: for each root the least of ``costs`` (float32[providers])
         of the sharing providers that its tree may use; infinite where it may none."""
-        of_label = np.full(self._height, np.inf, np.float32)
-        np.minimum.at(of_label, self._of_givers, costs[self._givers])
+        ties = self._ties
+        of_label = np.full(ties.height, np.inf, np.float32)
+        np.minimum.at(of_label, ties.of_givers, costs[ties.givers])
         found = np.full(len(self.mask), np.inf, np.float32)
-        np.minimum.at(found, self._roots, of_label[self._labels])
+        np.minimum.at(found, ties.roots, of_label[ties.labels])
         return found
 
     def around(self, root: int) -> set[int]:
@@ -81,7 +79,27 @@ class Sharing:
     def _by_label(self) -> dict[int, list[int]]:
         """By aggregate, the rows of its sharing providers."""
         found: dict[int, list[int]] = {}
-        pairs = zip(self._of_givers.tolist(), self._givers.tolist(), strict=True)
-        for label, row in pairs:
+        givers, labels = self._state.provider_aggregates.pairs(self._rows)
+        for label, row in zip(labels.tolist(), givers.tolist(), strict=True):
             found.setdefault(label, []).append(row)
         return found
+
+    @cached_property
+    def _ties(self) -> _Ties:
+        """For what asks about single trees and sharing providers: explanations."""
+        aggregates = self._state.provider_aggregates
+        members, labels = aggregates.bearers_like(self._rows, len(self.mask))
+        givers, of_givers = aggregates.pairs(self._rows)
+        roots, height = self._state.providers.root[members], labels.max(initial=-1) + 1
+        return _Ties(roots, labels, givers, of_givers, int(height))
+
+
+class _Ties(Struct, frozen=True, eq=False):
+    """Aggregates of sharing providers, for each pair: the root of a member and
+    the label, a sharing provider and the label. ``height``: above all labels."""
+
+    roots: Int32s
+    labels: Int64s
+    givers: Int64s
+    of_givers: Int64s
+    height: int
