@@ -61,7 +61,7 @@ def main() -> None:
     """Measure what was asked for, print it, and keep it."""
     options = _parser().parse_args()
     suites = options.suites or list(SUITES)
-    found = timed("bench", partial(_run, suites, options.scale))
+    found = timed("python -m bench", partial(_run, suites, options.scale))
     show(found, options.form)
     if options.out is not None:
         keep(found, options.out)

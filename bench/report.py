@@ -47,12 +47,13 @@ class Kept(Run, frozen=True, kw_only=True):
     rows: list[Row]
 
 
-def timed(module: str, measure: Callable[[], list[Row]]) -> Kept:
-    """The rows that ``measure`` finds, in a process that runs ``module``."""
+def timed(program: str, measure: Callable[[], list[Row]]) -> Kept:
+    """The rows that ``measure`` finds, in a process that was started by ``program``
+    and arguments."""
     began, clock, before = datetime.now(UTC), time.monotonic(), machine.load()
     rows = measure()
     return Kept(
-        command=shlex.join(["python", "-m", module, *sys.argv[1:]]),
+        command=shlex.join([*program.split(), *sys.argv[1:]]),
         version=__version__,
         began=began.isoformat(timespec="seconds"),
         took_s=round(time.monotonic() - clock, 1),

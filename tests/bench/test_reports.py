@@ -142,7 +142,7 @@ def test_a_timed_run_says_what_was_run_and_when(
 ) -> None:
     monkeypatch.setattr("sys.argv", ["/x/bench/__main__.py", "books", "--out", "a b"])
     rows = [Row("reads", "", "9/s")]
-    found = timed("bench", lambda: rows)
+    found = timed("python -m bench", lambda: rows)
     assert found.command == "python -m bench books --out 'a b'"
     assert (found.rows, found.version) == (rows, __version__)
     assert datetime.now(UTC) - datetime.fromisoformat(found.began) < timedelta(hours=1)

@@ -1,14 +1,13 @@
 """nova-scheduler and ``gantt scheduler`` on one cloud of 1,000 hosts, in one run.
 
-``scripts/cloud --compare``. Hosts beyond the computes that run are rows: in the cell
-and the API database, with a provider each. They are smaller than the real ones, so that
-what is booted to be measured goes to hosts that exist.
+``scripts/cloud --compare [--out FILE]``. Hosts beyond the computes that run are rows:
+in the cell and the API database, with a provider each. They are smaller than the real
+ones, so that what is booted to be measured goes to hosts that exist.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import statistics
 import tempfile
@@ -18,8 +17,11 @@ import uuid as uuids
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
+from bench.report import Row, duration, keep, say, show, timed
 from gantt.connection import open_gantt
 from gantt.engine.gantt import Gantt
 from gantt.model.answers import Inventory
@@ -37,6 +39,7 @@ THEIR_CALLS = 20
 OUR_CALLS = 500
 PINGS = 100
 CALL_S = 120
+MOST_S = 0.005
 INVENTORY = {"VCPU": 4, "MEMORY_MB": 4096, "DISK_GB": 40}
 FREE = {
     "vcpus": 4,
@@ -51,6 +54,26 @@ FREE = {
     "disk_available_least": 0,
     "cpu_allocation_ratio": 1.0,
 }
+
+
+class Figures(NamedTuple):
+    """Of one scheduler: boots in a second; seconds of each call, from the quickest to
+    the slowest, and of an empty one."""
+
+    boots: float
+    calls: list[float]
+    empty: float
+
+    @property
+    def median(self) -> float:
+        """Of the calls."""
+        return statistics.median(self.calls)
+
+    @property
+    def p99(self) -> str:
+        """Of the calls, and of how many."""
+        count = len(self.calls)
+        return f"{duration(self.calls[int(0.99 * count)])} (of {count})"
 
 
 class Rows:
@@ -140,7 +163,7 @@ def boots(tenant: Tenant) -> float:
 
 
 def calls(cloud: Cloud, books: Gantt, count: int) -> list[float]:
-    """Milliseconds of each of ``count`` calls of select_destinations, one after
+    """Seconds of each of ``count`` calls of select_destinations, one after
     another; what they claimed is given back."""
     found = []
     instances = conductor.instances(count)
@@ -155,66 +178,72 @@ def calls(cloud: Cloud, books: Gantt, count: int) -> list[float]:
                 return_objects=True,
                 return_alternates=True,
             )
-            found.append(1000 * (time.perf_counter() - since))
+            found.append(time.perf_counter() - since)
     for instance in instances:
         books.delete_allocations(instance)
     return found
 
 
 def ping(cloud: Cloud) -> float:
-    """The median in ms of calls that do nothing."""
+    """The median in seconds of calls that do nothing."""
     found = []
     with conductor.conductor(cloud.broker.url):
         for _ in range(PINGS):
             since = time.perf_counter()
             conductor.ping("")
-            found.append(1000 * (time.perf_counter() - since))
+            found.append(time.perf_counter() - since)
     return statistics.median(found)
 
 
 def measure(
     setup: Setup, cloud: Cloud, tenant: Tenant, books: Gantt, count: int
-) -> float:
-    """Print the figures of one scheduler; the median of its calls in ms."""
+) -> Figures:
+    """The figures of one scheduler, of ``count`` calls."""
     setup.start()
     try:
         # Until it knows all hosts; its caches are warm then.
         calls(cloud, books, WARM_UP)
         per_second = boots(tenant)
         took = sorted(calls(cloud, books, count))
-        empty = ping(cloud)
+        found = Figures(per_second, took, ping(cloud))
     finally:
         setup.stop()
-    p50, p99 = statistics.median(took), took[int(0.99 * len(took))]
-    print(
-        f"{setup.name}: {per_second:.2f} boots/s end to end ({BOOTS} boots); "
-        f"select_destinations over RPC: p50 {p50:.2f} ms, p99 {p99:.2f} ms "
-        f"({count} calls), of an empty call p50 {empty:.2f} ms; "
-        f"load average {os.getloadavg()[0]:.1f}",
-        flush=True,
+    say(
+        f"{setup.name}: {found.boots:.2f} boots/s, select_destinations over RPC: "
+        f"p50 {duration(found.median)}, p99 {found.p99}"
     )
-    return p50
+    return found
 
 
 def main() -> None:
-    """Start the cloud, add rows, and measure both schedulers. Logs of a run that
-    fails are kept."""
+    """Start the cloud, add rows, measure both schedulers, print and keep it."""
     parser = argparse.ArgumentParser(
         prog="scripts/cloud --compare", description=__doc__
     )
     parser.add_argument("--hosts", type=int, default=1000)
+    parser.add_argument("--out", type=Path, help="write the figures to this JSON file")
     options = parser.parse_args()
+    found = timed(parser.prog, partial(compare, options.hosts))
+    show(found, "table")
+    if options.out is not None:
+        keep(found, options.out)
+
+
+def compare(hosts: int) -> list[Row]:
+    """On a new cloud with so many. Logs of a run that fails are kept."""
     folder = Path(tempfile.mkdtemp(prefix="gantt-cloud-"))
-    print(f"Logs are in {folder}", flush=True)
+    say(f"Logs are in {folder}")
     cloud = Cloud(folder)
     try:
-        _compare(cloud, options.hosts)
+        theirs, ours = _beside_each_other(cloud, hosts)
     finally:
         cloud.close()
     shutil.rmtree(folder)
+    return rows_of(hosts, theirs, ours)
 
 
-def _compare(cloud: Cloud, hosts: int) -> None:
+def _beside_each_other(cloud: Cloud, hosts: int) -> tuple[Figures, Figures]:
+    """Of nova-scheduler, and of Gantt."""
     settings = cloud.settings.nova()
     quiet: dict[str, Mapping[str, object]] = {
         # nova-scheduler may need longer for eight requests at once than the heartbeats
@@ -231,7 +260,30 @@ def _compare(cloud: Cloud, hosts: int) -> None:
         with rows.alive():
             theirs = measure(Upstream(cloud), cloud, tenant, books, THEIR_CALLS)
             ours = measure(Replaced(cloud), cloud, tenant, books, OUR_CALLS)
-    print(f"{hosts} hosts: nova-scheduler takes {theirs / ours:.0f} times as long")
+    return theirs, ours
+
+
+def rows_of(hosts: int, theirs: Figures, ours: Figures) -> list[Row]:
+    """Gantt's beside those of nova-scheduler, against the goal."""
+    return [
+        Row(
+            f"{hosts:,} hosts, `select_destinations` over RPC, p50",
+            f"≤ {duration(MOST_S)}",
+            duration(ours.median),
+            duration(theirs.median),
+            f"{theirs.median / ours.median:,.0f}×",
+            ours.median <= MOST_S,
+        ),
+        Row("the same, p99", "", ours.p99, theirs.p99),
+        Row("an empty call, p50", "", duration(ours.empty), duration(theirs.empty)),
+        Row(
+            f"boots, {BOOTS} by {CLIENTS} clients, until all run",
+            "",
+            f"{ours.boots:.2f}/s",
+            f"{theirs.boots:.2f}/s",
+            f"{ours.boots / theirs.boots:.1f}×",
+        ),
+    ]
 
 
 if __name__ == "__main__":

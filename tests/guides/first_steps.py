@@ -103,7 +103,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, help="write the figures to this JSON file")
     out: Path | None = parser.parse_args().out
-    found = timed("tests.guides.first_steps", follow)
+    found = timed("python -m tests.guides.first_steps", follow)
     show(found, "table")
     if out is not None:
         keep(found, out)

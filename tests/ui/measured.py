@@ -33,7 +33,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="write the figures to this JSON file")
     parser.add_argument("--soak-s", type=float, default=3600.0, help="default: an hour")
     options = parser.parse_args()
-    found = timed("tests.ui.measured", partial(measure, options.soak_s))
+    found = timed("python -m tests.ui.measured", partial(measure, options.soak_s))
     show(found, "table")
     if options.out is not None:
         keep(found, options.out)
