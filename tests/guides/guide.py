@@ -39,6 +39,11 @@ class Shown(NamedTuple):
         return lines
 
 
+def values(command: str, option: str) -> list[str]:
+    """What ``option`` is given, each time."""
+    return re.findall(rf"--{option} (\S+)", command)
+
+
 def guide(name: str) -> str:
     """The text of one."""
     return document(f"docs/how-to/{name}.md")

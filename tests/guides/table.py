@@ -40,6 +40,7 @@ OWN: Final[Mapping[str, tuple[str, int, tuple[str, ...]]]] = {
     "replace-placement": ("tests/cli/test_adoption.py", 3, ("console",)),
     "feed": ("tests/openstack/feed/test_command.py", 2, ("indented",)),
     "streams": (f"{_HERE}/test_streams.py", 2, ("sh",)),
+    "benchmark": (f"{_HERE}/test_measuring.py", 2, ("console",)),
     "replace-nova-scheduler": (
         "tests/openstack/test_replace_document.py",
         5,
@@ -87,6 +88,10 @@ OTHERS: Final[Mapping[str, Mapping[str, str]]] = {
         "pip install 'gantt-scheduler[coordination]'": _PROGRAMS,
     },
     "monitoring": {"scrape_configs:": "tests/deploy/test_monitoring.py"},
+    "plan-capacity": {
+        "$ python -m bench fair": f"{_HERE}/test_measuring.py",
+        "$ python -m bench forecast": f"{_HERE}/test_traces.py",
+    },
     "plugins": {
         "from gantt.scheduler.contract import Cacheable, Filter, Request": (
             "tests/testing/test_documented.py"
@@ -116,12 +121,14 @@ SEEN: Final[Mapping[str, str]] = {
     "advise-nova": "504837c144ad",
     "agent": "304ad97f993d",
     "back-up": "126c778bb799",
+    "benchmark": "c076ce1fcf99",
     "command-line": "3a03901c30e3",
     "feed": "21764faa033c",
     "installing": "969203743948",
     "launching": "2207228b586b",
     "liveness": "ceab23e6d046",
     "monitoring": "6925876a0f0f",
+    "plan-capacity": "86deb401fe66",
     "plugins": "a56153c4ec8f",
     "replace-nova-scheduler": "913f6a0670da",
     "replace-placement": "1f11677526b2",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from gantt.stream.connection import ensure
 from gantt.stream.options import StreamOptions
 from gantt.stream.producing import ReportStream
 from gantt.stream.topics import dead_letters_topic, reports_topic
-from tests.guides.guide import shown
+from tests.guides.guide import shown, values
 from tests.guides.kafka import guarded_broker, three_brokers, write_commands
 from tests.kafka_broker import Kafka
 from tests.shown import Terminal
@@ -39,11 +38,6 @@ def commands(program: str) -> list[str]:
     return [one for one in typed if one.startswith(f"{program} ")]
 
 
-def option(command: str, name: str) -> list[str]:
-    """Its values."""
-    return re.findall(rf"--{name} (\S+)", command)
-
-
 def made(admin: AdminClient, name: str) -> tuple[int, int, dict[str, str]]:
     """Partitions, copies of each, and the settings of a topic."""
     parts = admin.list_topics(name, timeout=ASK_S).topics[name].partitions.values()
@@ -60,16 +54,16 @@ def test_the_topics_are_made_as_gantt_needs_them(terminal: Terminal) -> None:
         admin = AdminClient({"bootstrap.servers": broker.servers})
         typed = commands("kafka-topics.sh")
         for command in typed:
-            (name,) = option(command, "topic")
+            (name,) = values(command, "topic")
             said = terminal.type(command.replace(SERVER, broker.servers))
             assert f"Created topic {name}." in said, said
             partitions, copies, settings = made(admin, name)
-            assert option(command, "partitions") == [str(partitions)]
-            assert option(command, "replication-factor") == [str(copies)]
-            asked = dict(one.split("=") for one in option(command, "config"))
+            assert values(command, "partitions") == [str(partitions)]
+            assert values(command, "replication-factor") == [str(copies)]
+            asked = dict(one.split("=") for one in values(command, "config"))
             assert asked.items() <= settings.items()
         needed = [reports_topic(options), dead_letters_topic(options)]
-        assert [option(one, "topic") for one in typed] == [[one.name] for one in needed]
+        assert [values(one, "topic") for one in typed] == [[one.name] for one in needed]
         ensure(options, needed)
 
 
@@ -94,11 +88,11 @@ def writes(options: StreamOptions, host: str) -> bool:
 
 def test_only_the_agent_of_a_host_may_write_to_its_topic(terminal: Terminal) -> None:
     (command,) = commands("kafka-acls.sh")
-    (principal,) = option(command, "allow-principal")
+    (principal,) = values(command, "allow-principal")
     host = principal.removeprefix("User:")
     with guarded_broker() as guarded:
         own = guarded.options(host)
-        assert option(command, "topic") == [own.topic_of(host)]
+        assert values(command, "topic") == [own.topic_of(host)]
         for topic in (own.topic_of(host), own.reports_topic):
             make_topic(guarded.broker, topic)
         assert not writes(own, host)

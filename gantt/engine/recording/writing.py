@@ -69,10 +69,9 @@ class Writing:
         self._options, self._process, self._clock = options, process, clock
         self._directory = Path(options.record)
         self._lines = Lines(search_budget)
-        self._number = 0
+        self._number = self._lost = 0
         self._now: RecordFile | None = None
         self._next: _Next | None = None
-        self._lost = 0
         self._bytes = self._files = self._failures = 0
         self._try_at = clock.monotonic()
         # Taken at once, so that no decision is before it; read by the thread.
@@ -148,10 +147,9 @@ class Writing:
 
     def _start(self) -> None:
         """Record again from now on, in a new file; all that waited is written."""
-        with self._replica.lock:
-            pass  # what was being noted when the tape was torn is on it
+        with self._replica.lock:  # what was being noted at the tear is noted then
+            self._first = None
         self._drain()
-        self._first = None
         self._give_up()
         self._end(Closed(goes_on=True))
         with self._replica.lock:

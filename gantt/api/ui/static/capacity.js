@@ -144,13 +144,12 @@ export class CapacityView {
 		], records.toReversed(), LATEST);
 		if (records.length) table.firstChild.after(chart(records, label, outlook && { ...outlook, at, until: at + reach * 1e6 }));
 		fill(this.history, table);
-		const open = [...this.fits.querySelectorAll("[open]")].map((one) => one.dataset.words);
 		fill(this.fits, listed("How many more fit now", "capacity.csv", [
 			column("flavor", "words", (one) => told(one.words)),
 			more("total"),
 			number("hosts", (one) => one.hosts && Object.keys(one.hosts).length),
 			blockers,
 		], found), found.filter((one) => one.hosts).map((one) =>
-			el("details", { data: { words: one.words }, open: open.includes(one.words) }, el("summary", one.words), where(one), reasons(one))));
+			el("details", el("summary", one.words), where(one), reasons(one))));
 	}
 }

@@ -1,6 +1,6 @@
 // One decision: its funnel, scores and choice; or how near it came, and what would help.
 
-import { bar, el, fill, region } from "./elements.js";
+import { bar, el, fill, region, terms } from "./elements.js";
 import { kept } from "./request.js";
 import { link } from "./router.js";
 import { hostsOf, outcome, stepsOf, took, weighersOf, without } from "./ranking.js";
@@ -126,18 +126,14 @@ function nearest(why) {
 }
 
 function undone({ repair, takeover }) {
-	const found = [];
-	if (takeover) {
-		found.push(section("Takeover", el("p", {},
+	const removed = Object.entries(repair?.allocations ?? {}).flatMap(([uuid, amounts]) => Object.entries(amounts).map(([name, used]) => ({ uuid, name, used })));
+	return [
+		takeover && section("Takeover", el("p",
 			`Host ${takeover.new_host}, node ${takeover.new_node} took over what host ${takeover.host}, node ${takeover.node} had: `
-			+ `${counted(Object.keys(takeover.allocations).length, "instance")} with allocations, ${counted(takeover.claims.length, "claim")}.`)));
-	}
-	if (repair) {
-		const rows = Object.entries(repair.allocations).flatMap(([uuid, amounts]) => Object.entries(amounts).map(([name, used]) => ({ uuid, name, used })));
-		found.push(section("Repair", el("p", `${repair.kind}: ${repair.repair}, as ${repair.detail}.`)));
-		found.push(some("What it removed", "removed.csv", [column("Provider", "uuid"), column("Class", "name"), number("Amount", "used")], rows));
-	}
-	return found;
+			+ `${counted(Object.keys(takeover.allocations).length, "instance")} with allocations, ${counted(takeover.claims.length, "claim")}.`)),
+		repair && section("Repair", el("p", `${repair.kind}: ${repair.repair}, as ${repair.detail}.`)),
+		some("What it removed", "removed.csv", [column("Provider", "uuid"), column("Class", "name"), number("Amount", "used")], removed),
+	];
 }
 
 function facts(decision) {
@@ -151,7 +147,7 @@ function facts(decision) {
 		["Made", `by ${decision.driver} at revision ${decision.revision}, ${counted(decision.attempts, "attempt")}`],
 		["Took", stages.length ? `${milliseconds(took(decision))}: ${stages.join(", ")}` : "–"],
 	];
-	return el("dl", told.map(([name, text]) => [el("dt", name), el("dd", text)]));
+	return terms(told);
 }
 
 export function headline(decision) {

@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { headline, showDecision } from "./decision.js";
-import { button, el, fill, loading, say, select, toolbar } from "./elements.js";
+import { button, el, fill, loading, refuse, say, select, toolbar } from "./elements.js";
 import { hostsOf, outcome, stepsOf, took } from "./ranking.js";
 import { Poll } from "./poll.js";
 import { change } from "./router.js";
@@ -117,8 +117,7 @@ export class DecisionsView {
 	}
 
 	_fail(error) {
-		this.note.hidden = false;
-		fill(this.note, error.status === 403 ? `This token may not list decisions: ${error.message}` : error.message);
+		refuse(this.note, "list decisions", error);
 	}
 
 	async _seek(name) {

@@ -2,7 +2,7 @@
 
 import { get, path } from "./api.js";
 import { STATES } from "./columns.js";
-import { bar, button, el, fill, loading, say, select, toolbar } from "./elements.js";
+import { bar, button, el, fill, loading, refuse, say, select, toolbar } from "./elements.js";
 import { HostPanel } from "./host.js";
 import { change } from "./router.js";
 import { Search } from "./search.js";
@@ -109,8 +109,7 @@ export class FleetView {
 	}
 
 	_fail(error) {
-		this.note.hidden = false;
-		fill(this.note, error.status === 403 ? `This token may not list hosts: ${error.message}` : error.message);
+		refuse(this.note, "list hosts", error);
 	}
 
 	_regroup() {
@@ -184,7 +183,7 @@ export class FleetView {
 			...[...columns.metrics.keys()].map((one) => [`metric:${one}`, `metric ${one}`]),
 		];
 		const offered = JSON.stringify([groups, colours]);
-		if (offered !== this._offered) { // else what has the focus keeps it
+		if (offered !== this._offered) { // else an open choice stays so
 			this._offered = offered;
 			const show = (label, view) => button(label, () => change({ view }), { value: view });
 			fill(this.bar,

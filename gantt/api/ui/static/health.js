@@ -131,7 +131,7 @@ export class HealthView {
 
 	async _examine() {
 		const again = button("Audit again", () => this._examine(), { class: "small" });
-		fill(this.audit, el("h3", "Audit"), el("p.note", "Looking for what disagrees …"));
+		fill(this.audit, el("h3", "Audit", button("Audit again", null, { class: "small", "aria-disabled": "true" })), el("p.note", "Looking for what disagrees …"));
 		try {
 			const found = await get("gantt/audit", { limit: MOST_FINDINGS });
 			const counts = Object.entries(found.counts).map(([kind, count]) => `${amount(count)} ${kind}`);

@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { STATES } from "./columns.js";
-import { el, fill } from "./elements.js";
+import { el, fill, terms } from "./elements.js";
 import { code, column, headed, listed, number, use } from "./table.js";
 import { age, amount, moment, span } from "./text.js";
 import { topology } from "./topology.js";
@@ -105,9 +105,7 @@ export class HostPanel {
 
 	_draw(books) {
 		const { view } = books;
-		const open = [...this.root.querySelectorAll("details")].map((one) => one.open);
 		const scrolled = this.root.scrollTop;
-		const focused = [...this.root.querySelectorAll("button, summary")].indexOf(document.activeElement);
 		const index = this._columns.find(view.host, view.node);
 		this._offset = books.at - Date.now() * 1000;
 		fill(
@@ -120,9 +118,7 @@ export class HostPanel {
 			this._instances(view, books),
 			el("section", el("details", el("summary", "Report"), el("pre", JSON.stringify(view.stats, null, 1).split("\n").map((line) => el("div", line))))),
 		);
-		this.root.querySelectorAll("details").forEach((one, at) => { one.open = open[at] ?? false; });
 		this.root.scrollTop = scrolled;
-		if (focused >= 0) this.root.querySelectorAll("button, summary")[focused]?.focus();
 		this._count();
 	}
 
@@ -136,7 +132,7 @@ export class HostPanel {
 			["Aggregates", view.aggregates.map((uuid) => columns.aggregateNames.get(uuid) || uuid).join(", ") || "none"],
 			["Hypervisor", [view.stats.hypervisor_type, view.stats.hypervisor_version].filter(Boolean).join(" ") || "–"],
 		];
-		return el("dl", facts.map(([name, text, title]) => [el("dt", name), el("dd", { title }, text)]));
+		return terms(facts);
 	}
 
 	_claims(books) {

@@ -22,9 +22,7 @@ function columnsOf(size, pitch, width, shape, { gap, label }) {
 function shelve(groups, pitch, width, shape) {
 	const room = groups.length > MOST_FEW ? MANY : FEW;
 	const blocks = [];
-	let x = 0;
-	let y = 0;
-	let tallest = 0;
+	let [x, y, tallest] = [0, 0, 0];
 	for (const group of groups) {
 		const size = group.members.length;
 		const columns = columnsOf(size, pitch, width, shape, room);
@@ -45,8 +43,7 @@ function shelve(groups, pitch, width, shape) {
 /** The largest slots with which blocks of one shape fit, in whole pixels, so that all
  * cells look alike. */
 function fitted(groups, width, height, shape) {
-	let low = SMALLEST;
-	let high = LARGEST;
+	let [low, high] = [SMALLEST, LARGEST];
 	while (low < high) {
 		const middle = Math.ceil((low + high) / 2);
 		if (shelve(groups, middle, width, shape).height <= height) low = middle;
@@ -72,7 +69,7 @@ export function arrange(groups, width, height, count) {
 			order.push(index);
 		});
 	}
-	return { pitch, x, y, blocks: found.blocks, order, height: found.height, width };
+	return { pitch, x, y, blocks: found.blocks, order, height: found.height };
 }
 
 export function hostAt(arranged, x, y) {

@@ -94,12 +94,10 @@ class Live extends EventTarget {
 
 	_take(blocks) {
 		const before = this.received;
-		for (const block of blocks) {
-			for (const line of block.split("\n")) {
-				if (line.startsWith("id: ")) this._place = line.slice(4);
-				else if (line.startsWith("event: gone")) this._place = null;
-				else if (line.startsWith("data: ")) this.received += 1;
-			}
+		for (const line of blocks.join("\n").split("\n")) {
+			if (line.startsWith("id: ")) this._place = line.slice(4);
+			else if (line.startsWith("event: gone")) this._place = null;
+			else if (line.startsWith("data: ")) this.received += 1;
 		}
 		if (this.received > before) this._tick();
 	}

@@ -178,17 +178,13 @@ export class HostMap {
 			this._palette = palette(this._shade);
 			this._isWhole = true;
 		}
-		this._ink ??= {};
-		if (this._isWhole) {
-			for (const name of ["page", "text", "quiet", "accent", "down", "over"]) this._ink[name] = colour(`--${name}`);
-		}
+		if (this._isWhole) this._ink = Object.fromEntries(["page", "text", "quiet", "accent", "down", "over"].map((name) => [name, colour(`--${name}`)]));
 	}
 
 	_all(now) {
 		const draw = this._draw;
-		const { width, height } = this;
 		draw.fillStyle = this._ink.page;
-		draw.fillRect(0, 0, width, height);
+		draw.fillRect(0, 0, this.width, this.height);
 		for (const block of this._arranged.blocks) {
 			if (!this._isSeen(block.x, block.y, block.width, block.height)) continue;
 			this._head(block);
@@ -203,7 +199,7 @@ export class HostMap {
 
 	_isSeen(x, y, width, height) {
 		const { scale, x: left, y: top } = this._view;
-		return (x * scale + left < this.width && y * scale + top < this.height && (x + width) * scale + left > 0 && (y + height) * scale + top > 0);
+		return x * scale + left < this.width && y * scale + top < this.height && (x + width) * scale + left > 0 && (y + height) * scale + top > 0;
 	}
 
 	_head(block) {

@@ -1,7 +1,7 @@
 // The page Shadow: how far Gantt and Nova agree, where they differ and why.
 
 import { get } from "./api.js";
-import { button, el, fill, select, toolbar } from "./elements.js";
+import { button, el, fill, select, terms, toolbar } from "./elements.js";
 import { Poll } from "./poll.js";
 import { change, link } from "./router.js";
 import { code, column, hostLink, hostOf, listed, number, told } from "./table.js";
@@ -26,7 +26,7 @@ function whole(one) {
 	const fields = Object.entries(one).filter(([name, value]) => value && !LISTS.includes(name)).flatMap(([name, value]) => flat(value, name));
 	const node = [hostOf("host"), column("node")];
 	return [
-		el("dl", fields.map(([name, value]) => [el("dt", name), el("dd", name.endsWith("_at") ? moment(value) : value)])),
+		terms(fields.map(([name, value]) => [name, name.endsWith("_at") ? moment(value) : value])),
 		one.source === "advice" ? el("p", el("a", { href: link("decisions", { q: one.request_id }) }, "The decision")) : null,
 		listed("ranked", "ranked.csv", [...node, number("weight")], one.ranked),
 		listed("refused_hosts", "refused.csv", [...node, column("refused_by")], one.refused_hosts),

@@ -107,21 +107,15 @@ export class Table {
 
 	_heads() {
 		const [key, isDown] = this._by;
-		fill(
-			this._head,
-			this.columns.map((one) => {
-				const isHere = one.key === key;
-				const act = () => {
-					this.sortBy(isHere && !isDown ? `-${one.key}` : one.key);
-					this._sorted(this.sort);
-				};
-				return el(
-					"th",
-					{ scope: "col", class: one.isNumber && "number", "aria-sort": isHere ? (isDown ? "descending" : "ascending") : null },
-					button(one.label + (isHere ? (isDown ? " ↓" : " ↑") : ""), act),
-				);
-			}),
-		);
+		fill(this._head, this.columns.map((one) => {
+			const isHere = one.key === key;
+			const act = () => {
+				this.sortBy(isHere && !isDown ? `-${one.key}` : one.key);
+				this._sorted(this.sort);
+			};
+			return el("th", { scope: "col", class: one.isNumber && "number", "aria-sort": isHere ? (isDown ? "descending" : "ascending") : null },
+				button(one.label + (isHere ? (isDown ? " ↓" : " ↑") : ""), act));
+		}));
 	}
 
 	_request() {
@@ -137,10 +131,7 @@ export class Table {
 		const last = Math.min(this.shown.length, first + seen);
 		this._above.firstChild.style.height = `${first * ROW_PX}px`;
 		this._below.firstChild.style.height = `${(this.shown.length - last) * ROW_PX}px`;
-		const rows = this.shown.slice(first, last).map((row, at) => this._row(row, first + at));
-		const focused = this._body.contains(document.activeElement) ? document.activeElement.closest("tr").dataset.row : null;
-		this._body.replaceChildren(this._above, ...rows, this._below);
-		if (focused !== null) rows.find((one) => one.dataset.row === focused)?.querySelector("button")?.focus({ preventScroll: true });
+		fill(this._body, this._above, this.shown.slice(first, last).map((row, at) => this._row(row, first + at)), this._below);
 	}
 
 	_row(row, at) {

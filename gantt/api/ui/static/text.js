@@ -46,14 +46,12 @@ export function age(at, now) {
 	return at == null ? "never" : span((now - at) / 1e6);
 }
 
+const SPANS = [[172800, 86400, "d"], [7200, 3600, "h"], [120, 60, "min"], [1, 1, "s"]];
+
 export function span(seconds) {
-	const sign = seconds < 0 ? "-" : "";
 	const length = Math.abs(seconds);
-	if (length < 1) return "0 s";
-	if (length < 120) return `${sign}${Math.floor(length)} s`;
-	if (length < 7200) return `${sign}${Math.floor(length / 60)} min`;
-	if (length < 172800) return `${sign}${Math.floor(length / 3600)} h`;
-	return `${sign}${Math.floor(length / 86400)} d`;
+	const [, unit, name] = SPANS.find(([least]) => length >= least) ?? [];
+	return unit ? `${seconds < 0 ? "-" : ""}${Math.floor(length / unit)} ${name}` : "0 s";
 }
 
 export function moment(at) {

@@ -169,7 +169,7 @@ export class TryView {
 		const chosen = (this.decision?.chosen ?? []).map(([one]) => columns.find(one.service_host, one.nodename));
 		stage.map.chosen = chosen.filter((one) => one !== undefined);
 		stage.explain(key.startsWith("use:") ? "none here" : "cannot take it", chosen.length ? sign("ring", "chosen") : null);
-		if (this._painted === [...measures.keys(), key, by].join()) return; // what has the focus keeps it
+		if (this._painted === [...measures.keys(), key, by].join()) return; // an open choice stays so
 		this._painted = [...measures.keys(), key, by].join();
 		fill(this.bar,
 			select("Colour", [...measures].map(([name, one]) => [name, one.label]), key, (one) => change({ colour: one })),
