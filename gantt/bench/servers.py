@@ -109,13 +109,16 @@ class Server:
             self._process = subprocess.Popen(  # noqa: S603 - our own command
                 self._command, stdout=log, stderr=log, env=self._environment
             )
-        while not self._is_ready():
-            if self._process.poll() is not None or (
-                time.perf_counter() - began > START_S
-            ):
-                self._kill()
-                raise RuntimeError(f"no server:\n{self._log.read_text()[-2000:]}")
-            time.sleep(0.01)
+        try:
+            while not self._is_ready():
+                is_late = time.perf_counter() - began > START_S
+                if is_late or self._process.poll() is not None:
+                    log_end = self._log.read_text()[-2000:]
+                    raise RuntimeError(f"no server:\n{log_end}")
+                time.sleep(0.01)
+        except BaseException:  # Ctrl-C as well: the caller has nothing to stop yet
+            self._kill()
+            raise
         self.start_s = time.perf_counter() - began
         return self
 

@@ -80,3 +80,14 @@ def test_a_policy_that_was_not_noted_is_noted_later(tmp_path: Path) -> None:
         flush(gantt)
     _, found = played(tmp_path / "record")
     assert [one.differs_in for one in found] == [()] * 2
+
+
+def test_the_bytes_that_metrics_tell_are_those_of_the_files(tmp_path: Path) -> None:
+    with service(tmp_path) as gantt:
+        add_hosts(gantt, "a", "b")
+        for number in range(3):
+            ask(gantt, number)
+            flush(gantt)
+        told = gantt.counts()["recorded_bytes"]
+        files = list((tmp_path / "record").iterdir())
+        assert told == sum(one.stat().st_size for one in files) > 0

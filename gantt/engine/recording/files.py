@@ -13,6 +13,8 @@ import zlib
 from pathlib import Path
 from typing import Final
 
+from msgspec import Struct
+
 from gantt.model.record import SUFFIX
 
 _GZIP: Final = 31
@@ -25,10 +27,20 @@ _TOUCH_S: Final = 60
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9.-]")
 
 
-class RecordFile:
-    """A new file in ``directory``, which is made if need be. Raises OSError."""
+class Written(Struct):
+    """Packed bytes of all files of a process so far."""
 
-    def __init__(self, directory: Path, process: str, number: int) -> None:
+    size: int = 0
+
+
+class RecordFile:
+    """A new file in ``directory``, which is made if need be; what it writes is counted
+    in ``of_all``. ``size``: its packed bytes. Raises OSError."""
+
+    def __init__(
+        self, directory: Path, process: str, number: int, of_all: Written
+    ) -> None:
+        self._of_all = of_all
         directory.mkdir(mode=_DIRECTORY_MODE, parents=True, exist_ok=True)
         name = _UNSAFE.sub("-", process)
         self.path = directory / f"{name}.{number:06}{SUFFIX}"
@@ -76,6 +88,7 @@ class RecordFile:
     def _put(self, data: bytes) -> None:
         self._file.write(data)
         self.size += len(data)
+        self._of_all.size += len(data)
 
 
 def trim(directory: Path, keep: int) -> int:

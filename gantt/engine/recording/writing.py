@@ -16,7 +16,7 @@ from typing import Final
 from gantt import __version__
 from gantt.engine.clock import Clock
 from gantt.engine.reading.replica import Replica
-from gantt.engine.recording.files import RecordFile, trim
+from gantt.engine.recording.files import RecordFile, Written, trim
 from gantt.engine.recording.lines import Lines, text
 from gantt.engine.recording.options import RecordOptions
 from gantt.engine.recording.snapshot import row_line, snapshot_of
@@ -72,7 +72,7 @@ class Writing:
         self._number = self._lost = 0
         self._now: RecordFile | None = None
         self._next: _Next | None = None
-        self._bytes = self._files = self._failures = 0
+        self._written, self._files, self._failures = Written(), 0, 0
         self._try_at = clock.monotonic()
         # Taken at once, so that no decision is before it; read by the thread.
         self._first: tuple[Cursor, Chunks] | None = snapshot_of(store, replica)
@@ -85,7 +85,7 @@ class Writing:
         """For metrics."""
         return {
             "recorded": self._lines.decisions,
-            "recorded_bytes": self._bytes,
+            "recorded_bytes": self._written.size,
             "recorded_files": self._files,
             "recorded_failures": self._failures,
             "recorded_waiting_limit": self._options.record_backlog,
@@ -172,7 +172,9 @@ class Writing:
             if cursor.revision < place.revision:
                 raise _Early
             self._number += 1
-            file = RecordFile(self._directory, self._process, self._number)
+            file = RecordFile(
+                *(self._directory, self._process, self._number, self._written)
+            )
             following = self._next = _Next(file, cursor)
             if cursor == place:
                 self._pass(following)
@@ -267,9 +269,7 @@ class Writing:
         if self._next is not None and self._next.has_passed:
             self._next.later += waiting
         elif self._now is not None:
-            before = self._now.size
             self._now.write(text(waiting))
-            self._bytes += self._now.size - before
         waiting.clear()
 
     def _lose(self, entry: Entry) -> None:

@@ -147,15 +147,20 @@ def bearing_together(resolved: ResolvedRequest) -> Bools:
     return found
 
 
-def alone(resolved: ResolvedRequest) -> Bools:
-    """bool[providers]: roots without kin, and without a sharing provider to use."""
-    table = resolved.state.providers
-    found = np.ones(table.height, np.bool_)
+def alone(resolved: ResolvedRequest, roots: Bools) -> Bools:
+    """bool[providers]: which of ``roots`` have no kin, and no sharing provider to use
+    but themselves."""
+    table, sharing = resolved.state.providers, resolved.sharing
+    found = roots.copy()
     if not table.forest.is_flat:
         has_parent = table.parent[: table.height] != NO_ROW
         found[table.root[: table.height][has_parent]] = False
     lent = ANY([need.shared for need in resolved.needs])
-    return found & ~resolved.sharing.reach(lent)
+    selfish = found & lent
+    found &= ~sharing.reach(lent)
+    for root in np.flatnonzero(selfish).tolist():
+        found[root] = not any(lent[row] for row in sharing.around(root) - {root})
+    return found
 
 
 def with_room_for_all(resolved: ResolvedRequest) -> Bools:

@@ -167,7 +167,7 @@ def viable(resolved: ResolvedRequest) -> tuple[Bools, Bools]:
     mask = resolved.allowed & feasible.bearing_together(resolved)
     for need in resolved.needs:
         mask &= feasible.covered(state, need, resolved.sharing)
-    alone = mask & feasible.alone(resolved)
+    alone = feasible.alone(resolved, mask)
     mask &= ~alone
     alone &= feasible.with_room_for_all(resolved)
     return mask | alone, alone

@@ -93,3 +93,14 @@ def test_more_pools_are_no_more_passes(pools: int) -> None:
     assert calls(survey, state, request, Budget()) == calls(
         survey, one, request, Budget()
     )
+
+
+def test_a_pool_of_its_own_has_no_other_to_use() -> None:
+    """So that it needs no walk, and has room for all or is no root to look at."""
+    own = node("p", traits=SHARES, aggregates="a", DISK_GB=100, VCPU=4)
+    other = node("q", traits=SHARES, aggregates="a", DISK_GB=100)
+    request = ask(group(VCPU=1, DISK_GB=10))
+    for nodes, is_alone in (([own], True), ([own, other], False)):
+        found = survey(world(nodes), request, Budget())
+        assert isinstance(found, Survey)
+        assert found.alone.tolist() == [is_alone, *[False] * (len(nodes) - 1)]
