@@ -6,7 +6,7 @@ pass over whole words instead of a walk over sets.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -56,16 +56,12 @@ class BitMatrix:
 
     def any_like(self, rows: Int64s, height: int) -> Bools:
         """bool[height]: which bear a label that one of ``rows`` bears."""
-        found = np.zeros(height, np.bool_)
-        for word, wanted in self._labels_of_all(rows):
-            column = self._words[word, :height]
-            found[: len(column)] |= (column & wanted) != 0
-        return found
+        return self._bearing(self._labels_of_all(rows), height)
 
     def pairs(self, rows: Int64s) -> tuple[Int64s, Int64s]:
         """What each of ``rows`` bears: a row and a label for each such pair."""
         rows = rows[rows < self._words.shape[1]]
-        found = [_pairs(word, self._words[word, rows]) for word in self._numbers()]
+        found = [_pairs(word, one[rows]) for word, one in enumerate(self._words)]
         places, labels = (np.concatenate(one) for one in zip(*found, strict=True))
         return rows[places], labels
 
@@ -73,7 +69,7 @@ class BitMatrix:
         """As ``pairs`` of all below ``height``: of labels that one of ``rows`` has."""
         empty = np.empty(0, np.int64)
         found = [(empty, empty)]
-        for word, wanted in self._labels_of_all(rows):
+        for word, wanted in self._labels_of_all(rows).items():
             found.append(_pairs(word, self._words[word, :height] & wanted))
         bearers, labels = (np.concatenate(one) for one in zip(*found, strict=True))
         return bearers, labels
@@ -92,12 +88,7 @@ class BitMatrix:
     def any_of(self, labels: Iterable[int], height: int, start: int = 0) -> Bools:
         """bool[height - start]: rows from ``start`` below ``height`` that bear at least
         one of ``labels``."""
-        found = np.zeros(height - start, np.bool_)
-        for word, mask in self._masks(labels).items():
-            if word < self._words.shape[0]:
-                column = self._words[word, start:height]
-                found[: len(column)] |= (column & np.uint64(mask)) != 0
-        return found
+        return self._bearing(self._masks(labels), height, start)
 
     def all_of(self, labels: Iterable[int], height: int) -> Bools:
         """bool[height]: rows that bear every one of ``labels``."""
@@ -121,14 +112,22 @@ class BitMatrix:
             masks[word] = masks.get(word, 0) | 1 << bit
         return masks
 
-    def _numbers(self) -> range:
-        return range(self._words.shape[0])
+    def _bearing(
+        self, masks: Mapping[int, int | np.uint64], height: int, start: int = 0
+    ) -> Bools:
+        """bool[height - start]: rows with one of the bits of ``masks``, by word."""
+        found = np.zeros(height - start, np.bool_)
+        for word, mask in masks.items():
+            if word < self._words.shape[0]:
+                column = self._words[word, start:height]
+                found[: len(column)] |= (column & np.uint64(mask)) != 0
+        return found
 
-    def _labels_of_all(self, rows: Int64s) -> list[tuple[int, np.uint64]]:
+    def _labels_of_all(self, rows: Int64s) -> dict[int, np.uint64]:
         """The words in which any of ``rows`` has a bit, with all of these bits."""
         rows = rows[rows < self._words.shape[1]]
         wanted = np.bitwise_or.reduce(self._words[:, rows], axis=1)
-        return [(word, wanted[word]) for word in np.flatnonzero(wanted).tolist()]
+        return {word: wanted[word] for word in np.flatnonzero(wanted).tolist()}
 
     def _reserve(self, row: int, label: int) -> None:
         words, rows = self._words.shape

@@ -156,9 +156,9 @@ def alone(resolved: ResolvedRequest, roots: Bools) -> Bools:
         has_parent = table.parent[: table.height] != NO_ROW
         found[table.root[: table.height][has_parent]] = False
     lent = ANY([need.shared for need in resolved.needs])
-    selfish = found & lent
+    sharers = found & lent
     found &= ~sharing.reach(lent)
-    for root in np.flatnonzero(selfish).tolist():
+    for root in np.flatnonzero(sharers).tolist():
         found[root] = not any(lent[row] for row in sharing.around(root) - {root})
     return found
 

@@ -43,11 +43,10 @@ class Shape(Struct, frozen=True, eq=False):
 
     Masks are bytes here: reading one byte beats reading an element of an array.
     ``useful``: which can meet some need for its own tree. ``lent``: which can for other
-    trees. ``kinds``: needs of one kind do the same to the
-    provider that meets them. ``contested``: amounts of the classes of which several
-    needs may want some from one provider. ``isolated``: which needs want a provider of
-    their own. ``subtrees``: per ``same_subtree`` the indexes of its needs. ``walked``:
-    what trees came to.
+    trees. ``kinds``: needs of one kind do the same to the provider that meets them.
+    ``contested``: amounts of the classes of which several needs may want some from one
+    provider. ``isolated``: which needs want a provider of their own. ``subtrees``: per
+    ``same_subtree`` the indexes of its needs. ``walked``: what trees came to.
     """
 
     resolved: ResolvedRequest
