@@ -32,6 +32,7 @@ from tests.examples import examples
 from tests.guarded import Missing
 from tests.guides.nginx import Nginx
 from tests.kafka_broker import Kafka, start_kafka
+from tests.told import listed, sums
 from tests.ui.browser import Chromium
 
 # How quick a machine is says nothing about what is tested.
@@ -203,12 +204,6 @@ def _counted(terminalreporter: pytest.TerminalReporter) -> Iterator[str]:
 
 
 def _told(terminalreporter: pytest.TerminalReporter) -> Iterator[str]:
-    """Sums of the property ``told`` (a headline, amounts by name) of what passed."""
-    sums: dict[str, Counter[str]] = {}
-    for report in terminalreporter.getreports("passed"):
-        for name, value in report.user_properties:
-            if name == "told":
-                headline, amounts = value
-                sums.setdefault(headline, Counter()).update(amounts)
-    for headline, amounts in sums.items():
-        yield f"{headline}: " + ", ".join(f"{n:,} {x}" for x, n in amounts.items())
+    """Sums of the property ``told`` of what passed."""
+    for headline, amounts in sums(terminalreporter.getreports("passed")).items():
+        yield f"{headline}: {listed(amounts)}"
