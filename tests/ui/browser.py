@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from selenium import webdriver
 from selenium.webdriver.chrome.remote_connection import ChromeRemoteConnection
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.remote.webdriver import WebDriver
 
 from tests.guarded import GuardedServer, Missing
@@ -161,7 +162,7 @@ class Window:
 
     def press(self, keys: str) -> None:
         """Type ``keys`` into what has the focus."""
-        self.driver.switch_to.active_element.send_keys(keys)
+        ActionChains(self.driver).send_keys(keys).perform()
 
     def click(self, selector: str) -> None:
         self.driver.find_element("css selector", selector).click()

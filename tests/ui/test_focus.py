@@ -107,7 +107,8 @@ def test_a_row_keeps_the_focus(window: Window, books: GanttProtocol) -> None:
 
 def test_an_audit_keeps_the_focus(window: Window) -> None:
     window.open("#/health")
-    window.wait(FOCUS, "button", "Audit again")
+    window.wait("return document.querySelector('button.small:not([aria-disabled])')")
+    window.wait(FOCUS, "button:not([aria-disabled])", "Audit again")
     window.press(Keys.ENTER)
     window.wait(REDRAWN)
     window.wait("return document.activeElement.ariaDisabled !== 'true'")
