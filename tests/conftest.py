@@ -31,6 +31,7 @@ from tests.deploy.promtool import Promtool
 from tests.examples import examples
 from tests.guarded import Missing
 from tests.guides.nginx import Nginx
+from tests.guides.wsgi_servers import Compiler
 from tests.kafka_broker import Kafka, start_kafka
 from tests.told import listed, sums
 from tests.ui.browser import Chromium
@@ -83,7 +84,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         try:
             name = marker.args[0]
             others = {
-                one.name: one for one in (Rabbitmq, Kafka, Chromium, Promtool, Nginx)
+                one.name: one
+                for one in (Rabbitmq, Kafka, Chromium, Promtool, Nginx, Compiler)
             }
             known = {**others, **SERVERS, **COORDINATORS}
             known[name].find()

@@ -19,6 +19,7 @@ collect_ignore = (
         "test_operating.py",
         "test_programs.py",
         "test_streams.py",
+        "test_wsgi_servers.py",
     ]
 )
 if not (_IS_WANTED and AZURE.is_dir()):

@@ -104,6 +104,10 @@ OTHERS: Final[Mapping[str, Mapping[str, str]]] = {
         "pip install 'gantt-scheduler[rpc,openstack,mysql]'": _PROGRAMS,
     },
     "scale-out": {"upstream gantt {": _PROGRAMS},
+    "serving": {
+        "$ gunicorn --workers 2 --threads 8 gantt.wsgi:application"
+        "            # 27.0.1": f"{_HERE}/test_wsgi_servers.py",
+    },
     "streams": {
         "pip install 'gantt-scheduler[kafka]'": _PROGRAMS,
         "import json": "tests/stream/test_changes_document.py",
@@ -133,6 +137,7 @@ SEEN: Final[Mapping[str, str]] = {
     "replace-nova-scheduler": "913f6a0670da",
     "replace-placement": "1f11677526b2",
     "scale-out": "673e7a8d08e0",
+    "serving": "c55142c80618",
     "shadow-nova": "1b7549491b70",
     "streams": "7ad2ddab930f",
     "topology": "a19836188380",
