@@ -30,19 +30,20 @@ FLAVORS: Final = [Flavor(n, 2048 * n, name=f"f{n}") for n in (1, 2, 4)]
 
 
 class Cost(NamedTuple):
-    """Seconds of a decision: until its caller has the answer; of processor time of the
-    caller, and of all threads."""
+    """Seconds of a decision: until its caller has the answer; of processor time of all
+    threads, and of the caller's alone."""
 
     wall_s: float
-    caller_s: float
     work_s: float
+    caller_s: float
 
 
-MEASURES: Final = (
-    "until the caller has the answer",
-    "processor time of the caller",
-    "processor time of all threads",
-)
+# What is measured -> whether it has the goal: the last is a part of the one before.
+MEASURES: Final = {
+    "until the caller has the answer": True,
+    "processor time of all threads": True,
+    "of that, the caller's": False,
+}
 
 
 def measure(folder: Path, scale: float) -> Iterator[Row]:
@@ -62,8 +63,8 @@ def measure(folder: Path, scale: float) -> Iterator[Row]:
                     mine.append(cost)
         counts = recording.counts()
     columns = (list(zip(*mine, strict=True)) for mine in turns)
-    for what, plain, record in zip(MEASURES, *columns, strict=True):
-        yield compared(f"{hosts:,} hosts: {what}", plain, record)
+    for (what, is_goal), plain, record in zip(MEASURES.items(), *columns, strict=True):
+        yield compared(f"{hosts:,} hosts: {what}", plain, record, is_goal=is_goal)
     recorded = counts["recorded"]
     yield Row(
         f"recorded of {asked * TURN:,} decisions",
@@ -73,7 +74,9 @@ def measure(folder: Path, scale: float) -> Iterator[Row]:
     )
 
 
-def compared(what: str, plain: Sequence[float], record: Sequence[float]) -> Row:
+def compared(
+    what: str, plain: Sequence[float], record: Sequence[float], *, is_goal: bool
+) -> Row:
     """Medians of the turns, and their ratio beside those of single turns: load of the
     machine meets both sides of one alike."""
     ratio = median(record) / median(plain)
@@ -81,11 +84,11 @@ def compared(what: str, plain: Sequence[float], record: Sequence[float]) -> Row:
     least = min(record) / min(plain)
     return Row(
         f"{what}, with a record and without, median",
-        f"≤ {MOST - 1:.0%} more",
+        f"≤ {MOST - 1:.0%} more" if is_goal else "",
         f"{duration(median(record))}, {duration(median(plain))}",
         ratio=f"{ratio - 1:+.1%}; turns {quarters[0] - 1:+.1%} … "
         f"{quarters[2] - 1:+.1%}; least {least - 1:+.1%}",
-        is_met=ratio <= MOST,
+        is_met=ratio <= MOST if is_goal else None,
     )
 
 
@@ -115,4 +118,4 @@ def decide(gantt: Gantt, turn: int, count: int) -> Cost:
     if gantt._recording is not None:
         gantt._recording.flush()
     work_s = time.process_time() - worked
-    return Cost(wall_s / count, caller_s / count, work_s / count)
+    return Cost(wall_s / count, work_s / count, caller_s / count)

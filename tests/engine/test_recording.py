@@ -5,24 +5,31 @@ from __future__ import annotations
 
 import gc
 import os
+import threading
+import time
 from pathlib import Path
 
 import pytest
 from msgspec import Raw, Struct
 from msgspec.structs import astuple
 
-from gantt.engine.recording.tape import Asked, Found, Moved, Tape, begins
+from gantt.engine.recording.tape import MANY, Asked, Found, Moved, Tape, begins
 from gantt.model.answers import Candidate
 from gantt.model.changes import Change, Cursor
 from gantt.model.record import BOOKS, Dropped
 from gantt.model.rows import ROW_TYPES, TRAITS, NameRow
 from gantt.model.spec import RequestSpec, ScheduleRequest
 from gantt.scheduler.selection.select import Pick
+from tests.live import STOP_S
 from tests.replay.recorded import add_hosts, ask, flush, played, service
 
 
 def asked(number: int) -> Asked:
     return Asked(number, 0, 0, BOOKS, ScheduleRequest(RequestSpec()), {})
+
+
+def a_tape(most: int) -> Tape:
+    return Tape(most, Cursor(), threading.Condition())
 
 
 def moved(revision: int, rows: int = 1) -> tuple[list[Change], Cursor]:
@@ -31,7 +38,7 @@ def moved(revision: int, rows: int = 1) -> tuple[list[Change], Cursor]:
 
 
 def test_decisions_beyond_the_limit_are_counted() -> None:
-    tape = Tape(2, Cursor())
+    tape = a_tape(2)
     for number in range(5):
         if tape.has_room():
             tape.note(asked(number))
@@ -71,9 +78,34 @@ def test_what_waits_keeps_no_picks_and_rows(tmp_path: Path) -> None:
         ] == []
 
 
+def test_the_thread_is_woken_before_much_waits() -> None:
+    tape = a_tape(MANY)
+    assert tape.await_many(0.0), "the time is over"
+    woken: list[int] = []
+
+    def wait() -> None:
+        while tape.await_many(STOP_S):
+            woken.append(len(list(tape.take())))
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    for number in range(MANY):
+        assert woken == []
+        tape.note(asked(number))
+    give_up = time.monotonic() + STOP_S / 2
+    while not woken:
+        assert time.monotonic() < give_up
+        time.sleep(0.001)
+    assert woken == [MANY]
+    tape.end()
+    thread.join(STOP_S / 2)
+    assert not thread.is_alive()
+    assert not tape.await_many(STOP_S)
+
+
 def test_changes_have_more_room_than_decisions() -> None:
     """Without one of them, nothing after it could be decided again."""
-    tape = Tape(10, Cursor())
+    tape = a_tape(10)
     tape.moved(*moved(1, rows=12))
     assert not tape.has_room()
     tape.moved(*moved(2, rows=12))
@@ -140,7 +172,7 @@ def test_a_decision_begins_with_one_entry() -> None:
 
 
 def test_rows_that_cannot_be_written_end_the_record_and_not_the_books() -> None:
-    tape = Tape(10, Cursor())
+    tape = a_tape(10)
     odd = NameRow(1, "\ud800", None, None)
     tape.moved([Change(TRAITS, 1, None, odd)], Cursor(1, "b"))
     assert "cannot be written" in tape.torn

@@ -67,7 +67,8 @@ class Recording:
         self.last: int | None = None
         self._open: list[_Pause] = []  # of decisions under way
         with replica.lock:
-            self._tape = Tape(options.record_backlog, replica.state.cursor)
+            cursor, many = replica.state.cursor, threads.condition()
+            self._tape = Tape(options.record_backlog, cursor, many)
             replica.recorder = self
         self._writing = Writing(
             *(store, replica, self._tape, options, search_budget),

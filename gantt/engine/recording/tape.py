@@ -1,11 +1,11 @@
 """What a process applied and decided, in that order, until a thread writes it.
 
 All of it is noted under the state lock, so that the order is that of the State; noting
-is little more than an append. What waits is packed, so that the next decisions use the
-memory of rows and picks again while the caches have it. The garbage collector does not
-track entries, since those that wait would make it run more often. Where the thread does
-not keep up, decisions are left out and counted, and if changes alone are too many, the
-tape is torn: it starts again from a new snapshot.
+is little more than an append. What waits is packed, and the thread is woken before it
+is much, so that the next decisions use the same memory again while the caches have it.
+The garbage collector does not track entries, since those that wait would make it run
+more often. Where the thread does not keep up, decisions are left out and counted, and
+if changes alone are too many, the tape is torn: it starts again from a new snapshot.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Final, TypeAlias
 import msgspec
 from msgspec import Raw, Struct
 
+from gantt.engine.threads import Condition
 from gantt.model.changes import Change, Cursor
 from gantt.model.record import Dropped, Paused, Settled
 from gantt.model.spec import ScheduleRequest
@@ -26,6 +27,9 @@ from gantt.scheduler.options import SchedulerOptions
 _ENCODE: Final = msgspec.json.Encoder().encode
 _SLACK: Final = 2
 """Changes may wait so many times as long as decisions: without them a file ends."""
+MANY: Final = 384
+"""Entries that wake the thread, of some 130 claims: more of them take the caches from
+the next decisions, and with fewer the thread begins too often."""
 
 
 class Moved(Struct, frozen=True, gc=False):
@@ -79,10 +83,12 @@ def begins(entry: Entry) -> bool:
 
 class Tape:
     """At most ``most`` decisions and changed rows wait, and some more changes.
-    ``place``: what was applied last. ``torn``: why nothing is noted; "": all is."""
+    ``place``: what was applied last. ``torn``: why nothing is noted; "": all is.
+    ``many``: tells the thread that ``MANY`` entries wait."""
 
-    def __init__(self, most: int, place: Cursor) -> None:
+    def __init__(self, most: int, place: Cursor, many: Condition) -> None:
         self._most = most
+        self._many, self._is_over = many, False
         self._entries: deque[Entry] = deque()
         self._noted = self._taken = 0
         self.place = place
@@ -111,16 +117,36 @@ class Tape:
         except Exception as error:  # the books go on without a record
             self.tear(f"changed rows cannot be written as JSON: {error!r}")
             return
-        self._entries.append(Moved(cursor, rows, len(changes)))
-        self._noted += 1 + len(changes)
+        self._append(Moved(cursor, rows, len(changes)))
+        self._noted += len(changes)
 
     def note(self, entry: Entry) -> bool:
         """Note what else happens; False: the tape is torn."""
         if self.torn:
             return False
+        self._append(entry)
+        return True
+
+    def _append(self, entry: Entry) -> None:
         self._entries.append(entry)
         self._noted += 1
-        return True
+        if len(self._entries) == MANY:
+            with self._many:
+                self._many.notify_all()
+
+    def await_many(self, timeout_s: float) -> bool:
+        """Return when ``MANY`` entries wait, or the time is over; False: it has ended."""
+        with self._many:
+            self._many.wait_for(
+                lambda: self._is_over or len(self._entries) >= MANY, timeout_s
+            )
+        return not self._is_over
+
+    def end(self) -> None:
+        """Wake what waits: nothing more is noted."""
+        with self._many:
+            self._is_over = True
+            self._many.notify_all()
 
     def tear(self, why: str) -> None:
         """Note nothing from here on."""

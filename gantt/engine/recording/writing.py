@@ -78,7 +78,6 @@ class Writing:
         self._first: tuple[Cursor, Chunks] | None = snapshot_of(store, replica)
         self._place = tape.place
         self._turning = threads.lock()
-        self._stop = threads.event()
         self._thread = threads.start(self._run, "gantt-record")
 
     def counts(self) -> dict[str, float]:
@@ -94,7 +93,7 @@ class Writing:
 
     def close(self) -> None:
         """Write what waits, and end the file."""
-        self._stop.set()
+        self._tape.end()
         self._thread.join()
 
     def flush(self) -> None:
@@ -106,7 +105,7 @@ class Writing:
 
     def _run(self) -> None:
         self.flush()
-        while not self._stop.wait(PERIOD_S):
+        while self._tape.await_many(PERIOD_S):
             self.flush()
         self.flush()
         with contextlib.suppress(OSError):
