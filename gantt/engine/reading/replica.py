@@ -41,14 +41,16 @@ class ChangeListener(Protocol):
 
 class ChangeRecorder(Protocol):
     """Notes all that becomes of the columns, in order; called under ``lock``, so it
-    must be quick, and must not raise."""
+    must be quick, and must not raise. One that does is told ``reloaded``, since what
+    it noted no longer leads to what is there; if that fails too, it is let go."""
 
     def applied(self, changes: Collection[Change], cursor: Cursor) -> None:
         """These were applied, and the columns stand at ``cursor``; also where they undo
         others."""
 
     def reloaded(self) -> None:
-        """The columns were replaced."""
+        """What comes next does not go on from what was noted: the columns were
+        replaced."""
 
 
 class Mark(NamedTuple):
@@ -127,8 +129,28 @@ class Replica:
     def _apply(self, changes: Collection[Change], cursor: Cursor) -> None:
         self.state.apply(changes, cursor)
         if self.recorder is not None:
-            self.recorder.applied(changes, cursor)
+            self._note(self.recorder, changes, cursor)
         self._tell(lambda listener: listener.applied(self.state, changes))
+
+    def _note(
+        self, recorder: ChangeRecorder, changes: Collection[Change], cursor: Cursor
+    ) -> None:
+        """A defect of what records must fail no write, and leave no record with a
+        gap."""
+        try:
+            recorder.applied(changes, cursor)
+        except Exception:
+            name = type(recorder).__name__
+            LOG.exception("%s failed to note changes, and is to begin again", name)
+            self._note_reload(recorder)
+
+    def _note_reload(self, recorder: ChangeRecorder) -> None:
+        try:
+            recorder.reloaded()
+        except Exception:
+            name = type(recorder).__name__
+            LOG.exception("%s failed to begin again, and is told nothing more", name)
+            self.recorder = None
 
     def _tell(self, say: Callable[[ChangeListener], None]) -> None:
         """A defect of what listens must fail no write."""
@@ -153,7 +175,7 @@ class Replica:
             inverses = [change.inverse() for change in reversed(list(changes))]
             self.state.apply(inverses, before)
             if self.recorder is not None:
-                self.recorder.applied(inverses, before)
+                self._note(self.recorder, inverses, before)
             self._tell(lambda listener: listener.undone(before.revision))
             self._begin_epoch()
 
@@ -172,7 +194,7 @@ class Replica:
         with self.lock:
             self.state = state
             if self.recorder is not None:
-                self.recorder.reloaded()
+                self._note_reload(self.recorder)
             self._begin_epoch()
 
     def _begin_epoch(self) -> None:
