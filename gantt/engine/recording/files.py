@@ -13,8 +13,7 @@ import zlib
 from pathlib import Path
 from typing import Final
 
-from msgspec import Struct
-
+from gantt.engine.recording.account import Account, Tally
 from gantt.model.record import SUFFIX
 
 _GZIP: Final = 31
@@ -27,55 +26,75 @@ _TOUCH_S: Final = 60
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9.-]")
 
 
-class Written(Struct):
-    """Packed bytes of all files of a process so far."""
-
-    size: int = 0
+class Removed(OSError):
+    """The file is no longer where it was begun; ``str()`` says which."""
 
 
 class RecordFile:
-    """A new file in ``directory``, which is made if need be; what it writes is counted
-    in ``of_all``. ``size``: its packed bytes. Raises OSError."""
+    """A new file in ``directory``, which is made if need be. ``number``: the next one
+    that no file of the process has; it is free again where no reader ever sees the
+    file. What fails to be written is cut off, and lost in ``account``. Raises
+    OSError."""
 
-    def __init__(
-        self, directory: Path, process: str, number: int, of_all: Written
-    ) -> None:
-        self._of_all = of_all
+    def __init__(self, directory: Path, process: str, account: Account) -> None:
+        self._account = account
+        self.number = account.number + 1
         directory.mkdir(mode=_DIRECTORY_MODE, parents=True, exist_ok=True)
         name = _UNSAFE.sub("-", process)
-        self.path = directory / f"{name}.{number:06}{SUFFIX}"
+        while (path := directory / f"{name}.{self.number:06}{SUFFIX}").exists():
+            self.number += 1  # one that could not be removed
+        self.path = path
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-        self._file = os.fdopen(os.open(self.path, flags, _MODE), "wb")
+        # Not buffered: what could not be written must not be written later.
+        self._file = os.fdopen(os.open(path, flags, _MODE), "wb", buffering=0)
+        self._links = os.fstat(self._file.fileno()).st_nlink
         self._pack = zlib.compressobj(_FAST, zlib.DEFLATED, _GZIP)
-        self.size = 0
+        self._size = self._shown = self._begun = 0
+        self._unseen = Tally()
         self._is_flushed = True
         self._touched_at = time.monotonic()
 
-    def write(self, lines: bytes) -> None:
-        """Add lines, each with its end. Raises OSError."""
-        if lines:
+    def is_full(self, most: int) -> bool:
+        """Whether it has grown by so many bytes since ``begin``: a snapshot may be
+        longer than a file is to be."""
+        return self._size - self._begun >= most
+
+    def begin(self) -> None:
+        """Show readers the snapshot. Raises OSError."""
+        self.flush()
+        self._begun = self._size
+
+    def write(self, lines: bytes, tally: Tally | None = None) -> None:
+        """Add lines, each with its end, and what they tell; lost where it was cut.
+        Raises OSError."""
+        if tally is not None:
+            self._unseen.add(tally)
+        if self._file.closed:
+            self._account.lose(self._unseen.take())
+        elif lines:
             self._put(self._pack.compress(lines))
             self._is_flushed = False
 
     def flush(self) -> None:
-        """Let readers see all of it. Raises OSError."""
+        """Let readers see all of it. Raises OSError; Removed where they cannot."""
         if not self._is_flushed:
             self._put(self._pack.flush(zlib.Z_SYNC_FLUSH))
-            self._file.flush()
             self._is_flushed = True
+        self._show()
 
     def hold(self) -> None:
         """Show other processes that it is in use, also while nothing happens. Raises
-        OSError where it is no longer there."""
+        OSError."""
         if time.monotonic() - self._touched_at >= _TOUCH_S:
             self._touched_at = time.monotonic()
-            os.utime(self.path)
+            os.utime(self._file.fileno())
 
-    def close(self) -> None:
-        """End it. Raises OSError."""
-        try:
+    def close(self, lines: bytes) -> None:
+        """Add the last lines and end it, unless it was cut. Raises OSError, Removed."""
+        if not self._file.closed:
+            self.write(lines)
             self._put(self._pack.flush(zlib.Z_FINISH))
-        finally:
+            self._show()
             self._file.close()
 
     def discard(self) -> None:
@@ -84,11 +103,42 @@ class RecordFile:
             self._file.close()
         with contextlib.suppress(OSError):
             self.path.unlink()
+        self._account.lose(self._unseen.take())
 
     def _put(self, data: bytes) -> None:
-        self._file.write(data)
-        self.size += len(data)
-        self._of_all.size += len(data)
+        left = memoryview(data)
+        try:
+            while left:
+                left = left[os.write(self._file.fileno(), left) :]
+        except OSError:
+            self._cut()
+            raise
+        self._size += len(data)
+
+    def _show(self) -> None:
+        """Count what readers see now."""
+        try:
+            links = os.fstat(self._file.fileno()).st_nlink
+            if links < self._links or not self.path.exists():
+                raise Removed(f"{self.path} was removed or moved")
+        except OSError:
+            self._cut()
+            raise
+        if not self._shown:
+            self._account.show_file(self.number)
+        self._account.show(self._size - self._shown, self._unseen.take())
+        self._shown = self._size
+
+    def _cut(self) -> None:
+        """End it where readers see it end."""
+        if not self._shown:
+            self.discard()
+            return
+        with contextlib.suppress(OSError):
+            os.ftruncate(self._file.fileno(), self._shown)
+        with contextlib.suppress(OSError):
+            self._file.close()
+        self._account.lose(self._unseen.take())
 
 
 def trim(directory: Path, keep: int) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Final
@@ -16,7 +17,8 @@ from typing import Final
 from gantt import __version__
 from gantt.engine.clock import Clock
 from gantt.engine.reading.replica import Replica
-from gantt.engine.recording.files import RecordFile, Written, trim
+from gantt.engine.recording.account import Account, Batch, Tally
+from gantt.engine.recording.files import RecordFile, Removed, trim
 from gantt.engine.recording.lines import Lines, text
 from gantt.engine.recording.options import RecordOptions
 from gantt.engine.recording.snapshot import row_line, snapshot_of
@@ -24,7 +26,7 @@ from gantt.engine.recording.tape import Entry, Moved, Policed, Tape, begins
 from gantt.engine.threads import Threads
 from gantt.errors import GanttError
 from gantt.model.changes import Cursor
-from gantt.model.record import KIND, Closed, Dropped, Head, Line, Started
+from gantt.model.record import KIND, Closed, Dropped, Head, Started
 from gantt.store.interface import Chunks, Store
 
 LOG = logging.getLogger(__name__)
@@ -47,7 +49,19 @@ class _Next:
     def __init__(self, file: RecordFile, cursor: Cursor) -> None:
         self.file, self.cursor = file, cursor
         self.has_passed = self.is_whole = False
-        self.later: list[Line] = []
+        self.later = Batch()
+
+    def fill(self, head: Head, chunks: Chunks, rest: Callable[[], None]) -> None:
+        """Write the snapshot, with a rest after each chunk. Raises OSError,
+        StoreFailed."""
+        file, cursor = self.file, self.cursor
+        file.write(text([head]))
+        for table, rows in chunks:
+            if rows:
+                file.write(text([row_line(table, rows)]))
+            rest()
+        file.write(text([Started(cursor.revision, cursor.batch)]))
+        self.is_whole = True
 
 
 class Writing:
@@ -69,10 +83,10 @@ class Writing:
         self._options, self._process, self._clock = options, process, clock
         self._directory = Path(options.record)
         self._lines = Lines(search_budget)
-        self._number = self._lost = 0
+        self._account, self._waiting = Account(tape), Batch()
+        self._failures = 0
         self._now: RecordFile | None = None
         self._next: _Next | None = None
-        self._written, self._files, self._failures = Written(), 0, 0
         self._try_at = clock.monotonic()
         # Taken at once, so that no decision is before it; read by the thread.
         self._first: tuple[Cursor, Chunks] | None = snapshot_of(store, replica)
@@ -82,10 +96,7 @@ class Writing:
 
     def counts(self) -> dict[str, float]:
         """For metrics."""
-        return {
-            "recorded": self._lines.decisions,
-            "recorded_bytes": self._written.size,
-            "recorded_files": self._files,
+        return self._account.counts() | {
             "recorded_failures": self._failures,
             "recorded_waiting_limit": self._options.record_backlog,
             "recorded_files_limit": self._options.record_files,
@@ -116,17 +127,13 @@ class Writing:
             self._drain()
             return
         try:
-            self._drain()
-            if self._tape.torn:
-                self._start()
-            elif self._next is None and self._is_full():
-                self._begin(_FULL if self._now else _FIRST)
-            self._drain()
-            if self._now is not None:
-                self._now.flush()
-                self._now.hold()
+            self._go_on()
         except _Early:
             pass  # the next turn takes another snapshot
+        except Removed as error:
+            self._now = None
+            self._tape.tear(str(error))  # the next turn begins a new file
+            LOG.warning("%s: decisions are recorded in a new file", error)
         except (OSError, GanttError) as error:
             self._fail(str(error))
             LOG.warning(
@@ -137,10 +144,22 @@ class Writing:
             self._fail(repr(error))
             LOG.exception("recording decisions failed")
 
+    def _go_on(self) -> None:
+        """Raises _Early, OSError, GanttError."""
+        self._drain()
+        if self._tape.torn:
+            self._start()
+        elif self._next is None and self._is_full():
+            self._begin(_FULL if self._now else _FIRST)
+        self._drain()
+        if self._now is not None:
+            self._now.flush()
+            self._now.hold()
+
     def _is_full(self) -> bool:
         """Or that there is none."""
         file = self._now
-        return file is None or file.size >= self._options.record_file_bytes
+        return file is None or file.is_full(self._options.record_file_bytes)
 
     # -- beginning a file ---------------------------------------------------------
 
@@ -170,41 +189,34 @@ class Writing:
         with closing(chunks):
             if cursor.revision < place.revision:
                 raise _Early
-            self._number += 1
-            file = RecordFile(
-                *(self._directory, self._process, self._number, self._written)
-            )
+            file = RecordFile(self._directory, self._process, self._account)
             following = self._next = _Next(file, cursor)
             if cursor == place:
                 self._pass(following)
             try:
-                self._fill(following, chunks, why)
+                following.fill(self._head(why, file.number), chunks, self._rest)
             except BaseException:
                 self._give_up()
                 raise
-        self._files += 1
-        trim(self._directory, self._options.record_files)
-        following.is_whole = True
         self._switch()
+        trim(self._directory, self._options.record_files)
 
-    def _fill(self, following: _Next, chunks: Chunks, why: str) -> None:
-        head = Head(
+    def _head(self, why: str, number: int) -> Head:
+        return Head(
             kind=KIND,
             version=__version__,
             process=self._process,
-            number=self._number,
+            number=number,
             at=self._clock.now(),
             began=why,
             follows=self._now is not None,
         )
-        file, cursor = following.file, following.cursor
-        file.write(text([head]))
-        for table, rows in chunks:
-            if rows:
-                file.write(text([row_line(table, rows)]))
-            if len(following.later) < self._options.record_backlog:
-                self._drain()
-        file.write(text([Started(cursor.revision, cursor.batch)]))
+
+    def _rest(self) -> None:
+        """Write what waits while a snapshot is written, unless that is much."""
+        following = self._next
+        if following and len(following.later.lines) < self._options.record_backlog:
+            self._drain()
 
     def _switch(self) -> None:
         """Write the new file from now on, if it is ready and its time has come."""
@@ -212,47 +224,52 @@ class Writing:
         if following is None or not (following.is_whole and following.has_passed):
             return
         self._end(Closed(goes_on=True))
-        self._now, self._next = following.file, None
-        self._now.size = 0  # a snapshot may be longer than a file is to be
-        if self._lost:
-            lost, self._lost = self._lost, 0
-            self._now.write(text([Dropped(lost, "before this file began")]))
-        self._now.write(text(following.later))
+        file = following.file
+        file.begin()
+        self._now, self._next = file, None
+        if lost := self._account.take_lost():
+            told = text([Dropped(lost, "before this file began")])
+            file.write(told, Tally(dropped=lost))
+        file.write(*following.later.take())
 
     def _give_up(self) -> None:
         """Go on with the file before as if the new one had not been begun."""
         following, self._next = self._next, None
         if following is not None:
             following.file.discard()
-            if self._now is not None and following.later:
-                self._now.write(text(following.later))
+            if self._now is None:
+                self._account.lose(following.later.tally)
+            else:
+                self._now.write(*following.later.take())
 
     # -- writing ------------------------------------------------------------------
 
     def _drain(self) -> None:
         """Write what waits, each entry where it belongs."""
-        waiting: list[Line] = []
+        add, waiting = self._lines.add, self._waiting
         for entry in self._tape.take():
             following = self._next
             if self._now is None and (following is None or not following.has_passed):
                 self._lose(entry)
             else:
-                self._lines.add(entry, waiting)
+                add(entry, waiting.lines)
+                if isinstance(entry, Dropped):
+                    waiting.tally.dropped += entry.decisions
             if isinstance(entry, Moved):
                 self._place = entry.cursor
                 if following is not None and not following.has_passed:
-                    self._write(waiting)
+                    self._write()
                     self._look_for(following, entry.cursor)
-            if len(waiting) >= _AT_ONCE:
-                self._write(waiting)
-        self._write(waiting)
+            if len(waiting.lines) >= _AT_ONCE:
+                self._write()
+        self._write()
 
     def _pass(self, following: _Next) -> None:
         """What comes now is after its snapshot, and decided by the policy in force."""
         following.has_passed = True
         self._lines.begin()
         if self._lines.policy is not None:
-            following.later.append(self._lines.policy)
+            following.later.lines.append(self._lines.policy)
 
     def _look_for(self, following: _Next, place: Cursor) -> None:
         """Whether the snapshot of the new file is of this place."""
@@ -262,41 +279,37 @@ class Writing:
             self._tape.tear("the tables were not as the log had them")
         self._switch()
 
-    def _write(self, waiting: list[Line]) -> None:
-        if not waiting:
+    def _write(self) -> None:
+        waiting = self._waiting
+        waiting.count(self._lines.decisions)
+        if not waiting.lines:
             return
         if self._next is not None and self._next.has_passed:
-            self._next.later += waiting
+            waiting.hand_to(self._next.later)
         elif self._now is not None:
-            self._now.write(text(waiting))
-        waiting.clear()
+            self._now.write(*waiting.take())
 
     def _lose(self, entry: Entry) -> None:
         """It belongs to no file."""
         if isinstance(entry, Policed):
             self._lines.take_policy(entry)
         elif begins(entry):
-            self._lost += 1
-            self._tape.dropped += 1
+            self._account.lose(Tally(decisions=1))
         elif isinstance(entry, Dropped):
-            self._lost += entry.decisions
+            self._account.lose(Tally(dropped=entry.decisions))
 
     def _fail(self, why: str) -> None:
         """End what is there, and try again after a while."""
         self._failures += 1
         self._try_at = self._clock.monotonic() + _AGAIN_S
         self._tape.tear(f"recording failed: {why}")
-        if self._next is not None:
-            self._next.file.discard()
         with contextlib.suppress(OSError):
             self._end(Closed(goes_on=True))
-        self._now = self._next = None
+        self._give_up()
+        self._account.lose(self._waiting.clear(self._lines.decisions))
 
     def _end(self, line: Closed) -> None:
         """End the file that is written, if there is one."""
         file, self._now = self._now, None
         if file is not None:
-            try:
-                file.write(text([line]))
-            finally:
-                file.close()
+            file.close(text([line]))
