@@ -15,7 +15,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import urlencode
+from uuid import uuid4
 
+from gantt.model.spec import RequestSpec, ScheduleRequest
 from scripts import demo_fleet
 from tests import live
 from tests.live import Live
@@ -24,20 +26,20 @@ from tests.test_tutorial import SERVED
 from tests.tidy.source import ROOT
 from tests.ui.browser import Chromium, Window
 from tests.ui.conftest import MANY
-from tests.ui.looking_glass import served, written_once
+from tests.ui.looking_glass import admin_of, served, written_once
 
 DOCS: Final = ROOT / "docs"
 SEEN: Final = "return document.body.innerText.includes(arguments[0])"
-# What stands in a row of a table is opened.
+# The first row that has such a text leads on.
 OPEN: Final = """
 const rows = [...document.querySelectorAll("main tbody tr")];
 const one = rows.find((row) => row.innerText.includes(arguments[0]));
 one?.querySelector("a, button").click();
 return Boolean(one);
 """
-# Two frames without a request under way.
+# Long enough for the pages that ask every two seconds to have asked twice.
 SETTLED: Final = """
-await new Promise((done) => setTimeout(done, 1500));
+await new Promise((done) => setTimeout(done, 4500));
 await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
 """
 
@@ -68,7 +70,7 @@ REFUSAL: Final = (
 FLAVORS: Final = "vcpus=2,memory_mb=4096,disk_gb=20 vcpus=8,memory_mb=32768,disk_gb=80"
 ASKED: Final = {"vcpus": "4", "memory_mb": "8192", "disk_gb": "40", "count": "3"}
 DEMO: Final = (
-    Picture("decision", "decisions", "Scores of", opens="placed", size=(1440, 1100)),
+    Picture("decision", "decisions", "Scores of", opens=", ", size=(1440, 1240)),
     Picture(
         *("try", "try", "Choice", (*ASKED.items(), ("group", "anti-affinity"))),
         theme="dark",
@@ -78,7 +80,7 @@ DEMO: Final = (
         *("capacity", "capacity", "fit together", (("flavors", FLAVORS),)),
         size=(1280, 1240),
     ),
-    Picture("health", "health", "Audit again", size=(1440, 900)),
+    Picture("health", "health", "Audit again", size=(1440, 600)),
 )
 
 
@@ -128,12 +130,16 @@ def after_the_tutorial(folder: Path) -> Iterator[Live]:
 
 @contextmanager
 def demo(folder: Path) -> Iterator[Live]:
-    """Fifty hosts with three weeks of history."""
+    """Fifty hosts with three weeks of history, and some requests just now."""
     demo_fleet.main(folder)
     options = ("--config-file", str(folder / "gantt.conf"), "--auth", "noauth2")
     url = f"sqlite:///{folder}/gantt.db"
     service = live.start(url, folder / "log", options=options)
     try:
+        with admin_of(service) as books:
+            for flavor in (demo_fleet.SMALL, demo_fleet.LARGE, demo_fleet.PINNED):
+                spec = RequestSpec(flavor, project_id=demo_fleet.PROJECTS[0])
+                books.schedule(ScheduleRequest(spec, (str(uuid4()),)))
         yield service
     finally:
         service.kill()

@@ -135,7 +135,7 @@ class Tape:
                 self._many.notify_all()
 
     def await_many(self, timeout_s: float) -> bool:
-        """Return when ``MANY`` entries wait, or the time is over; False: it has ended."""
+        """Return when ``MANY`` entries wait, or in time; False: there will be none."""
         with self._many:
             self._many.wait_for(
                 lambda: self._is_over or len(self._entries) >= MANY, timeout_s
