@@ -242,7 +242,7 @@ def _try(
     """The trace twice, as it is and with the what-if; both see the same arrivals."""
     from gantt.cli.replay_text import what_if_paragraphs
     from gantt.replay.trace_trial import try_trace
-    from gantt.replay.what_if import read_what_if
+    from gantt.replay.what_if_file import read_what_if
 
     changes = read_what_if(path)
     found = try_trace(trace, _machines(trace, fleet), settings, changes, limit)

@@ -29,14 +29,16 @@ def replay_records(
     """Make all decisions again and print what came of it; whether all are as recorded,
     which only decisions by the same policy are expected to be. ``changed``: a file with
     a what-if."""
-    from gantt.replay.what_if import WhatIf, read_what_if
+    from gantt.replay.what_if import WhatIf
+    from gantt.replay.what_if_file import read_what_if
 
     what_if = WhatIf() if changed is None else read_what_if(changed)
     if what_if.has_hosts:
         raise Invalid(
-            f"{changed} changes hosts, but recorded decisions are made on the hosts "
-            "that they saw. Take a trace, or a snapshot of the books with gantt select "
-            "or gantt capacity; for a record, change options and flavors alone."
+            f"{changed}: {', '.join(what_if.host_keys)} changes hosts, but recorded "
+            "decisions are made on the hosts that they saw. Take a trace, or a "
+            "snapshot of the books with gantt select or gantt capacity; for a record, "
+            "change options and flavors alone."
         )
     is_other = policy is not None or changed is not None
     began = time.monotonic()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
@@ -90,6 +90,14 @@ class Tried:
         """What is asked of ``changed`` instead."""
         return self.what_if.asked(spec)
 
+    @contextmanager
+    def changed_for(self, specs: Iterable[RequestSpec]) -> Iterator[Gantt]:
+        """``changed``; what it refuses within names the file, and its flavors among
+        these."""
+        gantt = self.changed
+        with self.what_if.asking(specs):
+            yield gantt
+
     def tell_unasked(self, specs: Iterable[RequestSpec]) -> None:
         """Say which flavors of the what-if none of these asks for."""
         names = (one.flavor.name for one in specs)
@@ -122,7 +130,7 @@ def tell_unasked(what_if: WhatIf, names: Sequence[str]) -> None:
 
 def open_tried(where: Where, path: Path) -> Tried:
     """Raises Invalid, Refused, Forbidden, StoreFailed, Unavailable."""
-    from gantt.replay.what_if import read_what_if
+    from gantt.replay.what_if_file import read_what_if
 
     what_if = read_what_if(path)
     return Tried(where, snapshot_at(where), what_if)
@@ -187,7 +195,9 @@ def try_select(session: Session, tried: Tried, request: ScheduleRequest) -> None
     request = replace(request, dry_run=True)
     tried.tell_unasked([request.spec])
     other = replace(request, spec=tried.asked(request.spec))
-    live, changed = tried.live.decide(request), tried.changed.decide(other)
+    live = tried.live.decide(request)
+    with tried.changed_for([request.spec]) as gantt:
+        changed = gantt.decide(other)
     if session.is_whole:
         session.print_document(
             {"revision": tried.revision, "live": live, "what_if": changed}

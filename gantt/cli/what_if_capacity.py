@@ -33,10 +33,11 @@ def try_capacity(
 ) -> None:
     """How many of each fit; ``flavors``: in words, and what they say."""
     specs = _specs(tried, [asked for _, asked in flavors])
-    found: list[tuple[str, Capacity, Capacity]] = [
-        (words, tried.live.capacity(one), tried.changed.capacity(tried.asked(one)))
-        for (words, _), one in zip(flavors, specs, strict=True)
-    ]
+    found: list[tuple[str, Capacity, Capacity]] = []
+    for (words, _), one in zip(flavors, specs, strict=True):
+        live = tried.live.capacity(one)
+        with tried.changed_for([one]) as gantt:
+            found.append((words, live, gantt.capacity(tried.asked(one))))
     sums = [
         (words, _sum(live), _sum(changed), f"{changed.total - live.total:+}")
         for words, live, changed in found
@@ -63,7 +64,8 @@ def try_split(
     specs = _specs(tried, flavors)
     live = tried.live.fair_split(specs, weights, by=by)
     others = [tried.asked(one) for one in specs]
-    changed = tried.changed.fair_split(others, weights, by=by)
+    with tried.changed_for(specs) as gantt:
+        changed = gantt.fair_split(others, weights, by=by)
     one, other = _shares(live), _shares(changed)
     rows = [
         (*names, *_compared(one.get(key, _NONE), other.get(key, _NONE)))
@@ -75,12 +77,12 @@ def try_split(
 
 def try_prices(session: Session, tried: Tried, flavors: Sequence[Flavor]) -> None:
     """What each rule costs on both."""
-    found: list[tuple[str, Prices, Prices]] = [
-        (name, tried.live.rule_prices(one), tried.changed.rule_prices(tried.asked(one)))
-        for name, one in (
-            (spec.flavor.name or "", spec) for spec in _specs(tried, flavors)
-        )
-    ]
+    found: list[tuple[str, Prices, Prices]] = []
+    for spec in _specs(tried, flavors):
+        live = tried.live.rule_prices(spec)
+        with tried.changed_for([spec]) as gantt:
+            changed = gantt.rule_prices(tried.asked(spec))
+        found.append((spec.flavor.name or "", live, changed))
     rows = [(name, *row) for name, *both in found for row in _costs(*both)]
     columns = ("flavor", "rule left out", "live", "what if", "difference")
     _print(session, tried, _of_flavors(found), columns, rows)
@@ -99,7 +101,8 @@ def try_forecast(
     specs = _specs(tried, flavors)
     live = tried.live.runs_out(specs, by=by, horizon_days=days)
     others = [tried.asked(one) for one in specs]
-    changed = tried.changed.runs_out(others, by=by, horizon_days=days)
+    with tried.changed_for(specs) as gantt:
+        changed = gantt.runs_out(others, by=by, horizon_days=days)
     one, other = _outlooks(live), _outlooks(changed)
     rows = [
         (key[0], key[2], *_lasting(one.get(key), other.get(key)))

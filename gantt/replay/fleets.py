@@ -20,6 +20,10 @@ from gantt.replay.machines import Machine
 _MOST: Final = 1_000_000
 _COUNTED: Final = re.compile(r"(\d{1,7})x(.*)\Z", re.ASCII)
 _FORM: Final = "COUNTxvcpus=N,memory_mb=N,disk_gb=N"
+_FILE: Final = (
+    'It must hold a list of machines such as {"name": "host-1", "inventories": '
+    '{"VCPU": 64, "MEMORY_MB": 262144}}'
+)
 _CLASSES: Final = {"vcpus": "VCPU", "memory_mb": "MEMORY_MB", "disk_gb": "DISK_GB"}
 _RATIOS: Final = {
     "cpu_ratio": "VCPU",
@@ -39,9 +43,14 @@ def fleet_of(words: Iterable[str]) -> tuple[Machine, ...]:
             found += read_fleet(Path(word))
     if len(found) > _MOST:
         raise Invalid(f"A fleet has at most {_MOST:,} machines; this: {len(found):,}.")
-    names = {one.name for one in found}
-    if len(names) < len(found):
-        raise Invalid("Two machines have one name; give each its own.")
+    names: set[str] = set()
+    for number, one in enumerate(found):
+        if one.name in names:
+            raise Invalid(
+                f"Machine {number + 1:,} of the fleet is called {one.name!r}, as is "
+                "one before it; give each a name of its own."
+            )
+        names.add(one.name)
     return tuple(found)
 
 
@@ -95,7 +104,7 @@ def read_fleet(path: Path) -> tuple[Machine, ...]:
     """The machines of a JSON file. Raises Invalid."""
     try:
         raw = msgspec.json.decode(path.read_bytes(), type=list[dict[str, Any]])
-        return tuple(msgspec.convert(list(map(_whole, raw)), list[Machine]))
+        return tuple(_machine(path, number, one) for number, one in enumerate(raw))
     except OSError as error:
         raise Invalid(
             f"{str(path)!r} is no fleet in words, and no file that can be read "
@@ -104,20 +113,37 @@ def read_fleet(path: Path) -> tuple[Machine, ...]:
             "machines."
         ) from error
     except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
-        raise Invalid(
-            f'{path} must hold a list of machines such as {{"name": "host-1", '
-            f'"inventories": {{"VCPU": 64, "MEMORY_MB": 262144}}}}: {error}.'
-        ) from error
+        raise Invalid(f"{path}: {error}. {_FILE}.") from error
 
 
-def _whole(machine: dict[str, Any]) -> dict[str, Any]:
-    """With bare totals written out."""
+def _machine(path: Path, number: int, raw: dict[str, Any]) -> Machine:
+    """Raises Invalid, which names the machine, and of amounts the class."""
+    place = f"{path}: [{number}] {raw.get('name', '')!r}"
+    try:
+        whole = _whole(raw, place)
+        return msgspec.convert(whole, Machine)
+    except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
+        raise Invalid(f"{place}: {error}. {_FILE}.") from error
+
+
+def _whole(machine: dict[str, Any], place: str) -> dict[str, Any]:
+    """With bare totals written out. Raises Invalid."""
     found = dict(machine)
     if isinstance(inventories := found.get("inventories"), dict):
         found["inventories"] = {
-            name: {"total": one} if isinstance(one, int) else one
-            for name, one in inventories.items()
+            name: _stock(name, one, place) for name, one in inventories.items()
         }
     if "parts" in found:
-        found["parts"] = list(map(_whole, found["parts"]))
+        found["parts"] = [_whole(part, place) for part in found["parts"]]
     return found
+
+
+def _stock(name: str, amounts: Any, place: str) -> Inventory:
+    whole = {"total": amounts} if isinstance(amounts, int) else amounts
+    try:
+        return msgspec.convert(whole, Inventory)
+    except msgspec.ValidationError as error:
+        raise Invalid(
+            f'{place}: inventories["{name}"] is {amounts!r}: {error}. Write a total, '
+            "or an object with one."
+        ) from error

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final
 from uuid import UUID, uuid5
 
 from msgspec import Struct
 
 from gantt.engine.opening import standard_names
-from gantt.errors import Invalid
+from gantt.errors import Conflict, Invalid, UnknownName
 from gantt.model import commands as c
 from gantt.model.answers import Inventory
 from gantt.model.hosts import HostAggregate, HostStats
@@ -55,11 +56,26 @@ def build(machines: Sequence[Machine]) -> Books:
     for command in name_commands(machines):
         books.submit(command)
     for machine in machines:
-        for command in machine_commands(machine):
-            books.submit(command)
+        with of_machine(machine.name):
+            for command in machine_commands(machine):
+                books.submit(command)
     for aggregate in _aggregates(machines):
         books.submit(c.SetHostAggregates((aggregate,)))
     return books
+
+
+@contextmanager
+def of_machine(name: str) -> Iterator[None]:
+    """Refusals within name the machine."""
+    try:
+        yield
+    except UnknownName as error:
+        raise type(error)(
+            f"{name}: {error.message.rstrip('.')}: name one that there is, or begin it "
+            f"with {_CUSTOM}."
+        ) from error
+    except (Conflict, Invalid) as error:
+        raise type(error)(f"{name}: {error.message}") from error
 
 
 def name_commands(machines: Sequence[Machine]) -> Iterator[c.Command[object]]:

@@ -15,7 +15,9 @@ from gantt.replay.machines import Machine
 from gantt.replay.report import Report, report_of
 from gantt.replay.run import Decided, Replay, Settings
 from gantt.replay.traces import Trace
-from gantt.replay.what_if import AS_IT_IS, WhatIf, noted
+from gantt.replay.what_if import AS_IT_IS, WhatIf, noted, within
+from gantt.scheduler.plugins.drivers import driver_of
+from gantt.scheduler.policy import policy_of
 
 _WAYS: Final = ("same", "moved", "only_live", "only_what_if")
 
@@ -43,13 +45,15 @@ def try_trace(
     limit: int | None = None,
 ) -> TraceTrial:
     """Raises Invalid, Refused."""
-    with what_if.named():
-        options = what_if.policy(settings.options)
-        others = what_if.machines(machines)
     names: set[str | None] = set()
-    live, left = _replayed(trace, machines, settings, AS_IT_IS, limit, names)
-    changed = replace(settings, options=options)
-    tried, right = _replayed(trace, others, changed, what_if, limit, set())
+    replaying = Replay(machines, settings)
+    with what_if.named():
+        changed = replace(settings, options=what_if.policy(settings.options))
+        with within("options"):
+            driver = driver_of(policy_of(changed.options))
+        trying = Replay(what_if.machines(machines), changed, driver)
+    live, left = _replayed(trace, replaying, AS_IT_IS, limit, names)
+    tried, right = _replayed(trace, trying, what_if, limit, set())
     went = Counter(map(_went, left, right))
     unasked = what_if.unasked(names)
     ways = {one: went[one] for one in _WAYS}
@@ -66,15 +70,13 @@ def _went(one: Decided, other: Decided) -> str:
 
 def _replayed(
     trace: Trace,
-    machines: Sequence[Machine],
-    settings: Settings,
+    replaying: Replay,
     what_if: WhatIf,
     limit: int | None,
     names: set[str | None],
 ) -> tuple[Report, list[Decided]]:
     """``names``: takes those of the flavors that are asked for."""
     before = len(trace.reader.skipped)
-    replaying = Replay(machines, settings)
     arrivals = islice(trace.reader.arrivals(), limit)
     known = noted(arrivals, lambda one: one.spec, names)
     asked = Counted(what_if.arrivals(known))

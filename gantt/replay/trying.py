@@ -15,7 +15,7 @@ from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from gantt.engine.gantt import Gantt
-from gantt.errors import DuplicateName, Invalid
+from gantt.errors import DuplicateName
 from gantt.model import commands as c
 from gantt.model.answers import Inventory
 from gantt.model.hosts import HostAggregate, HostStats, Service
@@ -25,11 +25,22 @@ from gantt.replay.machines import (
     Part,
     machine_commands,
     name_commands,
+    of_machine,
     uuid_of,
 )
 from gantt.replay.snapshots import Snapshot
-from gantt.replay.what_if import Added, Ratio, WhatIf, expect, new_machines
+from gantt.replay.what_if import (
+    Added,
+    Ratio,
+    WhatIf,
+    entries,
+    expect,
+    new_machines,
+    no_inventory,
+    within,
+)
 from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.plugins.drivers import driver_of
 from gantt.scheduler.policy import policy_of
 from gantt.state.column import NO_ROW
 from gantt.state.state import State
@@ -58,7 +69,10 @@ def tried(snapshot: Snapshot, what_if: WhatIf) -> Gantt:
     """A copy in memory, changed. Raises Invalid, and what commands refuse."""
     with what_if.named():
         options = what_if.policy(snapshot.options or SchedulerOptions())
-        policy_of(options)  # refuses names of filters that there are not
+        with within("options"):
+            policy = policy_of(options)  # refuses names of filters that there are not
+            if "driver" in what_if.options:
+                driver_of(policy)
     gantt = replace(snapshot, options=options).engine()
     try:
         with what_if.named():
@@ -78,14 +92,15 @@ class _Trying:
         gantt = self._gantt
         names = gantt.read(_names)
         hosts = {host for host, _ in names}
-        expect(hosts, (*what_if.remove, *what_if.drain))
-        expect(hosts, (name for one in what_if.ratios for name in one.hosts))
-        expect(hosts, (one.like for one in what_if.add if one.like))
+        what_if.expect(hosts)
         taken = set(hosts)
-        for one in what_if.add:
-            self._add(one, taken)
-        for ratio in what_if.ratios:
-            self._set_ratio(ratio)
+        for entry, one in entries("add", what_if.add):
+            with within(entry):
+                expect(hosts, (one.like,) if one.like else ())
+                self._add(one, taken)
+        for entry, ratio in entries("ratios", what_if.ratios):
+            with within(entry):
+                self._set_ratio(ratio)
         for host in what_if.drain:
             gantt.update_service(Service(host, disabled=True))
         for host, node in names:
@@ -102,8 +117,9 @@ class _Trying:
             self._add_names(joined)
         for machine in joined:
             if like is None or like.has_books:
-                for command in machine_commands(machine):
-                    gantt.submit(command)
+                with of_machine(machine.name):
+                    for command in machine_commands(machine):
+                        gantt.submit(command)
             if like is not None:
                 uuid = uuid_of(machine.name)
                 stats = replace(like.stats, uuid=uuid, hypervisor_hostname=machine.name)
@@ -146,10 +162,7 @@ class _Trying:
         field = _RATIO_FIELDS.get(name)
         hosts = gantt.read(_known, ratio.hosts)
         if field is None and not any(one.providers.get(name) for one in hosts):
-            raise Invalid(
-                f"ratios: no host has an inventory of {name}; name a resource class "
-                "that hosts have."
-            )
+            raise no_inventory(ratio)
         for one in hosts:
             for uuid in one.providers.get(name, ()):
                 mine = gantt.get_inventories(uuid).inventories[name]

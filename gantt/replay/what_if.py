@@ -1,51 +1,69 @@
-"""What if: other hosts, ratios, policy or flavors, as one value read from a TOML file.
+"""What if: other hosts, ratios, policy or flavors, as one value.
 
-Read strictly, so that a misspelt key changes no question in silence, and options are
-such as a gantt.conf may have. What it says is carried out by ``trying`` on a copy of
-the books, or here on the machines of a trace.
+``what_if_file`` reads it. What it says is carried out by ``trying`` on a copy of the
+books, or here on the machines of a trace; what is refused names the entry.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final, Protocol, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import asdict, replace
 
 from gantt.conf.allowed import check_values
-from gantt.errors import Invalid, Refused
+from gantt.errors import Conflict, Invalid, NotFound, Refused
 from gantt.model.bounds import Amount, ExtraSpecs
 from gantt.model.spec import RequestSpec
 from gantt.replay.events import Arrival
 from gantt.replay.fleets import fleet_of
-from gantt.replay.machines import Machine
+from gantt.replay.machines import Machine, build
 from gantt.scheduler.options import DEFAULT_MULTIPLIERS, SchedulerOptions
 
 T = TypeVar("T")
+E = TypeVar("E", bound="Entry")
 
-_MOST: Final = 100_000
+MOST: Final = 100_000
+"""Hosts that an entry may add."""
+MOST_RATIO: Final = 1_000_000
 _FIXED: Final = ("placement", "placement_token", "use_placement")
+
+
+class Entry(Protocol):
+    """One of several of its kind. ``title``: what messages call it."""
+
+    @property
+    def title(self) -> str: ...
 
 
 class Added(Struct, frozen=True, forbid_unknown_fields=True):
     """``count`` empty hosts ``like`` one that there is, or a ``fleet`` in words as
     ``gantt replay --fleet`` takes them."""
 
-    count: Annotated[int, Meta(ge=1, le=_MOST)] = 1
+    count: Annotated[int, Meta(ge=1, le=MOST)] = 1
     like: str = ""
     fleet: str = ""
+
+    @property
+    def title(self) -> str:
+        """What the new hosts are."""
+        return self.like or self.fleet
 
 
 class Ratio(Struct, frozen=True, forbid_unknown_fields=True):
     """The allocation ratio of a resource class; ``hosts`` (): of all that have it."""
 
     resource_class: str
-    ratio: Annotated[float, Meta(gt=0, le=1e6)]
+    ratio: Annotated[float, Meta(gt=0, le=MOST_RATIO)]
     hosts: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """Its resource class."""
+        return self.resource_class
 
 
 class OtherFlavor(Struct, frozen=True, forbid_unknown_fields=True):
@@ -58,6 +76,11 @@ class OtherFlavor(Struct, frozen=True, forbid_unknown_fields=True):
     ephemeral_gb: Amount | UnsetType = UNSET
     swap: Amount | UnsetType = UNSET
     extra_specs: ExtraSpecs | UnsetType = UNSET
+
+    @property
+    def title(self) -> str:
+        """Its name."""
+        return self.name
 
 
 class WhatIf(Struct, frozen=True, forbid_unknown_fields=True):
@@ -76,17 +99,29 @@ class WhatIf(Struct, frozen=True, forbid_unknown_fields=True):
     @contextmanager
     def named(self) -> Iterator[None]:
         """Refusals within name the file."""
-        try:
+        with within(self.where):
             yield
-        except (Invalid, Refused) as error:
-            if not self.where:
-                raise
-            raise type(error)(f"{self.where}: {error.message}") from error
+
+    @contextmanager
+    def asking(self, specs: Iterable[RequestSpec]) -> Iterator[None]:
+        """Refusals within name the file, and its flavors that these ask for: what is
+        asked of a copy that is not changed is not refused."""
+        names = {one.flavor.name for one in specs}
+        flavors = entries("flavors", self.flavors)
+        mine = [entry for entry, one in flavors if one.name in names]
+        with self.named(), within(", ".join(mine)):
+            yield
 
     @property
     def has_hosts(self) -> bool:
         """Whether hosts, or what they offer, are other ones."""
-        return bool(self.add or self.remove or self.drain or self.ratios)
+        return bool(self.host_keys)
+
+    @property
+    def host_keys(self) -> list[str]:
+        """The keys that say so."""
+        keys = ("add", "remove", "drain", "ratios")
+        return [key for key in keys if getattr(self, key)]
 
     def policy(self, usual: SchedulerOptions) -> SchedulerOptions:
         """``usual`` with the options that are given. Raises Invalid."""
@@ -134,47 +169,71 @@ class WhatIf(Struct, frozen=True, forbid_unknown_fields=True):
         """The fleet of a trace, which is empty at first: a drained machine takes none,
         as if it were not there. Raises Invalid."""
         by_name = {one.name: one for one in machines}
+        self.expect(by_name)
         gone = {*self.remove, *self.drain}
-        expect(by_name, (*gone, *(host for one in self.ratios for host in one.hosts)))
         found = [one for one in machines if one.name not in gone]
-        for one in self.add:
-            if one.like:
-                expect(by_name, (one.like,))
-            found += new_machines(one, by_name.get(one.like), set(by_name))
+        for entry, one in entries("add", self.add):
+            with within(entry):
+                if one.like:
+                    expect(by_name, (one.like,))
+                joined = list(new_machines(one, by_name.get(one.like), set(by_name)))
+                if one.fleet:
+                    build(joined)  # refused here, where the entry is known
+                found += joined
             by_name |= {machine.name: machine for machine in found}
-        for ratio in self.ratios:
+        if not found:
+            raise Invalid("no machine is left: remove or drain fewer.")
+        for entry, ratio in entries("ratios", self.ratios):
+            with within(entry):
+                if not any(ratio.resource_class in one.inventories for one in found):
+                    raise no_inventory(ratio)
             found = [_with_ratio(one, ratio) for one in found]
         return tuple(found)
+
+    def expect(self, hosts: Iterable[str]) -> None:
+        """Raises Invalid for hosts of ``remove``, ``drain`` and ``ratios`` that are not
+        among these."""
+        there = set(hosts)
+        for key, names in (("remove", self.remove), ("drain", self.drain)):
+            with within(key):
+                expect(there, names)
+        for entry, one in entries("ratios", self.ratios):
+            with within(entry):
+                expect(there, one.hosts)
 
 
 AS_IT_IS: Final = WhatIf()
 """Nothing is changed."""
 
 
-def read_what_if(path: Path) -> WhatIf:
-    """Raises Invalid, with the name of a key that is not known."""
+@contextmanager
+def within(what: str) -> Iterator[None]:
+    """Refusals within begin with ``what``, unless it is ""."""
     try:
-        found = msgspec.toml.decode(path.read_bytes(), type=WhatIf)
-    except OSError as error:
-        raise Invalid(f"{path} cannot be read: {error.strerror}.") from error
-    except (msgspec.MsgspecError, ValueError) as error:
-        raise Invalid(f"{path}: {error}.") from error
-    except RecursionError as error:
-        raise Invalid(f"{path} is nested too deeply.") from error
-    for one in found.add:
-        if bool(one.like) == bool(one.fleet):
-            raise Invalid(f"{path}: each add has either like or fleet.")
-        if one.fleet and one.count != 1:
-            raise Invalid(
-                f"{path}: count goes with like; of a fleet, write {one.count}x before "
-                "it."
-            )
-    if len({one.name for one in found.flavors}) < len(found.flavors):
-        raise Invalid(f"{path}: two flavors have one name.")
-    if found.where:
-        raise Invalid(f"{path}: Object contains unknown field `where`.")
-    check_values(found.options, str(path))
-    return replace(found, where=str(path))
+        yield
+    except (Conflict, Invalid, NotFound, Refused) as error:
+        if not what:
+            raise
+        raise type(error)(f"{what}: {error.message}") from error
+
+
+def entries(key: str, each: Iterable[E]) -> Iterator[tuple[str, E]]:
+    """Each with what messages call it: its place in the file, and its title."""
+    for number, one in enumerate(each):
+        yield entry_name(key, number, one.title), one
+
+
+def entry_name(key: str, number: int, title: str) -> str:
+    """What messages call an entry; ``number``: from 0 on."""
+    return f'{key}[{number}] "{title}"' if title else f"{key}[{number}]"
+
+
+def no_inventory(ratio: Ratio) -> Invalid:
+    """Of a ratio that would change nothing."""
+    return Invalid(
+        f"no host has an inventory of {ratio.resource_class}; name a resource class "
+        "that hosts have."
+    )
 
 
 def expect(known: Iterable[str], wanted: Iterable[str]) -> None:
@@ -184,7 +243,7 @@ def expect(known: Iterable[str], wanted: Iterable[str]) -> None:
     if missing:
         more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
         raise Invalid(
-            f"There is no host {', '.join(missing[:5])}{more}: name hosts that there "
+            f"there is no host {', '.join(missing[:5])}{more}: name hosts that there "
             "are."
         )
 
@@ -203,9 +262,10 @@ def new_machines(
 ) -> Iterator[Machine]:
     """Empty machines, with names that none has."""
     alike = list(fleet_of([one.fleet])) if like is None else [like] * one.count
-    if len(alike) > _MOST:
+    if len(alike) > MOST:
         raise Invalid(
-            f"add has a fleet of {len(alike):,} hosts; at most {_MOST:,} may be added."
+            f"the fleet has {len(alike):,} hosts; at most {MOST:,} may be added: write "
+            "fewer."
         )
     number = 0
     for machine in alike:

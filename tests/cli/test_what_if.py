@@ -96,7 +96,7 @@ def test_recorded_decisions_take_other_options_and_no_other_hosts(
         gantt, ["replay", str(tmp_path / "record"), "--what-if", str(what_if)]
     )
     assert found.exit_code == 1
-    assert "changes hosts" in found.output
+    assert "what-if.toml: add, drain changes hosts" in found.output
     what_if.write_text("[options]\ncpu_weight_multiplier = -1.0\n")
     run("replay", tmp_path / "record", "--what-if", what_if)
 
@@ -148,8 +148,13 @@ def test_options_are_such_as_a_configuration_has(
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ('drain = ["h7"]', "There is no host h7"),
+        ('drain = ["h7"]', "drain: there is no host h7"),
         ('[[add]]\nfleet = "2xvcpu=1"', "'vcpu=1' is not known"),
+        ('[options]\ndriver = "no"', "options: driver of [scheduler] is 'no'"),
+        (
+            '[[flavors]]\nname = "a"\nextra_specs = { "resources:NO" = "1" }',
+            'flavors[0] "a": extra spec resources:NO asks for',
+        ),
         ('[[ratios]]\nresource_class = "X"\nratio = 1.0', "no host has an inventory"),
         ("[options]\ncpu_weight = 1.0", "options has cpu_weight"),
         ('[options]\nenabled_filters = ["No"]', "No"),
@@ -162,8 +167,10 @@ def test_what_cannot_be_done_names_the_file(
     what_if = tmp_path / "wrong.toml"
     what_if.write_text(text)
     for words in (
-        ("capacity", "--url", url, ASKED),
-        ("select", "--url", url, "--flavor", ASKED),
+        ("capacity", "--url", url, f"name=a,{ASKED}"),
+        ("capacity", "--url", url, f"name=a,{ASKED}", "--fair"),
+        ("capacity", "--url", url, f"name=a,{ASKED}", "--price"),
+        ("select", "--url", url, "--flavor", f"name=a,{ASKED}"),
     ):
         found = CliRunner().invoke(gantt, [*words, "--what-if", str(what_if)])
         assert found.exit_code == 1, found.output

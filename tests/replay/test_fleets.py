@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from gantt.errors import Invalid
+from gantt.model.answers import Inventory
 from gantt.replay.fleets import fleet_of
+from gantt.replay.machines import Machine, build
 
 
 def test_words_describe_hosts_that_are_alike() -> None:
@@ -60,5 +62,46 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path, text: str) -> None:
 def test_two_machines_of_one_name_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "fleet.json"
     path.write_text('[{"name": "host-1", "inventories": {}}]')
-    with pytest.raises(Invalid, match="one name"):
+    with pytest.raises(Invalid, match="Machine 2 of the fleet is called 'host-1'"):
         fleet_of(("1xvcpus=1", str(path)))
+
+
+@pytest.mark.parametrize(
+    ("second", "told"),
+    [
+        ('{"name": "b"}', "[1] 'b': Object missing required field `inventories`"),
+        ('{"name": 1, "inventories": {}}', "[1] 1: Expected `str`"),
+        (
+            '{"name": "b", "inventories": {"VCPU": "4"}}',
+            "[1] 'b': inventories[\"VCPU\"] is '4'",
+        ),
+        (
+            '{"name": "b", "inventories": {}, "parts": [{"name": "gpu", "inventories": '
+            '{"CUSTOM_GPU": {"totl": 1}}}]}',
+            "[1] 'b': inventories[\"CUSTOM_GPU\"] is {'totl': 1}",
+        ),
+        ('{"name": "b", "inventories": {}, "parts": 3}', "[1] 'b': "),
+    ],
+)
+def test_a_file_that_is_wrong_names_the_machine(
+    tmp_path: Path, second: str, told: str
+) -> None:
+    path = tmp_path / "fleet.json"
+    path.write_text(f'[{{"name": "a", "inventories": {{}}}}, {second}]')
+    with pytest.raises(Invalid, match="Write|must hold a list") as refused:
+        fleet_of((str(path),))
+    assert f"fleet.json: {told}" in refused.value.message
+
+
+@pytest.mark.parametrize(
+    ("machine", "told"),
+    [
+        (Machine("m", {"FOO": Inventory(1)}), "m: No such resource class FOO: name"),
+        (Machine("m", {}, ("NO",)), "m: No such trait NO: name one that there is"),
+        (Machine("m", {"VCPU": Inventory(-1)}), "m: Invalid inventory for 'VCPU'"),
+    ],
+)
+def test_a_machine_that_cannot_be_is_named(machine: Machine, told: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        build((Machine("first", {"VCPU": Inventory(1)}), machine))
+    assert refused.value.message.startswith(told)

@@ -244,6 +244,11 @@ def test_lines_that_cannot_be_read_are_told_by_line_and_field(tmp_path: Path) ->
         ("[columns]\nname='a'\nat='b'\ncpus='c'\n", "unknown field `cpus`"),
         ("name = 1", "Expected `object`|missing|unknown field"),
         ("[columns", "Expected"),
+        (MAPPING + "CUSTOM_TPU = 1", r"resources\[\"CUSTOM_TPU\"\] is 1: .*Write the"),
+        (
+            MAPPING + "CUSTOM_TPU = { column = 'a', scal = 2 }",
+            r"resources\[\"CUSTOM_TPU\"\] is .* unknown field `scal`",
+        ),
     ],
 )
 def test_a_mapping_that_means_nothing_is_refused(

@@ -17,7 +17,8 @@ from gantt.replay.snapshots import Snapshot, of_database, of_file, of_lines
 from gantt.replay.trace_trial import try_trace
 from gantt.replay.traces import Trace
 from gantt.replay.trying import tried
-from gantt.replay.what_if import Added, Ratio, WhatIf, read_what_if
+from gantt.replay.what_if import Added, Ratio, WhatIf
+from gantt.replay.what_if_file import read_what_if
 from gantt.scheduler.options import SchedulerOptions
 from gantt.store import open_store
 from tests.replay.fleets import arrival, machines
@@ -137,12 +138,12 @@ def test_the_live_books_are_untouched(live: Gantt, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('removed = ["h1"]', "unknown field `removed`"),
+        ('removed = ["h1"]', "removed, which is not known: write add"),
         ("[[add]]\ncount = 2", "either like or fleet"),
-        ('[[add]]\nlike = "h0"\ncuont = 2', "unknown field `cuont`"),
-        ("[[ratios]]\nresource_class = 'VCPU'\nratio = -1.0", "ratio"),
+        ('[[add]]\nlike = "h0"\ncuont = 2', "it has cuont, which is not known"),
+        ("[[ratios]]\nresource_class = 'VCPU'\nratio = -1.0", "ratio is -1.0"),
         ("no toml", "what-if.toml"),
-        ("[[flavors]]\nname = 'a'\n[[flavors]]\nname = 'a'", "two flavors"),
+        ("[[flavors]]\nname = 'a'\n[[flavors]]\nname = 'a'", "has this name too"),
         ("[[add]]\nfleet = '2xvcpus=1'\ncount = 7", "write 7x before"),
         ("x = " + "[" * 20_000, "nested too deeply"),
     ],
@@ -157,7 +158,7 @@ def test_a_file_that_cannot_be_used(tmp_path: Path, text: str, message: str) -> 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"drain": ("h7",)}, "no host h7"),
+        ({"drain": ("h7",)}, "there is no host h7"),
         ({"remove": ("h8",)}, "no host h8"),
         ({"options": {"cpu_weight": 1.0}}, "cpu_weight, which"),
         ({"options": {"host_subset_size": "many"}}, "host_subset_size"),

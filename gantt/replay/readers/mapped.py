@@ -63,7 +63,9 @@ def read_mapping(path: Path) -> Mapping:
     """Raises Invalid."""
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
-        mapping = msgspec.convert(_spelled(raw), Mapping)
+        spelled = _spelled(raw)
+        _check_resources(path, spelled.get("resources"))
+        mapping = msgspec.convert(spelled, Mapping)
     except OSError as error:
         raise Invalid(f"{path} cannot be read: {error.strerror}.") from error
     except (ValueError, msgspec.ValidationError) as error:
@@ -75,6 +77,18 @@ def read_mapping(path: Path) -> Mapping:
                 f"{', '.join(_UNITS)}."
             )
     return mapping
+
+
+def _check_resources(path: Path, resources: Any) -> None:
+    """Raises Invalid, which names the resource class."""
+    for name, one in resources.items() if isinstance(resources, dict) else ():
+        try:
+            msgspec.convert(one, Column)
+        except msgspec.ValidationError as error:
+            raise Invalid(
+                f'{path}: resources["{name}"] is {one!r}: {error}. Write the name of a '
+                'column, or { column = "name", scale = 1.0 }.'
+            ) from error
 
 
 def _spelled(raw: dict[str, Any]) -> dict[str, Any]:
