@@ -21,6 +21,7 @@ from gantt.model.commands import (
 from gantt.model.usage_history import MICROS, SECONDS, UsageRecord
 from gantt.placement.usage_history import rolled_up, sampled
 from gantt.store.interface import Store, UsageRows
+from gantt.store.memory import MemoryStore
 from tests.engine.conftest import Connect, opened
 from tests.engine.faults import FaultyStore, ScriptedClock
 from tests.engine.test_leader_tasks import leads, until
@@ -295,3 +296,30 @@ def test_the_next_leader_continues(url: str, connect: Connect) -> None:
     starts = [record.start for record in second.usage_history(period="5m")]
     assert starts == [START, START + HOUR]
     assert second.counts()["usage_samples"] == 1
+
+
+def test_what_is_not_committed_is_not_counted() -> None:
+    class Full(Dying):
+        """The disk is full when it commits."""
+
+        is_full = True
+
+        @contextmanager
+        def usage_rows(self) -> Iterator[UsageRows]:
+            with super().usage_rows() as rows:
+                yield rows
+            if self.is_full:
+                raise StoreFailed("database or disk is full")
+
+    fleet = Fleet()
+    store = Full(MemoryStore(), fleet)
+    kept = history(store, fleet, usage_zones=0, usage_classes=1)
+    fleet.totals = {"VCPU": (16.0, 4.0), "DISK_GB": (16.0, 4.0)}
+    with pytest.raises(StoreFailed):
+        kept.run()
+    done = ("usage_samples", "usage_rollups", "usage_dropped", "usage_left_out")
+    assert {name: kept.counts()[name] for name in done} == dict.fromkeys(done, 0)
+    store.is_full, fleet.at = False, fleet.at + 2 * EVERY_S * MICROS
+    kept.run()
+    counts = kept.counts()
+    assert (counts["usage_samples"], counts["usage_left_out"]) == (1, 1)

@@ -9,6 +9,7 @@ its period, and a coarser record is made of the finer ones, never added to.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import TypeAlias
@@ -71,6 +72,7 @@ class UsageHistory:
         self._due_at = 0.0
         names = ("samples", "rollups", "dropped", "left_out", "zones_left_out")
         self._counts = dict.fromkeys(names, 0)
+        self._doing: Counter[str] = Counter()  # counted once it is committed
 
     def counts(self) -> dict[str, float]:
         """What was done so far, and the limits on classes and zones; for metrics."""
@@ -120,10 +122,13 @@ class UsageHistory:
         self._due_at = self._clock.monotonic() + _RETRY_S
         totals = self._totals()
         for done in range(_STEPS):
+            self._doing.clear()
             with self._store.usage_rows() as rows:
                 database_now = rows.now()
                 now = self._clock.now() if database_now is None else database_now
                 has_done = self._step(rows, now, totals)
+            for name, count in self._doing.items():
+                self._counts[name] += count
             if not has_done:
                 left_us = _begin(now, self._every_s) + self._every_s * MICROS - now
                 self._due_at = self._clock.monotonic() + left_us / MICROS
@@ -167,7 +172,7 @@ class UsageHistory:
             # Computed too soon if it exists: a clock was ahead, and was set back.
             begin = _begin(start, period_s)
             rows.drop(period_s, begin, begin + 1)
-        self._counts["samples"] += 1
+        self._doing["samples"] += 1
         self._tell_left_out(len(totals[""]), most, "resource classes", "classes")
         self._tell_left_out(len(totals) - 1, len(zones), "zones", "zones")
         return True
@@ -181,7 +186,7 @@ class UsageHistory:
                 "others",
                 *(kept, found, what, option),
             )
-        self._counts[name] += left_out
+        self._doing[name] += left_out
 
     def _roll_up(self, rows: UsageRows, now: int, finer_s: int, coarser_s: int) -> bool:
         """Aggregate the first complete period that has finer records and no record yet.
@@ -196,7 +201,7 @@ class UsageHistory:
         parts = HistoryQuery(finer_s, start, start + coarser_s * MICROS)
         finer = [*rows.find(parts), *rows.find(replace(parts, zone=None))]
         rows.replace(coarser_s, start, rolled_up(finer, start, coarser_s))
-        self._counts["rollups"] += 1
+        self._doing["rollups"] += 1
         return True
 
     def _drop(self, rows: UsageRows, before: int, period_s: int) -> bool:
@@ -205,7 +210,7 @@ class UsageHistory:
             return False
         until = min(before, first + _DROPPED * period_s * MICROS)
         # From the first on, and what a release that knows no zones left before it.
-        self._counts["dropped"] += rows.drop(period_s, 0, until)
+        self._doing["dropped"] += rows.drop(period_s, 0, until)
         return True
 
 
