@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from pathlib import Path
 
 import msgspec
@@ -16,6 +18,7 @@ from gantt.connection import open_gantt
 from gantt.errors import Refused
 from gantt.observe.metrics import Meters
 
+WAIT_S = 10.0
 FILTERS = "[filter_scheduler]\nenabled_filters = {}\n"
 
 
@@ -94,6 +97,39 @@ def test_streams_end_before_workers_are_stopped(
     assert not run.is_stopping()
     processes.shutdown()
     assert seen == [True]
+
+
+def begin(processes: Processes) -> None:
+    """As at startup, without workers."""
+    for hook in processes.hooks_startup:
+        hook()
+
+
+def test_a_signal_waits_for_no_lock_of_what_it_interrupts(tmp_path: Path) -> None:
+    """Else two signals in a row stop the service for good: the second interrupts the
+    handler of the first, which has this lock."""
+    run = RunDirectory.begin(str(tmp_path / "run"))
+    processes = Processes("gantt", run=run, reread=load, delay_s=0)
+    begin(processes)
+    event = processes.main_loop_interrupt
+    handle = processes.signal_handler_interrupt
+    with event._cond:  # type: ignore[attr-defined]
+        handling = threading.Thread(target=handle, args=(signal.SIGTERM,), daemon=True)
+        handling.start()
+        handling.join(WAIT_S)
+        assert not handling.is_alive()
+    assert event.wait(WAIT_S)
+    assert processes.interrupt_signal
+
+
+def test_a_further_signal_ends_the_delay(tmp_path: Path) -> None:
+    run = RunDirectory.begin(str(tmp_path / "run"))
+    processes = Processes("gantt", run=run, reread=load, delay_s=3600)
+    begin(processes)
+    processes.signal_handler_interrupt(signal.SIGTERM)
+    assert not processes.main_loop_interrupt.wait(0.2)
+    processes.signal_handler_interrupt(signal.SIGTERM)
+    assert processes.main_loop_interrupt.wait(WAIT_S)
 
 
 def test_only_public_methods_of_granian_are_overridden(tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ import logging
 import signal
 import threading
 from collections.abc import Callable
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from granian.server.mp import MPServer
@@ -45,14 +47,21 @@ class Processes(MPServer):
         self._delay_s = delay_s
         self._supervisor = supervisor or Supervisor()
         self._is_draining = False
+        # How long to wait before all is stopped. The main thread, which signals
+        # interrupt anywhere, may hold the lock of what it waits for, so that a handler
+        # must not take it; it may put into such a queue.
+        self._stops: SimpleQueue[float] = SimpleQueue()
         # Whether a SIGHUP is pending, and whether one is being handled.
         self._must_reread = self._is_rereading = False
-        self.on_startup(self._watch_start)
+        self.on_startup(self._watch)
 
-    def _watch_start(self) -> None:
+    def _watch(self) -> None:
         """Beside the loop that starts and replaces workers."""
-        name = "gantt-readiness"
-        threading.Thread(target=self._await_workers, name=name, daemon=True).start()
+        for name, act in (
+            ("gantt-readiness", self._await_workers),
+            ("gantt-stop", self._await_stop),
+        ):
+            threading.Thread(target=act, name=name, daemon=True).start()
 
     def _await_workers(self) -> None:
         pause = threading.Event()
@@ -60,6 +69,12 @@ class Processes(MPServer):
             if self._is_draining or pause.wait(_STARTING_S):
                 return
         self._supervisor.ready()
+
+    def _await_stop(self) -> None:
+        delay_s = self._stops.get()
+        with suppress(Empty):
+            self._stops.get(timeout=delay_s)  # a further signal
+        super().signal_handler_interrupt()  # type: ignore[no-untyped-call]
 
     def _are_serving(self) -> bool:
         # One that is being replaced is missing for a moment.
@@ -76,13 +91,7 @@ class Processes(MPServer):
         self._supervisor.stopping()
         if is_first and args:
             log_stopping(args[0], self._delay_s if must_wait else 0)
-        if must_wait and is_first:
-            stop = super().signal_handler_interrupt
-            timer = threading.Timer(self._delay_s, stop)
-            timer.daemon = True
-            timer.start()
-        else:
-            super().signal_handler_interrupt()  # type: ignore[no-untyped-call]
+        self._stops.put(self._delay_s if must_wait and is_first else 0)
 
     def shutdown(self, exit_code: int = 0) -> None:
         """Have the workers end their streams, for which they would wait, and stop."""
