@@ -34,6 +34,7 @@ from bench import (
     topology,
 )
 from bench.report import Row, keep, show, timed
+from gantt.cli.stopping import unwound
 
 SUITES: dict[str, Callable[[Path, float], Iterator[Row]]] = {
     "advise": advise.measure,
@@ -70,7 +71,10 @@ def main() -> None:
 def _run(suites: Sequence[str], scale: float) -> list[Row]:
     rows: list[Row] = []
     Path("var").mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="gantt-bench-", dir="var") as name:
+    with (
+        unwound(),
+        tempfile.TemporaryDirectory(prefix="gantt-bench-", dir="var") as name,
+    ):
         folder = Path(name).resolve()
         for suite in suites:
             rows += SUITES[suite](folder, scale)

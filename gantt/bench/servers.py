@@ -107,7 +107,12 @@ class Server:
         began = time.perf_counter()
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(  # noqa: S603 - our own command
-                self._command, stdout=log, stderr=log, env=self._environment
+                self._command,
+                stdout=log,
+                stderr=log,
+                env=self._environment,
+                # Ctrl-C of a terminal is for the caller, who stops it then.
+                start_new_session=True,
             )
         try:
             while not self._is_ready():
@@ -133,6 +138,9 @@ class Server:
             self._process.wait(timeout=STOP_S)
         except subprocess.TimeoutExpired:
             self._kill()
+        except BaseException:  # who stops it is told again to end
+            self._kill()
+            raise
 
     def _kill(self) -> None:
         """Kill it with its workers, which may be busy with abandoned requests."""

@@ -161,7 +161,11 @@ class Sides:
 
     def _nova_with(self, progress: Progress) -> Side:
         books = self._served("placement", Server.upstream, progress)
-        return self._nova(books)
+        try:
+            return self._nova(books)
+        except BaseException:
+            books.close()
+            raise
 
     def _copy(self, progress: Progress) -> Path:
         self._copies += 1

@@ -10,6 +10,7 @@ import click
 
 from gantt.cli.failure import refusals_reported
 from gantt.cli.output import bars, plain, print_document, say
+from gantt.cli.stopping import unwound
 from gantt.errors import Invalid
 
 if TYPE_CHECKING:
@@ -156,6 +157,7 @@ def _measured(
     from gantt.bench.running import measure
 
     with (
+        unwound(),
         tempfile.TemporaryDirectory(prefix="gantt-bench-", dir=folder) as name,
         bars(is_shown=True) as progress,
     ):
