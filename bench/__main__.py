@@ -12,6 +12,7 @@ import argparse
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from math import inf
 from pathlib import Path
 
 from bench import (
@@ -34,7 +35,9 @@ from bench import (
     topology,
 )
 from bench.report import Row, keep, show, timed
+from gantt.bench.report import check_writable
 from gantt.cli.stopping import unwound
+from gantt.errors import Invalid
 
 SUITES: dict[str, Callable[[Path, float], Iterator[Row]]] = {
     "advise": advise.measure,
@@ -60,7 +63,13 @@ SUITES: dict[str, Callable[[Path, float], Iterator[Row]]] = {
 
 def main() -> None:
     """Measure what was asked for, print it, and keep it."""
-    options = _parser().parse_args()
+    parser = _parser()
+    options = parser.parse_args()
+    if options.out is not None:
+        try:
+            check_writable("--out", options.out)
+        except Invalid as refused:
+            parser.error(refused.message)
     suites = options.suites or list(SUITES)
     found = timed("python -m bench", partial(_run, suites, options.scale))
     show(found, options.form)
@@ -91,16 +100,17 @@ def _parser() -> argparse.ArgumentParser:
         help=f"{', '.join(SUITES)}; default: all",
     )
     parser.set_defaults(form="table")
+    forms = parser.add_mutually_exclusive_group()
     for form, what in (
         ("markdown", "print a table for a document"),
         ("json", "print the same for a program"),
     ):
-        parser.add_argument(
+        forms.add_argument(
             f"--{form}", dest="form", action="store_const", const=form, help=what
         )
     parser.add_argument("--out", type=Path, help="write the figures to this JSON file")
     parser.add_argument(
-        "--scale", type=float, default=1.0, help="fleets of this share of their size"
+        "--scale", type=_share, default=1.0, help="fleets of this share of their size"
     )
     return parser
 
@@ -109,6 +119,13 @@ def _suite(name: str) -> str:
     if name not in SUITES:
         raise argparse.ArgumentTypeError(f"no such suite: {name}")
     return name
+
+
+def _share(text: str) -> float:
+    found = float(text)
+    if not 0 < found < inf:
+        raise argparse.ArgumentTypeError(f"{text} is no share: give one above 0")
+    return found
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ A file of a newer format is refused with the version that reads it.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Final
 
@@ -79,6 +80,22 @@ def write(report: Report, path: Path) -> None:
     """Write it as JSON. Raises Invalid."""
     text = msgspec.json.format(msgspec.json.encode(report), indent=1)
     write_text(path, text.decode() + "\n")
+
+
+def check_writable(option: str, path: Path) -> None:
+    """Refuse a file that ``write`` could not write, before anything is measured for it.
+    ``option`` named it. Raises Invalid."""
+    if path.is_dir():
+        raise Invalid(
+            f"{option} {path} is a folder: name a file in it, such as "
+            f"{path / 'report.json'}."
+        )
+    # Folders that are missing are made.
+    place = next(one for one in (path, *path.parents) if one.exists())
+    if place != path and not place.is_dir():
+        raise Invalid(f"{option} {path}: {place} is no folder; name another.")
+    if not os.access(place, os.W_OK):
+        raise Invalid(f"{option} {path}: {place} may not be written; name another.")
 
 
 def write_text(path: Path, text: str) -> None:

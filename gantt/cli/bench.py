@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gantt.cli.failure import refusals_reported
+from gantt.cli.given import given_options, refuse
 from gantt.cli.output import bars, plain, print_document, say
 from gantt.cli.stopping import unwound
 from gantt.errors import Invalid
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 _PATH = click.Path(path_type=Path)
 _SHAPES = ("flat", "nested", "shared")
 _WORKLOADS = ("stream", "burst", "multi-create", "anti-affinity", "pinned", "churn")
+_PLANS = ("--full", "--hosts", "--short")
+_OF_HOSTS = ("--fleet", "--mixed", "--workload")
 
 
 @click.command("bench")
@@ -100,6 +103,8 @@ def bench(
         from gantt.bench.page import page
         from gantt.cli.bench_text import paragraphs
 
+        _refuse_idle()
+        _check_files(out, html, show)
         if show is not None:
             found = reports.read(show)
         else:
@@ -122,6 +127,33 @@ def bench(
             print_document(found, output)
 
 
+def _refuse_idle() -> None:
+    """Refuse options that would do nothing. Raises click.UsageError."""
+    given = given_options()
+    if "--show" in given:
+        what = (*_PLANS, *_OF_HOSTS, "--profile", "--profile-hosts")
+        refuse(what, "--show measures nothing; leave out one or the other.")
+    if len(given.intersection(_PLANS)) > 1:
+        refuse(_PLANS, "each is a plan of its own; give one of them.")
+    if "--hosts" not in given:
+        refuse(_OF_HOSTS, "only for plans of --hosts; add --hosts 1000.")
+    if "--profile" not in given:
+        refuse(["--profile-hosts"], "only for --profile; add it.")
+
+
+def _check_files(out: Path | None, html: Path | None, show: Path | None) -> None:
+    """What is written at the end can be, and into files of their own. Raises
+    Invalid."""
+    from gantt.bench.report import check_writable
+
+    for option, path in (("--out", out), ("--html", html)):
+        if path is not None:
+            check_writable(option, path)
+    for option, path in (("--out", out), ("--show", show)):
+        if path is not None and html is not None and path.resolve() == html.resolve():
+            raise Invalid(f"{option} and --html are both {html}: name two files.")
+
+
 def _plan(
     sizes: tuple[int, ...],
     workloads: tuple[str, ...],
@@ -133,10 +165,6 @@ def _plan(
 ) -> tuple[Comparison, ...]:
     from gantt.bench import plan
 
-    if is_full and sizes:
-        raise Invalid("--full has its own sizes; leave out --full, or --hosts.")
-    if not sizes and (workloads or is_mixed):
-        raise Invalid("--workload and --mixed go with --hosts; add --hosts 1000.")
     if is_full:
         return plan.full()
     if sizes:

@@ -13,6 +13,7 @@ from gantt.cli.capacity_prices import show_prices
 from gantt.cli.capacity_split import show_split, weights_of
 from gantt.cli.decision import why_text
 from gantt.cli.flavor import flavor
+from gantt.cli.given import refuse
 from gantt.cli.output import plain, say, table
 from gantt.cli.session import Session, books_command
 from gantt.cli.what_if import what_if_option
@@ -100,6 +101,8 @@ def capacity(
         raise click.UsageError("--mix says how to split: add --fair.")
     if by != "fleet" and not (fair or runs_out):
         raise click.UsageError("--by goes with --fair and --runs-out: add one.")
+    if not runs_out:
+        refuse(["--days"], "how far --runs-out looks ahead; add --runs-out.")
     if not (flavors or runs_out):
         raise click.UsageError("Name a flavor, such as vcpus=2,memory_mb=4096.")
     named = list(zip(flavors, asked, strict=True))

@@ -11,6 +11,7 @@ import click
 
 from gantt import __version__
 from gantt.cli.failure import refusals_reported
+from gantt.cli.given import refuse
 from gantt.cli.output import plain, print_document, say
 from gantt.cli.program import config_file_option
 from gantt.cli.replay_packing import packing
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
     from gantt.scheduler.options import SchedulerOptions
 
 _MOST_SKIPPED = 10
+_OF_TRACES = (
+    *("--fleet", "--limit", "--mapping", "--part"),
+    *("--sample", "--seed", "--together"),
+)
 _PATH = click.Path(path_type=Path)
 _OUTPUT = click.option(
     "-o",
@@ -123,10 +128,14 @@ def run(
     with refusals_reported():
         from gantt.replay.records import is_record
 
+        _refuse_overwriting(out, traces)
         if any(map(is_record, traces)):
             from gantt.cli.replay_records import replay_records
 
-            _refuse_for_records(fleet, part, mapping, limit)
+            refuse(
+                _OF_TRACES,
+                "only for traces; a record has its own fleet and times. Leave it out.",
+            )
             policy = policy_options(config_files) if config_files else None
             is_same = replay_records(traces, policy, what_if, out, output)
             if not is_same and policy is None and what_if is None:
@@ -135,7 +144,12 @@ def run(
         if len(traces) > 1:
             raise click.UsageError("Only records are replayed together.")
         (trace,) = traces
-        from gantt.cli.replay_text import paragraphs
+        if what_if is not None:
+            refuse(
+                ["--out"],
+                "with --what-if, decisions on a trace are compared, not written; leave "
+                "out one or the other.",
+            )
         from gantt.replay.run import Settings
         from gantt.replay.traces import open_trace
 
@@ -146,14 +160,7 @@ def run(
         if what_if is not None:
             _try(found, fleet, settings, limit, what_if, output)
             return
-        began = time.monotonic()
-        report = _run(found, fleet, settings, limit, out)
-        took_s = time.monotonic() - began
-        _tell_skipped(found)
-        if output == "table":
-            say("\n\n".join(paragraphs(plain(report), took_s)))
-        else:
-            print_document(report, output)
+        _replay(found, fleet, settings, limit, out, output)
 
 
 @replay.command("compare")
@@ -175,12 +182,9 @@ def compare(one: Path, other: Path, *, output: str) -> None:
             print_document(as_document(left.header, right.header, found), output)
 
 
-def _refuse_for_records(*options: object) -> None:
-    if any(options):
-        raise click.UsageError(
-            "--fleet, --part, --mapping and --limit are for traces: a record has its "
-            "own fleet."
-        )
+def _refuse_overwriting(out: Path | None, traces: tuple[Path, ...]) -> None:
+    if out is not None and out.resolve() in [one.resolve() for one in traces]:
+        raise Invalid(f"--out {out} is what is to be replayed: name another file.")
 
 
 def policy_options(config_files: tuple[str, ...]) -> SchedulerOptions:
@@ -191,6 +195,27 @@ def policy_options(config_files: tuple[str, ...]) -> SchedulerOptions:
     if not config_files:
         return SchedulerOptions()
     return Source(config_files).load().engine.scheduler
+
+
+def _replay(
+    trace: Trace,
+    fleet: tuple[str, ...],
+    settings: Settings,
+    limit: int | None,
+    out: Path | None,
+    output: str,
+) -> None:
+    """The trace once, and tell what came of it."""
+    from gantt.cli.replay_text import paragraphs
+
+    began = time.monotonic()
+    report = _run(trace, fleet, settings, limit, out)
+    took_s = time.monotonic() - began
+    _tell_skipped(trace)
+    if output == "table":
+        say("\n\n".join(paragraphs(plain(report), took_s)))
+    else:
+        print_document(report, output)
 
 
 def _run(

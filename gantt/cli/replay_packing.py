@@ -104,13 +104,15 @@ def packing(
         from gantt.cli.replay import policy_options
         from gantt.replay.traces import open_trace
 
+        _check(policies)
+        options = policy_options(config_files)
         found = open_trace(trace, part=part, mapping=mapping)
-        whole = list(islice(found.reader.arrivals(), limit))
         machines = _machines(found, fleet)
+        whole = list(islice(found.reader.arrivals(), limit))
         drawn = _drawings(whole, machines, fill, one_in)
         results = _compared(
             policies,
-            policy_options(config_files),
+            options,
             machines,
             whole,
             drawn,
@@ -121,6 +123,14 @@ def packing(
             say("\n\n".join(_paragraphs(found.name, machines, results)))
         else:
             print_document(_document(found.name, machines, results), output)
+
+
+def _check(policies: tuple[str, ...]) -> None:
+    """Raises Invalid where there is no such policy."""
+    from gantt.replay.packing.policies import POLICIES
+
+    if unknown := sorted(set(policies) - set(POLICIES)):
+        raise Invalid(f"{unknown[0]!r} is no policy; there is {', '.join(POLICIES)}.")
 
 
 def _machines(found: Trace, fleet: tuple[str, ...]) -> tuple[Machine, ...]:
@@ -166,8 +176,6 @@ def _compared(
     from gantt.replay.packing.policies import POLICIES, Case, usual_of
     from gantt.replay.run import Settings
 
-    if unknown := sorted(set(policies) - set(POLICIES)):
-        raise Invalid(f"{unknown[0]!r} is no policy; there is {', '.join(POLICIES)}.")
     # In a replay no claim is lost: one choice for each is all that is used.
     case = Case(replace(options, choices=1), machines, usual_of(whole))
     scarce, results = scarce_of(whole, machines), []

@@ -61,6 +61,7 @@ def open_trace(
                 f"{path} is no folder of a known trace; for a CSV file, give --mapping "
                 "with a file that names its columns."
             )
+        _refuse(path, "a CSV file", part=part, together=together)
         return Trace(path.name, Mapped(path, read_mapping(mapping)))
     kind = next((kind for mark, kind in _MARKS.items() if (path / mark).exists()), None)
     if kind is None:
@@ -68,9 +69,22 @@ def open_trace(
             f"{path} has no trace that is known: one of {', '.join(_MARKS)} must be "
             "there. For a CSV file, name the file and give --mapping."
         )
+    has_batches = kind == "azure"
+    _refuse(path, f"a trace of {kind}", mapping=mapping)
+    if not has_batches:
+        _refuse(path, f"a trace of {kind}", together=together)
     part = _PARTS[kind] if part is None else part
     name = f"{kind} {part}"
-    if kind == "azure":
+    if has_batches:
         return Trace(name, Azure(path, part, seed, together=together))
     fleet = Openb(path, part) if kind == "openb" else Tianchi(path, part, seed)
     return Trace(name, fleet, fleet.machines())
+
+
+def _refuse(path: Path, kind: str, **options: object) -> None:
+    """Raises Invalid where options were given that do nothing for such a trace."""
+    for name, given in options.items():
+        if given:
+            raise Invalid(
+                f"{path} is {kind}, for which --{name} does nothing; leave it out."
+            )

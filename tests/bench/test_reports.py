@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
+from bench import __main__ as program
 from bench import document
 from bench.report import Kept, Row, keep, kept, timed
 from gantt import __version__
@@ -188,7 +189,82 @@ def test_the_command_measures_and_shows(tmp_path: Path) -> None:
     assert "<svg" in html.read_text()
 
 
-def test_options_that_say_nothing_together_are_refused() -> None:
-    for words in (("--workload", "stream"), ("--full", "--hosts", "5"), ("--mixed",)):
-        status, text = run(*words)
-        assert (status, "--hosts" in text) == (1, True)
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("--workload stream", "--workload: only for plans of --hosts"),
+        ("--fleet nested", "--fleet: only for plans of --hosts"),
+        ("--full --fleet flat --mixed", "--fleet and --mixed: only for plans of"),
+        ("--full --hosts 5", "--full and --hosts: each is a plan"),
+        ("--short --hosts 5", "--hosts and --short: each is a plan"),
+        ("--short --full", "--full and --short: each is a plan"),
+        ("--hosts 5 --profile-hosts 5", "--profile-hosts: only for --profile"),
+        ("--show a --profile", "--profile: --show measures nothing"),
+        ("--show a --hosts 5 --mixed", "--hosts and --mixed: --show measures nothing"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(words: str, told: str) -> None:
+    with mock.patch("gantt.bench.running.measure"):
+        status, text = run(*words.split())
+    assert (status, told in text) == (2, True), text
+
+
+def unwritable(option: str, path: Path) -> str:
+    """What is told of a file before anything is measured."""
+    with mock.patch("gantt.bench.running.measure") as measured:
+        status, text = run("--hosts", "5", option, str(path))
+    measured.assert_not_called()
+    assert status == 1, text
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("option", ["--out", "--html"])
+def test_a_file_that_cannot_be_written_is_told_at_once(
+    option: str, tmp_path: Path
+) -> None:
+    told = unwritable(option, tmp_path)
+    assert f"{option} {tmp_path} is a folder: name a file in it" in told
+    file = tmp_path / "file"
+    file.write_text("")
+    told = unwritable(option, file / "in" / "report.json")
+    assert f"{file} is no folder; name another" in told
+    with mock.patch("os.access", return_value=False):
+        told = unwritable(option, tmp_path / "none" / "report.json")
+    assert f"{tmp_path} may not be written; name another" in told
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_two_reports_go_into_two_files(tmp_path: Path) -> None:
+    file = tmp_path / "report"
+    reports.write(report(), file)
+    before = file.read_bytes()
+    for other in ("--out", "--show"):
+        status, text = run(
+            other, str(file), "--html", f"{tmp_path}/../{tmp_path.name}/report"
+        )
+        assert (status, f"{other} and --html are both" in text) == (1, True), text
+    assert file.read_bytes() == before
+
+
+def suites(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
+    """The status of ``python -m bench``, which must not measure."""
+    monkeypatch.setattr("sys.argv", ["bench", "books", *words])
+    monkeypatch.setattr(program, "_run", mock.Mock(side_effect=AssertionError))
+    with pytest.raises(SystemExit) as ended:
+        program.main()
+    return int(ended.value.code or 0)
+
+
+def test_suites_refuse_what_they_cannot_do_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for words, told in (
+        (("--out", str(tmp_path)), "is a folder: name a file in it"),
+        (("--json", "--markdown"), "not allowed with argument"),
+        (("--scale", "0"), "0 is no share: give one above 0"),
+        (("--scale", "nan"), "nan is no share"),
+    ):
+        assert suites(monkeypatch, *words) == 2
+        assert told in capsys.readouterr().err

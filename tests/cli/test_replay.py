@@ -58,3 +58,25 @@ def test_what_is_missing_is_told(trace: list[str], tmp_path: Path) -> None:
     assert "does not exist" in run(str(tmp_path / "no"), code=1)
     assert "give --mapping" in run(trace[0], code=1)
     assert "cannot be written" in run(*trace, "--out", "/nowhere/a.gz", code=1)
+
+
+@pytest.mark.parametrize("option", ["--part=dev", "--together"])
+def test_options_of_other_traces_are_refused(trace: list[str], option: str) -> None:
+    said = run(*trace, option, code=1)
+    assert f"is a CSV file, for which {option.split('=')[0]} does nothing" in said
+
+
+def test_a_what_if_writes_no_decisions(trace: list[str], tmp_path: Path) -> None:
+    (tmp_path / "more.toml").write_text("")
+    out = tmp_path / "a.gz"
+    words = ("--what-if", str(tmp_path / "more.toml"), "--out", str(out))
+    said = run(*trace, *words, code=2)
+    assert "--out: with --what-if, decisions on a trace are compared" in said
+    assert not out.exists()
+
+
+def test_what_is_replayed_is_not_overwritten(trace: list[str]) -> None:
+    before = Path(trace[0]).read_text()
+    said = run(*trace, "--out", trace[0], code=1)
+    assert "is what is to be replayed: name another file" in said
+    assert Path(trace[0]).read_text() == before

@@ -64,10 +64,17 @@ def test_decisions_that_differ_give_another_exit_status(
     assert found.exit_code == 1
 
 
-def test_options_of_traces_are_refused(record: Path) -> None:
-    found = replay(record, "--fleet", "2xvcpus=4")
+@pytest.mark.parametrize(
+    "words", ["--fleet 2xvcpus=4", "--together", "--sample 60", "--seed 1"]
+)
+def test_options_of_traces_are_refused(record: Path, words: str) -> None:
+    option, *rest = words.split()
+    found = replay(record, option, *rest)
     assert found.exit_code == 2
-    assert "are for traces" in found.output
+    assert f"{option}: only for traces" in found.output
+
+
+def test_a_trace_or_a_record_must_be_named() -> None:
     assert replay().exit_code == 2
 
 

@@ -277,6 +277,12 @@ def test_prices_of_rules(fleet: Program) -> None:
     assert rows[0] == ["flavor", "kind", "rule", "more"]
 
 
+def test_days_ahead_are_for_forecasts(fleet: Program) -> None:
+    for words in ((), ("--fair",), ("--price",)):
+        said = fleet.fail("capacity", f"name=a,{SIZE}", *words, "--days", "9", status=2)
+        assert "--days: how far --runs-out looks ahead; add --runs-out." in said
+
+
 def test_when_it_runs_out(fleet: Program) -> None:
     (found,) = fleet.ask("capacity", "--runs-out", f"name=a,{SIZE}")["outlooks"]
     assert (found["name"], found["state"]) == ("a", "too little history")

@@ -110,6 +110,7 @@ def test_the_command_tells_all_policies_and_the_same_twice(tmp_path: Path) -> No
     assert [each["digest"] for each in first] == [each["digest"] for each in second]
     table = CliRunner().invoke(gantt, [*words[:-1], "table"])
     assert "VCPU is the scarcest. Medians of 2 drawings." in table.stdout
-    wrong = CliRunner().invoke(gantt, [*words, "--policy", "tight"])
+    # Before any of a trace is read.
+    wrong = CliRunner().invoke(gantt, ["replay", "packing", "no", "--policy", "tight"])
     assert wrong.exit_code == 1
     assert "'tight' is no policy; there is spread, stack, room" in wrong.stderr

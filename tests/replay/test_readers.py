@@ -276,3 +276,11 @@ def test_a_trace_that_is_not_known_is_refused(tmp_path: Path, name: str) -> None
     (tmp_path / "empty").mkdir()
     with pytest.raises(Invalid, match="does not exist|no trace that is known"):
         open_trace(tmp_path / name)
+
+
+def test_options_that_do_nothing_for_a_trace_are_refused(tmp_path: Path) -> None:
+    folder = _openb(tmp_path, "a,1,1,0,0,,,,0,,0")
+    with pytest.raises(Invalid, match="a trace of openb, for which --mapping does"):
+        open_trace(folder, mapping=tmp_path / "map.toml")
+    with pytest.raises(Invalid, match="a trace of openb, for which --together does"):
+        open_trace(folder, together=True)
