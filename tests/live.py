@@ -6,6 +6,7 @@ Generic on purpose: clients talk to it, the crash test kills it under load.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import signal
 import socket
@@ -49,11 +50,20 @@ class Live:
         self.process.wait(STOP_S)
 
 
+# Below the ports that the system gives to connections and to whatever asks for any: a
+# server that was killed comes back on its own, which none of them must have meanwhile.
+_FIRST, _PORTS = 10_000, 22_000
+_tried = itertools.count()
+
+
 def free_port() -> int:
-    """A port that is not in use now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port that is not in use now, and that no other process of these tests is given
+    soon."""
+    while True:
+        port = _FIRST + (os.getpid() * 2003 + next(_tried)) % _PORTS
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 @contextlib.contextmanager

@@ -29,6 +29,7 @@ import sys
 from gantt.api.hosting.server import serve
 from gantt.conf import Source
 from gantt.errors import Refused
+from tests.live import free_port
 url, listen = sys.argv[1:]
 try:
     serve(Source(overrides=(
@@ -108,12 +109,6 @@ def test_limit_of_open_files_is_raised() -> None:
     assert int(told[2]) == (
         10**5 if hard == resource.RLIM_INFINITY else min(10**5, hard)
     )
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Server:
