@@ -23,13 +23,13 @@ from gantt.api.hosting.server import check_bind, check_database, check_port, is_
 from gantt.conf import AuthOptions, ServeOptions, Settings, load
 from gantt.errors import Refused
 from gantt.store import schema
+from tests.live import free_port
 
 MAIN = """
 import sys
 from gantt.api.hosting.server import serve
 from gantt.conf import Source
 from gantt.errors import Refused
-from tests.live import free_port
 url, listen = sys.argv[1:]
 try:
     serve(Source(overrides=(
