@@ -78,3 +78,12 @@ def test_what_it_writes_a_purge_removes() -> None:
     assert entry == {"user": "admin", "project": "admin", "roles": ["admin"]}
     for path in ("/var/lib/gantt", "/var/log/gantt", "/etc/gantt/tokens.yaml"):
         assert path in POSTINST and path in POSTRM
+
+
+def test_an_upgrade_restarts_what_runs_and_a_removal_stops_it() -> None:
+    """`make deb` does both, where it may boot a root."""
+    assert "dh_installsystemd --no-enable --no-start --restart-after-upgrade\n" in RULES
+    prerm = (DEBIAN / "gantt.prerm").read_text()
+    assert '[ "$1" = remove ]' in prerm and "#DEBHELPER#" in prerm
+    stopped = set(re.findall(r"[\w-]+\.service", prerm))
+    assert stopped == {one.path.name for one in units()}

@@ -119,6 +119,22 @@ OTHERS: Final[Mapping[str, Mapping[str, str]]] = {
         "curl -fsS http://127.0.0.1:8778/readyz": f"{_HERE}/test_operating.py",
     },
 }
+# Blocks that change the machine are typed as root in a Debian root, by a module that
+# `make deb` or `make fresh ARGS=--servers` runs: their first line -> the module.
+_OWN: Final = "tests/deploy/own.py"
+_PACKAGE: Final = "tests/deploy/installed.py"
+IN_A_ROOT: Final[Mapping[str, Mapping[str, str]]] = {
+    "installing": {
+        ".venv/bin/python -m hatchling build --clean": _OWN,
+        "scripts/deb --build": _OWN,
+        "systemctl enable --now gantt": _PACKAGE,
+        "useradd --system --home-dir /var/lib/gantt gantt": _OWN,
+    },
+    "upgrade": {
+        ".venv/bin/python -m hatchling build --clean": _OWN,
+        "apt-get install ./gantt_*_amd64.deb": _PACKAGE,
+    },
+}
 # Guide -> digest of the blocks above, as they were when the tests were last compared
 # with every line of them.
 SEEN: Final[Mapping[str, str]] = {
@@ -128,7 +144,7 @@ SEEN: Final[Mapping[str, str]] = {
     "benchmark": "c076ce1fcf99",
     "command-line": "3a03901c30e3",
     "feed": "21764faa033c",
-    "installing": "969203743948",
+    "installing": "8b76865fb0d1",
     "launching": "2207228b586b",
     "liveness": "ceab23e6d046",
     "monitoring": "6925876a0f0f",
@@ -141,7 +157,7 @@ SEEN: Final[Mapping[str, str]] = {
     "shadow-nova": "1b7549491b70",
     "streams": "7ad2ddab930f",
     "topology": "a19836188380",
-    "upgrade": "bec348ee8955",
+    "upgrade": "190702d7779b",
     "write-a-collector": "bf4fa9d48dc6",
 }
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.guides.guide import Shown, guide, names, shown
-from tests.guides.table import FOLLOWED, OTHERS, OWN, SEEN, TYPED
+from tests.guides.table import FOLLOWED, IN_A_ROOT, OTHERS, OWN, SEEN, TYPED
 from tests.shown import blocks
 from tests.tidy.source import ROOT
 
@@ -24,8 +24,9 @@ def typed() -> set[str]:
 
 def test_of(name: str, block: Shown) -> str:
     """The test that runs it; ""."""
-    if block.name in OTHERS.get(name, {}):
-        return OTHERS[name][block.name]
+    for named in (OTHERS, IN_A_ROOT):
+        if block.name in named.get(name, {}):
+            return named[name][block.name]
     file, _, languages = OWN.get(name, ("", 0, ()))
     if block.language in languages:
         return file
@@ -49,7 +50,7 @@ test_of.__test__ = False  # type: ignore[attr-defined]
 def picked(name: str) -> list[Shown]:
     """The blocks of a guide that tests of their own do."""
     _, _, languages = OWN.get(name, ("", 0, ()))
-    others = OTHERS.get(name, {})
+    others = {**OTHERS.get(name, {}), **IN_A_ROOT.get(name, {})}
     return [
         one
         for one in shown(name)
@@ -79,7 +80,10 @@ def test_the_tests_that_are_named_read_their_guide() -> None:
     named = [(name, file, name) for name, file in FOLLOWED.items()]
     named += [(name, file, name) for name, (file, *_) in OWN.items()]
     named += [
-        (name, file, first) for name, of in OTHERS.items() for first, file in of.items()
+        (name, file, first)
+        for table in (OTHERS, IN_A_ROOT)
+        for name, of in table.items()
+        for first, file in of.items()
     ]
     blind = [
         f"{file} does not read {name}"
@@ -119,8 +123,28 @@ def test_a_test_of_its_own_was_read_beside_every_line() -> None:
 def test_no_block_is_listed_that_is_gone() -> None:
     gone = [
         f"{name}: {first}"
-        for name, of in OTHERS.items()
+        for table in (OTHERS, IN_A_ROOT)
+        for name, of in table.items()
         for first in of
         if first not in {block.name for block in shown(name) if not block.excerpt}
     ]
     assert gone == []
+
+
+def test_what_is_typed_in_a_root_is_started_by_the_build_server() -> None:
+    """The module by a script, which `.ci/run` runs; it types what the guide has."""
+    run = (ROOT / ".ci" / "run").read_text()
+    scripts = {
+        "scripts/deb": "\nmake deb\n",
+        "scripts/fresh": "\nmake fresh ARGS=--servers\n",
+    }
+    for of in IN_A_ROOT.values():
+        for first, file in of.items():
+            module = file.removesuffix(".py").replace("/", ".")
+            by = [
+                command
+                for script, command in scripts.items()
+                if f"python -m {module} " in (ROOT / script).read_text()
+            ]
+            assert by and all(command in run for command in by), file
+            assert first in (ROOT / file).read_text(), f"{file}: {first}"
