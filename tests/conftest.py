@@ -93,6 +93,11 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             pytest.skip(str(missing))
 
 
+def encodable(text: str) -> str:
+    """With escapes in place of what UTF-8 has not."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """What is loaded to collect tests stays: no collection of garbage looks at it, of
@@ -155,9 +160,11 @@ def _refuse_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Turn a skipped test into a failed one where nothing may be skipped."""
+    """Turn a skipped test into a failed one where nothing may be skipped. What a test
+    logged may be no UTF-8, and a worker that tells of it would end."""
     report = yield
     _refuse_skip(report)
+    report.sections = [(name, encodable(text)) for name, text in report.sections]
     return report
 
 

@@ -11,6 +11,7 @@ import pytest
 from gantt.conf import LogOptions, load
 from gantt.observe.log_file import LogFile, begin_logging, path_of
 from gantt.observe.logs import flush_logs
+from tests.conftest import encodable
 
 Begin = Callable[[LogOptions], None]
 
@@ -95,3 +96,9 @@ def test_a_file_that_cannot_be_written_is_named(
     assert "WARNING gantt.observe.log_file Cannot log to " in told
     assert "Logging to standard error; let this user write there" in told
     assert told.count("\n") == 1
+
+
+def test_a_report_of_a_test_can_be_told_to_other_processes() -> None:
+    """Also where what is logged, as above, was caught."""
+    logging.getLogger("gantt.sample").warning("two \udc80")
+    assert encodable("two \udc80") == r"two \udc80"
