@@ -10,10 +10,13 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
 from gantt.engine.gantt import Gantt
+from gantt.engine.recording import account
+from gantt.engine.recording.writing import _Next
 from gantt.replay.redecided import Played, Redecided
 from tests.replay.recorded import add_hosts, ask, flush, played, service
 
@@ -182,6 +185,28 @@ def test_a_file_that_fails_while_it_tells_what_was_lost(
     counts, found = whole(live, tmp_path)
     assert found == []
     assert sum(counts.dropped.values()) == live.counts()["recorded_dropped"] == 1
+
+
+def test_what_waited_for_a_file_is_lost_if_no_line_can_be_made_of_it(
+    live: Gantt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A defect, while the snapshot of that file is written."""
+    recording = live._recording
+    assert recording is not None
+    writing = recording._writing
+    fill = _Next.fill
+
+    def asked(following: _Next, *words: Any) -> None:
+        ask(live, 1)
+        fill(following, *words[:-1], writing._drain)
+        assert following.later.tally.decisions == 1
+        monkeypatch.setattr(account, "text", mock.Mock(side_effect=TypeError))
+
+    monkeypatch.setattr(_Next, "fill", asked)
+    recording._tape.tear("a test")
+    flush(live)
+    counts = live.counts()
+    assert (counts["recorded"], counts["recorded_dropped"]) == (0, 1)
 
 
 def removed(folder: Path) -> None:

@@ -56,8 +56,9 @@ def test_a_defect_in_recording_fails_no_decision(tmp_path: Path) -> None:
         flush(gantt)
         ask(gantt, 2)
         flush(gantt)
-    _, found = played(tmp_path / "record")
+    counts, found = played(tmp_path / "record")
     assert [one.differs_in for one in found] == [()]
+    assert sum(counts.dropped.values()) == gantt.counts()["recorded_dropped"] == 1
 
 
 def test_a_policy_that_was_not_noted_is_noted_later(tmp_path: Path) -> None:
@@ -78,8 +79,9 @@ def test_a_policy_that_was_not_noted_is_noted_later(tmp_path: Path) -> None:
             flush(gantt)
             ask(gantt, number)
         flush(gantt)
-    _, found = played(tmp_path / "record")
+    counts, found = played(tmp_path / "record")
     assert [one.differs_in for one in found] == [()] * 2
+    assert sum(counts.dropped.values()) == gantt.counts()["recorded_dropped"] == 1
 
 
 def test_the_bytes_that_metrics_tell_are_those_of_the_files(tmp_path: Path) -> None:

@@ -142,8 +142,8 @@ class Recording:
             choices = pack_choices(found.feasible, found.picks, ascends=ascends)
         except Exception as error:  # the decision stands without a record
             self._tape.tear(f"a decision cannot be written: {error!r}")
-        else:
-            self._tape.note(Found(number, pause.asked, choices, count))
+            choices = b""
+        self._tape.note(Found(number, pause.asked, choices, count))
         return found
 
     def _watched(self, pause: _Pause, decided: Callable[[], Selected]) -> Selected:

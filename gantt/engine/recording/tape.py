@@ -121,8 +121,11 @@ class Tape:
         self._noted += len(changes)
 
     def note(self, entry: Entry) -> bool:
-        """Note what else happens; False: the tape is torn."""
+        """Note what else happens; False: the tape is torn, and a decision that would
+        have begun with it is left out."""
         if self.torn:
+            if begins(entry):
+                self.drop()
             return False
         self._append(entry)
         return True

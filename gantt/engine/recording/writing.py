@@ -227,10 +227,11 @@ class Writing:
         file = following.file
         file.begin()
         self._now, self._next = file, None
+        later = following.later
         if lost := self._account.take_lost():
-            told = text([Dropped(lost, "before this file began")])
-            file.write(told, Tally(dropped=lost))
-        file.write(*following.later.take())
+            later.lines.insert(0, Dropped(lost, "before this file began"))
+            later.tally.dropped += lost
+        self._hand_over(file, later)
 
     def _give_up(self) -> None:
         """Go on with the file before as if the new one had not been begun."""
@@ -240,7 +241,15 @@ class Writing:
             if self._now is None:
                 self._account.lose(following.later.tally)
             else:
-                self._now.write(*following.later.take())
+                self._hand_over(self._now, following.later)
+
+    def _hand_over(self, file: RecordFile, later: Batch) -> None:
+        """What waited for a new file goes into ``file``, or is lost. Raises OSError."""
+        try:
+            file.write(*later.take())
+        except BaseException:
+            self._account.lose(later.tally)  # of what the file did not take
+            raise
 
     # -- writing ------------------------------------------------------------------
 
