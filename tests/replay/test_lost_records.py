@@ -16,7 +16,9 @@ import pytest
 
 from gantt.engine.gantt import Gantt
 from gantt.engine.recording import account
+from gantt.engine.recording.files import RecordFile
 from gantt.engine.recording.writing import _Next
+from gantt.model.changes import Cursor
 from gantt.replay.redecided import Played, Redecided
 from tests.replay.recorded import add_hosts, ask, flush, played, service
 
@@ -207,6 +209,25 @@ def test_what_waited_for_a_file_is_lost_if_no_line_can_be_made_of_it(
     flush(live)
     counts = live.counts()
     assert (counts["recorded"], counts["recorded_dropped"]) == (0, 1)
+
+
+def test_a_file_that_is_not_yet_read_is_removed_at_the_end(
+    live: Gantt, tmp_path: Path
+) -> None:
+    """Its snapshot has what others wrote and this process has not yet applied."""
+    ask(live, 1)
+    flush(live)
+    recording = live._recording
+    assert recording is not None
+    writing = recording._writing
+    with writing._turning:
+        ahead = Cursor(writing._place.revision + 1, "another")
+        file = RecordFile(tmp_path / "record", "other", writing._account)
+        writing._next = _Next(file, ahead)
+        writing._next.is_whole = True
+    counts, found = whole(live, tmp_path)
+    assert (counts.early, len(found)) == ([], 1)
+    assert numbers(tmp_path) == ["000001"]
 
 
 def removed(folder: Path) -> None:

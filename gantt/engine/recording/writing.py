@@ -120,6 +120,7 @@ class Writing:
             self.flush()
         self.flush()
         with contextlib.suppress(OSError):
+            self._give_up()
             self._end(Closed())
 
     def _turn(self) -> None:
