@@ -200,7 +200,8 @@ def test_what_waited_for_a_file_is_lost_if_no_line_can_be_made_of_it(
 
     def asked(following: _Next, *words: Any) -> None:
         ask(live, 1)
-        fill(following, *words[:-1], writing._drain)
+        head, chunks, _ = words
+        fill(following, head, chunks, writing._drain)
         assert following.later.tally.decisions == 1
         monkeypatch.setattr(account, "text", mock.Mock(side_effect=TypeError))
 
