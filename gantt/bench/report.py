@@ -85,14 +85,20 @@ def write(report: Report, path: Path) -> None:
 def check_writable(option: str, path: Path) -> None:
     """Refuse a file that ``write`` could not write, before anything is measured for it.
     ``option`` named it. Raises Invalid."""
-    if path.is_dir():
+    try:
+        # Folders that are missing are made.
+        place = next(one for one in (path, *path.parents) if one.exists())
+        is_folder = place.is_dir()
+    except OSError as error:
+        raise Invalid(
+            f"{option} {path} cannot be written: {error.strerror}."
+        ) from error
+    if place == path and is_folder:
         raise Invalid(
             f"{option} {path} is a folder: name a file in it, such as "
             f"{path / 'report.json'}."
         )
-    # Folders that are missing are made.
-    place = next(one for one in (path, *path.parents) if one.exists())
-    if place != path and not place.is_dir():
+    if place != path and not is_folder:
         raise Invalid(f"{option} {path}: {place} is no folder; name another.")
     if not os.access(place, os.W_OK):
         raise Invalid(f"{option} {path}: {place} may not be written; name another.")

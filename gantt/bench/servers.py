@@ -133,12 +133,12 @@ class Server:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._process.terminate()
         try:
+            self._process.terminate()
             self._process.wait(timeout=STOP_S)
         except subprocess.TimeoutExpired:
             self._kill()
-        except BaseException:  # who stops it is told again to end
+        except BaseException:  # the program is told once more to end
             self._kill()
             raise
 

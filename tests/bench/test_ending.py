@@ -152,6 +152,19 @@ def test_an_impatient_end_leaves_no_server(tmp_path: Path) -> None:
         signal.signal(signal.SIGALRM, before)
 
 
+def test_a_server_is_killed_that_could_not_be_told_to_end(tmp_path: Path) -> None:
+    """The second Ctrl-C, before the server has its signal."""
+    port = free_port()
+    command = [sys.executable, "-c", STUBBORN, str(port), str(tmp_path)]
+    with Server(command, port, tmp_path / "log", ready_path="/") as server:
+        early = mock.patch.object(
+            server._process, "terminate", side_effect=KeyboardInterrupt
+        )
+        with early, pytest.raises(KeyboardInterrupt):
+            server.__exit__(None, None, None)
+        assert running([server.pid]) == []
+
+
 def test_a_side_that_cannot_be_made_leaves_no_server(tmp_path: Path) -> None:
     furnished = Furnished(fleet_of("flat", 3, is_mixed=False), tmp_path / "fleet.db")
     books = mock.Mock()

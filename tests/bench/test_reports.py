@@ -231,6 +231,8 @@ def test_a_file_that_cannot_be_written_is_told_at_once(
     with mock.patch("os.access", return_value=False):
         told = unwritable(option, tmp_path / "none" / "report.json")
     assert f"{tmp_path} may not be written; name another" in told
+    told = unwritable(option, tmp_path / ("long" * 100))
+    assert "cannot be written: File name too long." in told
     assert list(tmp_path.iterdir()) == [file]
 
 
