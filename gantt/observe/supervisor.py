@@ -61,7 +61,7 @@ class Supervisor:
         try:
             yield
         finally:
-            if is_told:
+            if is_told and not self._is_stopping:
                 self._tell("READY=1")
 
     def _tell(self, *lines: str) -> None:

@@ -47,12 +47,11 @@ class Processes(MPServer):
         self._delay_s = delay_s
         self._supervisor = supervisor or Supervisor()
         self._is_draining = False
-        # How long to wait before all is stopped. The main thread, which signals
-        # interrupt anywhere, may hold the lock of what it waits for, so that a handler
-        # must not take it; it may put into such a queue.
-        self._stops: SimpleQueue[float] = SimpleQueue()
-        # Whether a SIGHUP is pending, and whether one is being handled.
-        self._must_reread = self._is_rereading = False
+        # The main thread, which signals interrupt anywhere, may hold a lock, of what it
+        # waits for or of the log: a handler must take none. It may put into such queues
+        # what threads do: stop by this signal, if any, after so many seconds; reread.
+        self._stops: SimpleQueue[tuple[int | None, float]] = SimpleQueue()
+        self._rereads: SimpleQueue[None] = SimpleQueue()
         self.on_startup(self._watch)
 
     def _watch(self) -> None:
@@ -60,6 +59,7 @@ class Processes(MPServer):
         for name, act in (
             ("gantt-readiness", self._await_workers),
             ("gantt-stop", self._await_stop),
+            ("gantt-reload", self._await_rereads),
         ):
             threading.Thread(target=act, name=name, daemon=True).start()
 
@@ -71,10 +71,21 @@ class Processes(MPServer):
         self._supervisor.ready()
 
     def _await_stop(self) -> None:
-        delay_s = self._stops.get()
-        with suppress(Empty):
-            self._stops.get(timeout=delay_s)  # a further signal
-        super().signal_handler_interrupt()  # type: ignore[no-untyped-call]
+        number, delay_s = self._stops.get()
+        try:
+            self._supervisor.stopping()
+            if number is not None:
+                log_stopping(number, delay_s)
+            with suppress(Empty):
+                self._stops.get(timeout=delay_s)  # a further signal
+        finally:
+            super().signal_handler_interrupt()  # type: ignore[no-untyped-call]
+
+    def _await_rereads(self) -> None:
+        while True:
+            self._rereads.get()
+            with self._supervisor.reloading():
+                self._reload_configuration()
 
     def _are_serving(self) -> bool:
         # One that is being replaced is missing for a moment.
@@ -88,10 +99,8 @@ class Processes(MPServer):
         must_wait = args[:1] == (signal.SIGTERM,) and self._delay_s > 0
         is_first, self._is_draining = not self._is_draining, True
         self._run.drain()
-        self._supervisor.stopping()
-        if is_first and args:
-            log_stopping(args[0], self._delay_s if must_wait else 0)
-        self._stops.put(self._delay_s if must_wait and is_first else 0)
+        delay_s = self._delay_s if must_wait and is_first else 0
+        self._stops.put((args[0] if args else None, delay_s))
 
     def shutdown(self, exit_code: int = 0) -> None:
         """Have the workers end their streams, for which they would wait, and stop."""
@@ -99,17 +108,8 @@ class Processes(MPServer):
         super().shutdown(exit_code)  # type: ignore[no-untyped-call]
 
     def signal_handler_reload(self, *_args: Any, **_kwargs: Any) -> None:
-        """One at a time: the next may interrupt this one, and the older configuration
-        must not win."""
-        self._must_reread = True
-        if self._is_rereading:
-            return
-        self._is_rereading = True
-        while self._must_reread:
-            self._must_reread = False
-            with self._supervisor.reloading():
-                self._reload_configuration()
-        self._is_rereading = False
+        """One after the other: the older configuration must not win."""
+        self._rereads.put(None)
 
     def _reload_configuration(self) -> None:
         """All workers, and those that replace them, keep the old configuration if the
@@ -119,7 +119,7 @@ class Processes(MPServer):
         except GanttError as error:
             LOG.error("SIGHUP: configuration unchanged. %s", error)
         except Exception:
-            # Raised in a signal handler, it would end the service.
+            # Else this thread would end, and no further SIGHUP be heeded.
             LOG.exception("SIGHUP: configuration unchanged")
         else:
             LOG.info("SIGHUP: reloaded the configuration")
