@@ -13,7 +13,7 @@ import zlib
 from pathlib import Path
 from typing import Final
 
-from gantt.engine.recording.account import Account, Tally
+from gantt.engine.recording.account import Account, Batch, Tally
 from gantt.model.record import SUFFIX
 
 _GZIP: Final = 31
@@ -74,6 +74,15 @@ class RecordFile:
         elif lines:
             self._put(self._pack.compress(lines))
             self._is_flushed = False
+
+    def take(self, batch: Batch) -> None:
+        """Add what waited for it, which is lost where no lines can be made of it.
+        Raises OSError."""
+        try:
+            self.write(*batch.take())
+        except BaseException:
+            self._account.lose(batch.tally)  # of what was not taken
+            raise
 
     def flush(self) -> None:
         """Let readers see all of it. Raises OSError; Removed where they cannot."""

@@ -232,7 +232,7 @@ class Writing:
         if lost := self._account.take_lost():
             later.lines.insert(0, Dropped(lost, "before this file began"))
             later.tally.dropped += lost
-        self._hand_over(file, later)
+        file.take(later)
 
     def _give_up(self) -> None:
         """Go on with the file before as if the new one had not been begun."""
@@ -242,15 +242,7 @@ class Writing:
             if self._now is None:
                 self._account.lose(following.later.tally)
             else:
-                self._hand_over(self._now, following.later)
-
-    def _hand_over(self, file: RecordFile, later: Batch) -> None:
-        """What waited for a new file goes into ``file``, or is lost. Raises OSError."""
-        try:
-            file.write(*later.take())
-        except BaseException:
-            self._account.lose(later.tally)  # of what the file did not take
-            raise
+                self._now.take(following.later)
 
     # -- writing ------------------------------------------------------------------
 
