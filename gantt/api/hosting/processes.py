@@ -84,6 +84,9 @@ class Processes(MPServer):
     def _await_rereads(self) -> None:
         while True:
             self._rereads.get()
+            with suppress(Empty):
+                while True:  # one reading is enough for all that came so far
+                    self._rereads.get_nowait()
             with self._supervisor.reloading():
                 self._reload_configuration()
 
