@@ -128,7 +128,8 @@ def run(
     with refusals_reported():
         from gantt.replay.records import is_record
 
-        _refuse_overwriting(out, traces)
+        given = (mapping, what_if, *map(Path, (*fleet, *config_files)))
+        _refuse_overwriting(out, traces, given)
         if any(map(is_record, traces)):
             from gantt.cli.replay_records import replay_records
 
@@ -182,9 +183,20 @@ def compare(one: Path, other: Path, *, output: str) -> None:
             print_document(as_document(left.header, right.header, found), output)
 
 
-def _refuse_overwriting(out: Path | None, traces: tuple[Path, ...]) -> None:
-    if out is not None and out.resolve() in [one.resolve() for one in traces]:
+def _refuse_overwriting(
+    out: Path | None, traces: tuple[Path, ...], given: tuple[Path | None, ...]
+) -> None:
+    """``given``: other files that are read. Raises Invalid."""
+    from gantt.replay.records import is_record
+
+    if out is None:
+        return
+    place, replayed = out.resolve(), [one.resolve() for one in traces]
+    is_in_one = place.parent in replayed and out.is_file() and is_record(out)
+    if is_in_one or place in replayed:
         raise Invalid(f"--out {out} is what is to be replayed: name another file.")
+    if place in [one.resolve() for one in given if one is not None]:
+        raise Invalid(f"--out {out} is read for the replay: name another file.")
 
 
 def policy_options(config_files: tuple[str, ...]) -> SchedulerOptions:

@@ -80,3 +80,11 @@ def test_what_is_replayed_is_not_overwritten(trace: list[str]) -> None:
     said = run(*trace, "--out", trace[0], code=1)
     assert "is what is to be replayed: name another file" in said
     assert Path(trace[0]).read_text() == before
+
+
+def test_what_a_replay_reads_is_not_overwritten(trace: list[str]) -> None:
+    mapping = trace[trace.index("--mapping") + 1]
+    before = Path(mapping).read_text()
+    said = run(*trace, "--out", mapping, code=1)
+    assert "is read for the replay: name another file" in said
+    assert Path(mapping).read_text() == before

@@ -74,6 +74,15 @@ def test_options_of_traces_are_refused(record: Path, words: str) -> None:
     assert f"{option}: only for traces" in found.output
 
 
+def test_a_file_of_the_record_is_not_overwritten(record: Path) -> None:
+    (file,) = record.iterdir()
+    before = file.read_bytes()
+    found = replay(record, "--out", file)
+    assert found.exit_code == 1
+    assert "is what is to be replayed" in found.output
+    assert file.read_bytes() == before
+
+
 def test_a_trace_or_a_record_must_be_named() -> None:
     assert replay().exit_code == 2
 
