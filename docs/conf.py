@@ -1,11 +1,15 @@
 """How Sphinx builds the documentation."""
 
+import logging
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from gantt import __version__
+
+# It tells of every note that it reads.
+logging.getLogger("reno").setLevel(logging.WARNING)
 
 project = "Gantt"
 author = "the Gantt maintainers"
