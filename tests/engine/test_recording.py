@@ -13,6 +13,7 @@ import pytest
 from msgspec import Raw, Struct
 from msgspec.structs import astuple
 
+from gantt.engine.recording.forms import Kind
 from gantt.engine.recording.tape import MANY, Asked, Found, Moved, Tape, begins
 from gantt.model.answers import Candidate
 from gantt.model.changes import Change, Cursor
@@ -25,7 +26,8 @@ from tests.replay.recorded import add_hosts, ask, flush, played, service
 
 
 def asked(number: int) -> Asked:
-    return Asked(number, 0, 0, BOOKS, ScheduleRequest(RequestSpec()), {})
+    kind = Kind(0, ScheduleRequest(RequestSpec()))
+    return Asked(number, 0, 0, BOOKS, kind, None, "", None, {})
 
 
 def a_tape(most: int) -> Tape:
@@ -62,6 +64,7 @@ def test_what_waits_keeps_no_picks_and_rows(tmp_path: Path) -> None:
         recording.flush()
         with recording._writing._turning:
             ask(gantt, 1)
+            ask(gantt, 2)
             waiting = list(recording._tape._entries)
         assert {Found, Moved} <= {type(one) for one in waiting}
         assert [one for one in waiting if gc.is_tracked(one)] == []
@@ -71,7 +74,8 @@ def test_what_waits_keeps_no_picks_and_rows(tmp_path: Path) -> None:
                 kept += astuple(one)
             elif isinstance(one, (list, tuple)):
                 kept += one
-        assert any(isinstance(one, ScheduleRequest) for one in kept)
+        requests = [one for one in kept if isinstance(one, ScheduleRequest)]
+        assert len({id(one) for one in requests}) == 1, "both are of one kind"
         rows = tuple(ROW_TYPES.values())
         assert [
             x for x in kept if isinstance(x, (Pick, Candidate, Change, *rows))
@@ -163,6 +167,28 @@ def test_a_directory_that_cannot_be_written_stops_no_decision(tmp_path: Path) ->
         counts = gantt.counts()
     assert counts["recorded_failures"] == 1
     assert counts["recorded_files"] == 0
+
+
+def test_a_request_that_cannot_be_written_is_decided(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(_: ScheduleRequest) -> Kind:
+        raise TypeError("not text")
+
+    with service(tmp_path) as gantt:
+        add_hosts(gantt, "a", "b")
+        ask(gantt, 1)
+        recording = gantt._recording
+        assert recording is not None
+        with monkeypatch.context() as patched:
+            patched.setattr(recording._kinds, "of", failing)
+            assert ask(gantt, 2) != ()
+        ask(gantt, 3)
+        assert gantt.counts()["recorded_dropped"] == 1
+    counts, found = played(tmp_path / "record")
+    assert [len(one.hosts) for one in found] == [1, 1]
+    assert {one.differs_in for one in found} == {()}
+    assert sum(counts.dropped.values()) == 1
 
 
 def test_a_decision_begins_with_one_entry() -> None:

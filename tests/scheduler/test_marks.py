@@ -27,10 +27,14 @@ def picks(*given: tuple[int, Candidate]) -> list[list[Pick]]:
     return [mine for mine in (each[:2], each[2:]) if mine]
 
 
-def feasible(rows: list[int], weights: list[float]) -> Any:
-    """Hosts at these rows, of which nothing else is asked."""
+def feasible(
+    rows: list[int], weights: list[float], order: list[int] | None = None
+) -> Any:
+    """Hosts at these rows, of which nothing else is asked. ``order``: known places, the
+    best first."""
     hosts = mock.Mock(rows=np.array(rows, np.int64))
-    return mock.Mock(hosts=hosts, weights=np.array(weights))
+    known = None if order is None else np.array(order, np.int64)
+    return mock.Mock(hosts=hosts, weights=np.array(weights), known_order=known)
 
 
 def marks(mine: list[list[Pick]], weights: list[float]) -> Marks:
@@ -80,6 +84,11 @@ def test_the_order_in_which_a_candidate_lists_its_classes_does_not_matter() -> N
 
 
 @pytest.mark.parametrize(
+    "order",
+    [None, [2, 0, 1], [0, 1, 2], [2, 0]],
+    ids=["no order is known", "in the known order", "in another", "in a longer one"],
+)
+@pytest.mark.parametrize(
     ("rows", "weights", "ascends"),
     [
         ([2, 5, 9], [0.25, 1.5, -3.0], True),
@@ -88,9 +97,10 @@ def test_the_order_in_which_a_candidate_lists_its_classes_does_not_matter() -> N
     ids=["as they stand", "as a driver of another package chose"],
 )
 def test_the_weight_of_each_pick_is_found_by_its_row(
-    rows: list[int], weights: list[float], *, ascends: bool
+    rows: list[int], weights: list[float], order: list[int] | None, *, ascends: bool
 ) -> None:
     mine = [[Pick(row, row, candidate("a"))] for row in (9, 2, 5)]
-    packed = pack_choices(feasible(rows, weights), mine, ascends=ascends)
+    found = feasible(rows, weights, order)
+    packed = pack_choices(found, mine, ascends=ascends)
     first, second, third = bits(-3.0, 0.25, 1.5)
     assert marks_of(packed, 3).firsts == ((9, first), (2, second), (5, third))

@@ -75,8 +75,7 @@ class Lines:
 
     def _begin(self, entry: Asked, lines: list[Line]) -> None:
         self.decisions += 1
-        request = entry.request
-        number, form = self._forms.number(request, keeps_names=self._keeps_names)
+        form = self._forms.missing(entry.kind, keeps_names=self._keeps_names)
         if form is not None:
             lines.append(form)
         held = entry.held
@@ -85,10 +84,10 @@ class Lines:
             entry.now,
             entry.seed,
             entry.source,
-            number,
-            request.instance_uuids,
-            request.request_id,
-            request.spec.instance_uuid,
+            entry.kind.number,
+            entry.instance_uuids,
+            entry.request_id,
+            entry.instance_uuid,
             tuple(_held(key, one) for key, one in held.items()) if held else (),
         )
         lines.append(began)

@@ -6,13 +6,16 @@ of decisions, and must cost it next to nothing.
 
 from __future__ import annotations
 
+import logging
 import random
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Final
 
 from gantt.engine.clock import Clock
 from gantt.engine.reading.replica import Replica
+from gantt.engine.recording.forms import Kinds
 from gantt.engine.recording.options import RecordOptions
 from gantt.engine.recording.tape import Asked, Found, Policed, Tape
 from gantt.engine.recording.writing import Writing
@@ -38,6 +41,7 @@ from gantt.scheduler.stages import Mark
 from gantt.state.state import State
 from gantt.store.interface import Store
 
+LOG = logging.getLogger(__name__)
 _SEED_BITS: Final = 63
 _NONE: Final[Mapping[int, HeldHost]] = MappingProxyType({})
 
@@ -63,6 +67,7 @@ class Recording:
         self._number = 0
         # One draw: to ask the system for each decision costs it microseconds.
         self._seed = rng.getrandbits(_SEED_BITS - 1)
+        self._kinds = Kinds()
         self._noted: SchedulerOptions | None = None
         self.last: int | None = None
         self._open: list[_Pause] = []  # of decisions under way
@@ -117,40 +122,33 @@ class Recording:
     ) -> Selected:
         """``cycle.decide``, noted; it draws from a seed that is noted too. Raises what
         it raises."""
-        number = self._begin(driver.policy)
-
-        def decided(rng: random.Random | Dice, pause: Callable[[], None]) -> Selected:
-            return cycle.decide(
-                *(state, request, source, driver),
-                now=now,
-                rng=rng,
-                budget=self._budget,
-                pause=pause,
-                held=held,
-                mark=mark,
-            )
-
-        if number is None:
-            return decided(self._rng, rest)
-        seed = self._seed + number
-        by_id = _by_id(state, held)
-        asked = Asked(number, now, seed, _kind(source), request, by_id)
+        decided = partial(
+            cycle.decide,
+            *(state, request, source, driver),
+            now=now,
+            budget=self._budget,
+            held=held,
+            mark=mark,
+        )
+        asked = self._begin(state, request, source, driver.policy, now, held)
+        if asked is None:
+            return decided(rng=self._rng, pause=rest)
         pause = _Pause(self._tape, state, rest, asked)
-        found = self._watched(pause, lambda: decided(Dice(seed), pause))
+        found = self._watched(pause, decided)
         ascends, count = driver.chooser is None, len(found.feasible.hosts.rows)
         try:
             choices = pack_choices(found.feasible, found.picks, ascends=ascends)
         except Exception as error:  # the decision stands without a record
             self._tape.tear(f"a decision cannot be written: {error!r}")
             choices = b""
-        self._tape.note(Found(number, pause.asked, choices, count))
+        self._tape.note(Found(asked.number, pause.asked, choices, count))
         return found
 
-    def _watched(self, pause: _Pause, decided: Callable[[], Selected]) -> Selected:
+    def _watched(self, pause: _Pause, decided: Callable[..., Selected]) -> Selected:
         """The decision, while what others write is noted; its failure is noted too."""
         self._open.append(pause)
         try:
-            return decided()
+            return decided(rng=Dice(pause.seed), pause=pause)
         except (NoValidHost, Invalid, UnknownName, BudgetSpent) as refusal:
             failure = refusal.message
             self._tape.note(Found(pause.number, pause.asked, failure=failure))
@@ -166,10 +164,25 @@ class Recording:
         if number is not None:
             self._tape.note(Settled(number, tuple(hosts), attempts))
 
-    def _begin(self, policy: Policy) -> int | None:
+    def _begin(
+        self,
+        state: State,
+        request: ScheduleRequest,
+        source: CandidateSource,
+        policy: Policy,
+        now: int,
+        held: Mapping[int, HeldHost],
+    ) -> Asked | None:
+        """None: the decision is left out of the record."""
         tape = self._tape
         self.last = None
         if not tape.has_room():
+            tape.drop()
+            return None
+        try:
+            kind = self._kinds.of(request)
+        except Exception:  # the request is decided without a record
+            LOG.exception("a request cannot be recorded")
             tape.drop()
             return None
         # A new file begins with the options that the last one had.
@@ -177,9 +190,18 @@ class Recording:
             self._note_open()
             if tape.note(Policed(policy.options, _has_plugins(policy))):
                 self._noted = policy.options
-        self._number += 1
-        self.last = self._number
-        return self._number
+        self._number = self.last = number = self._number + 1
+        return Asked(
+            number,
+            now,
+            self._seed + number,
+            _source(source),
+            kind,
+            request.instance_uuids,
+            request.request_id,
+            request.spec.instance_uuid,
+            _by_id(state, held) if held else _NONE,
+        )
 
     def _note_open(self) -> None:
         """What comes next on the tape is not what decisions under way began with: one
@@ -192,13 +214,17 @@ class _Pause:
     """The rest of a decision, with a note where others wrote meanwhile. ``asked``: its
     beginning, while that is not noted: mostly its end has both."""
 
-    __slots__ = ("_applied", "_calls", "_rest", "_state", "_tape", "asked", "number")
+    __slots__ = (
+        *("_applied", "_calls", "_rest", "_state", "_tape"),
+        *("asked", "number", "seed"),
+    )
 
     def __init__(
         self, tape: Tape, state: State, rest: Callable[[], None], asked: Asked
     ) -> None:
         self._tape, self._state, self._rest = tape, state, rest
-        self.number, self._applied, self._calls = asked.number, state.applied, 0
+        self._applied, self._calls = state.applied, 0
+        self.number, self.seed = asked.number, asked.seed
         self.asked: Asked | None = asked
 
     def note_begin(self) -> None:
@@ -216,13 +242,11 @@ class _Pause:
 
 
 def _by_id(state: State, held: Mapping[int, HeldHost]) -> Mapping[int, HeldHost]:
-    if not held:
-        return _NONE
     ids = state.fleet.hosts.id
     return {int(ids[row]): one for row, one in held.items()}
 
 
-def _kind(source: CandidateSource) -> str:
+def _source(source: CandidateSource) -> str:
     if source is BOOK_SOURCE:
         return BOOKS
     return REPORTS if source is REPORT_SOURCE else REMOTE

@@ -17,14 +17,14 @@ from typing import Final, TypeAlias
 import msgspec
 from msgspec import Raw, Struct
 
+from gantt.engine.recording.forms import Kind
 from gantt.engine.threads import Condition
 from gantt.model.changes import Change, Cursor
 from gantt.model.record import Dropped, Paused, Settled
-from gantt.model.spec import ScheduleRequest
 from gantt.scheduler.held_host import HeldHost
 from gantt.scheduler.options import SchedulerOptions
 
-_ENCODE: Final = msgspec.json.Encoder().encode
+_ENCODE_INTO: Final = msgspec.json.Encoder().encode_into
 _SLACK: Final = 2
 """Changes may wait so many times as long as decisions: without them a file ends."""
 MANY: Final = 384
@@ -48,13 +48,16 @@ class Policed(Struct, frozen=True, gc=False):
 
 
 class Asked(Struct, frozen=True, gc=False):
-    """A decision begins. ``held``: by host id."""
+    """A decision begins, on a request of ``kind``. ``held``: by host id."""
 
     number: int
     now: int
     seed: int
     source: str
-    request: ScheduleRequest
+    kind: Kind
+    instance_uuids: tuple[str, ...] | None
+    request_id: str
+    instance_uuid: str | None
     held: Mapping[int, HeldHost]
 
 
@@ -90,6 +93,7 @@ class Tape:
         self._most = most
         self._many, self._is_over = many, False
         self._entries: deque[Entry] = deque()
+        self._rows = bytearray()  # used again: to let it grow takes microseconds
         self._noted = self._taken = 0
         self.place = place
         self.torn = ""
@@ -113,11 +117,12 @@ class Tape:
             self.tear("more was written than could be recorded")
             return
         try:
-            rows = Raw(_ENCODE([(one.table, one.key, one.new) for one in changes]))
+            parts = [(one.table, one.key, one.new) for one in changes]
+            _ENCODE_INTO(parts, self._rows)
         except Exception as error:  # the books go on without a record
             self.tear(f"changed rows cannot be written as JSON: {error!r}")
             return
-        self._append(Moved(cursor, rows, len(changes)))
+        self._append(Moved(cursor, Raw(bytes(self._rows)), len(changes)))
         self._noted += len(changes)
 
     def note(self, entry: Entry) -> bool:
