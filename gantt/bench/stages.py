@@ -14,12 +14,13 @@ OTHER: Final = "other"
 ORDER: Final[tuple[str, ...]] = (
     *("authorize", "decode", "checks", "freshness", "pre-filters", "candidates"),
     *("masks", "weights", "pick", "shape cache", "look-up", "claim planning"),
-    *(HAND_OVER, "lock", "rules", "columns", "SQL write", "commit", "record"),
+    *(HAND_OVER, "batch", "lock", "rules", "columns", "SQL write", "commit"),
+    "record",
     *("encode", OTHER),
 )
 """All stages, in the order in which a request meets them. Hand-over: the committer
-wakes up, and so does the caller; lock: that of the database; rules: the committer
-plans; other: everything without a name here."""
+wakes up, and so does the caller; batch: its steps between the others; lock: that of the
+database; rules: the committer plans; other: everything without a name here."""
 
 _ENGINE: Final = "gantt.engine."
 _SCHEDULING: Final = "gantt.engine.scheduling.scheduling"
@@ -63,6 +64,7 @@ SEAMS: Final = (
     (f"{_RECORD}records", "Records.add", "record"),
     (f"{_RECORD}records", "Records.kept", "record"),
     (f"{_ENGINE}commit.pending", "PendingWrite.is_settled", WAIT),
+    (f"{_ENGINE}commit.committer", "Committer._carry_out", "batch"),
     (f"{_ENGINE}commit.group_commit", "plan", "rules"),
     (f"{_ENGINE}reading.replica", "Replica.assume", "columns"),
     ("gantt.store.sql", "SqlStore.begin", "lock"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,10 @@ from gantt.bench.fleets import fleet_of
 from gantt.bench.paths import PATHS, acts, opened, profiles
 from gantt.bench.profiling import Timer, place_of
 from gantt.bench.stages import HAND_OVER, ORDER, OTHER, SEAMS, WAIT
+from gantt.connection import open_gantt
+from gantt.engine.commit import group_commit
+from gantt.engine.commit.preconditions import preconditions
+from gantt.model.commands import CreateTrait
 
 
 class Ticks:
@@ -80,6 +85,24 @@ def test_while_the_caller_waits_the_committers_stages_count() -> None:
 
     timer.wrapped(wait, WAIT)()
     assert timer.stages(7.0) == {"commit": 6.0, HAND_OVER: 1.0}
+
+
+def test_what_the_committer_does_besides_is_no_hand_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """So that the hand-over is what two threads take to wake up."""
+    clock = Ticks()
+    timer = Timer(clock)
+
+    def slowly(*args: Any) -> Any:
+        clock.now += 2.0
+        return preconditions(*args)
+
+    monkeypatch.setattr(group_commit, "preconditions", slowly)
+    with open_gantt("memory://") as gantt, timer.installed():
+        for name in ("CUSTOM_A", "CUSTOM_B", "CUSTOM_C"):
+            gantt.submit(CreateTrait(name))
+    assert timer.stages(6.0) == {"batch": 6.0}
 
 
 def test_every_path_is_profiled_and_nothing_stays_wrapped(tmp_path: Path) -> None:
