@@ -14,6 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from gantt.api.app import build_app
+from gantt.bench.bare_threads import BARE, bare_threads
 from gantt.bench.fleets import INSTANCE, Fleet, Host, uuid_of
 from gantt.bench.furnishing import furnish, stats_of
 from gantt.bench.gantt_side import GanttSide, filters_of, open_books
@@ -33,6 +34,7 @@ PATHS: Final = (
     "report, changed",
     "GET inventories",
     "GET usages",
+    BARE,
 )
 REQUESTS: Final = 1_500
 _STRIDE: Final = 7_919
@@ -82,7 +84,8 @@ def _environ(method: str, path: str, body: bytes) -> dict[str, Any]:
 def profiles(
     fleet: Fleet, folder: Path, progress: Progress, requests: int = REQUESTS
 ) -> Iterator[PathProfile]:
-    """Every path, on ``fleet``; a database is made in ``folder``."""
+    """Every path, on ``fleet``, and what it is to be compared with; a database is made
+    in ``folder``."""
     urls = ("memory://", f"sqlite:///{folder / 'profile.db'}")
     done = 0
     for url in urls:
@@ -93,6 +96,8 @@ def profiles(
                     yield profile(name, act, requests)
                     done += 1
                     progress("paths", done, len(PATHS))
+    yield bare_threads(requests)
+    progress("paths", len(PATHS), len(PATHS))
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from gantt.bench.bare_threads import BARE, bare_threads
 from gantt.bench.fleets import fleet_of
 from gantt.bench.paths import PATHS, acts, opened, profiles
 from gantt.bench.profiling import Timer, place_of
@@ -103,6 +104,21 @@ def test_what_the_committer_does_besides_is_no_hand_over(
         for name in ("CUSTOM_A", "CUSTOM_B", "CUSTOM_C"):
             gantt.submit(CreateTrait(name))
     assert timer.stages(6.0) == {"batch": 6.0}
+
+
+def test_bare_threads_take_what_is_not_their_work() -> None:
+    """Each reading of the clock takes 0.1 ms, and there are two outside of work."""
+    clock = Ticks()
+
+    def read() -> float:
+        clock.now += 0.0001
+        return clock.now
+
+    found = bare_threads(5, read)
+    assert found.path == BARE
+    assert found.requests == 5
+    assert found.stages == {HAND_OVER: found.median_s}
+    assert found.median_s == pytest.approx(0.0002)
 
 
 def test_every_path_is_profiled_and_nothing_stays_wrapped(tmp_path: Path) -> None:
