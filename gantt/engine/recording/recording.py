@@ -183,7 +183,7 @@ class Recording:
             kind = self._kinds.of(request)
         except Exception:  # the request is decided without a record
             LOG.exception("a request cannot be recorded")
-            tape.drop()
+            tape.refuse("a request could not be written")
             return None
         # A new file begins with the options that the last one had.
         if policy.options is not self._noted:

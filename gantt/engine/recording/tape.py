@@ -160,6 +160,11 @@ class Tape:
         """Note nothing from here on."""
         self.torn = why
 
+    def refuse(self, why: str) -> None:
+        """A decision is left out, for a reason of its own."""
+        self.dropped += 1
+        self.note(Dropped(1, why))
+
     def drop(self) -> None:
         """A decision is left out, which the files will tell."""
         self.dropped += 1
