@@ -16,8 +16,10 @@ from gantt.bench.profiling import Timer, place_of
 from gantt.bench.stages import HAND_OVER, ORDER, OTHER, SEAMS, WAIT
 from gantt.connection import open_gantt
 from gantt.engine.commit import group_commit
+from gantt.engine.commit.pending import PendingWrite
 from gantt.engine.commit.preconditions import preconditions
 from gantt.model.commands import CreateTrait
+from tests.live import STOP_S
 
 
 class Ticks:
@@ -94,11 +96,20 @@ def test_what_the_committer_does_besides_is_no_hand_over(
     """So that the hand-over is what two threads take to wake up."""
     clock = Ticks()
     timer = Timer(clock)
+    waits = threading.Event()
+    is_settled = PendingWrite.is_settled
+
+    def waiting(write: PendingWrite[Any], timeout_s: float) -> bool:
+        waits.set()
+        return is_settled(write, timeout_s)
 
     def slowly(*args: Any) -> Any:
+        assert waits.wait(STOP_S)
+        waits.clear()
         clock.now += 2.0
         return preconditions(*args)
 
+    monkeypatch.setattr(PendingWrite, "is_settled", waiting)
     monkeypatch.setattr(group_commit, "preconditions", slowly)
     with open_gantt("memory://") as gantt, timer.installed():
         for name in ("CUSTOM_A", "CUSTOM_B", "CUSTOM_C"):
