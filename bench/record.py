@@ -55,7 +55,6 @@ def measure(folder: Path, scale: float) -> Iterator[Row]:
     say(f"record: {decisions:,} decisions on {hosts:,} hosts, twice ...")
     asked = WARM_UP + decisions // TURN
     turns: list[list[Cost]] = [[], []]
-    recorded = 0.0
     with ExitStack() as stack:
         pairs = [
             [
