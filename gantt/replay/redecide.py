@@ -108,6 +108,7 @@ class _Player:
         self._options = options
         self._budget = 0
         self._state = State()
+        self._read = self._state.cursor  # of the line that was read last
         self._driver: Driver | None = None
         self._is_started = False
         self._forms: dict[int, r.Form] = {}
@@ -134,7 +135,10 @@ class _Player:
             lines = iter(file)
             if number:
                 lines = self._after_snapshot(file, lines)
-            yield from lines
+            for line in lines:
+                if isinstance(line, r.Started | r.Applied):
+                    self._read = Cursor(line.revision, line.batch)
+                yield line
             self._played.files += self._is_started
             if file.is_early:
                 self._played.early.append(file.path.name)
@@ -143,10 +147,11 @@ class _Player:
         self, file: RecordedFile, lines: Iterator[r.Line]
     ) -> Iterator[r.Line]:
         """The rest of ``lines``. Raises Invalid where the snapshot is of another
-        revision than the State."""
+        revision than the file before ended at; a decision under way may not have let
+        that in yet."""
         for line in lines:
             if isinstance(line, r.Started):
-                here = self._state.cursor
+                here = self._read
                 if (line.revision, line.batch) != (here.revision, here.batch):
                     raise Invalid(
                         f"{file.path} begins at revision {line.revision}, but the file "

@@ -14,7 +14,7 @@ from gantt.errors import PluginFailed
 from gantt.replay.redecide import ASIDE, LEFT
 from gantt.scheduler.options import SchedulerOptions
 from tests.engine.hooks import hook, policy
-from tests.replay.recorded import add_hosts, ask, played, service
+from tests.replay.recorded import add_hosts, ask, flush, played, service
 
 HOOKED = policy("HookedFilter")
 
@@ -52,6 +52,26 @@ def test_what_others_wrote_meanwhile_comes_after_its_beginning(tmp_path: Path) -
         hook.does = lambda _seen: None
         ask(gantt, 2, vcpus=2)
     counts, found = played(tmp_path / "record")
+    assert counts.unrepeated == {ASIDE: 1}
+    assert [one.differs_in for one in found] == [()]
+
+
+def test_a_file_may_end_meanwhile(tmp_path: Path) -> None:
+    with service(tmp_path, scheduler=HOOKED, record_file_bytes=1) as gantt:
+        add_hosts(gantt, "h0", "h1")
+        flush(gantt)
+
+        def turn_over() -> None:
+            add_hosts(gantt, "h0", vcpus=1)
+            flush(gantt)
+
+        hook.does = first_time(turn_over)
+        ask(gantt, 1, vcpus=2)
+        hook.does = lambda _seen: None
+        ask(gantt, 2, vcpus=2)
+    counts, found = played(tmp_path / "record")
+    assert counts.files > 2
+    assert counts.decisions == 2
     assert counts.unrepeated == {ASIDE: 1}
     assert [one.differs_in for one in found] == [()]
 
