@@ -21,14 +21,6 @@ from tests.kinds import KINDS
 Connect = Callable[..., Gantt]
 
 
-@pytest.fixture(scope="session")
-def empty_books(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An SQLite file with empty tables: copying it is quicker than migrating."""
-    path = tmp_path_factory.mktemp("empty") / "books.db"
-    open_store(f"sqlite:///{path}", StoreOptions(create=True)).close()
-    return path
-
-
 @pytest.fixture(params=KINDS)
 def kind(request: pytest.FixtureRequest) -> str:
     """Which database the test runs on."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,9 +26,18 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def url(kind: str, path: Path, databases: Databases) -> Iterator[str]:
-    """A database in which nothing is written yet."""
+def url(
+    request: pytest.FixtureRequest,
+    kind: str,
+    path: Path,
+    databases: Databases,
+    empty_books: Path,
+) -> Iterator[str]:
+    """A database in which nothing is written yet. What makes tables in a file has none
+    before; a ``store`` needs them."""
     if kind == "sqlite":
+        if "store" in request.fixturenames:
+            shutil.copy(empty_books, path)
         yield f"sqlite:///{path}"
     else:
         with databases.database(kind) as url:
@@ -37,7 +47,7 @@ def url(kind: str, path: Path, databases: Databases) -> Iterator[str]:
 @pytest.fixture
 def store(url: str) -> Iterator[SqlStore]:
     # MariaDB counts in whole seconds.
-    opened = open_store(url, StoreOptions(create=True, lock_timeout_s=0.2))
+    opened = open_store(url, StoreOptions(lock_timeout_s=0.2))
     assert isinstance(opened, SqlStore)
     yield opened
     opened.close()
