@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
@@ -130,14 +130,31 @@ def the_server_is_killed_and_back(name: str) -> None:
         fleet.reaches(2 * INTERVAL, a=True, b=False)
 
 
+STORIES = (a_host_then_the_watcher_is_cut_off, the_server_is_killed_and_back)
+
+
+@pytest.fixture(scope="module")
+def told(request: pytest.FixtureRequest) -> Iterator[dict[str, list[Future[None]]]]:
+    """The stories on each service whose test was chosen, all at once: most of their
+    time is waiting."""
+    chosen = [
+        str(one.callspec.params["name"])
+        for one in request.session.items
+        if isinstance(one, pytest.Function)
+        and one.path == request.path
+        and hasattr(one, "callspec")
+    ]
+    with ThreadPoolExecutor(len(chosen) * len(STORIES)) as pool:
+        yield {name: [pool.submit(story, name) for story in STORIES] for name in chosen}
+
+
 @pytest.mark.parametrize("name", ALL)
-def test_only_a_host_that_is_silent_goes_down(name: str) -> None:
+def test_only_a_host_that_is_silent_goes_down(
+    name: str, told: dict[str, list[Future[None]]]
+) -> None:
     """Within two intervals, and up again; what is away itself takes no host down."""
-    stories = (a_host_then_the_watcher_is_cut_off, the_server_is_killed_and_back)
-    # Most of their time is waiting.
-    with ThreadPoolExecutor(len(stories)) as pool:
-        for one in [pool.submit(story, name) for story in stories]:
-            one.result()
+    for story in told[name]:
+        story.result()
 
 
 def test_a_url_that_tooz_does_not_know_is_refused() -> None:
