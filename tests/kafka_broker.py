@@ -96,7 +96,9 @@ process.roles=broker
 node.id={node}
 listeners=PLAINTEXT://127.0.0.1:{port}
 """
-MEMORY: Final = ("-Xms96m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+# No time is spent on what would pay after minutes.
+QUICK: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+MEMORY: Final = ("-Xms96m", "-Xmx256m")
 
 
 class Kafka(GuardedServer):
@@ -152,8 +154,8 @@ class Kafka(GuardedServer):
 
     def start(self) -> None:
         """Start, and return when it answers clients."""
-        main = "kafka.Kafka"
-        self._spawn(args=self._java(*MEMORY, main, str(self.folder / "kafka.conf")))
+        words = ("kafka.Kafka", str(self.folder / "kafka.conf"))
+        self._spawn(args=self._java(*QUICK, *MEMORY, *words))
         deadline = time.monotonic() + START_S
         while not self._answers():
             assert self.is_running, f"kafka ended:\n{self.log[-4000:]}"
@@ -179,9 +181,8 @@ class Kafka(GuardedServer):
         )
         (self.folder / "kafka.conf").write_text(text)
         main = "kafka.tools.StorageTool"
-        command = self._java(
-            "-Xmx64m", main, "format", "-t", self.cluster, "-c", "kafka.conf"
-        )
+        words = ("format", "-t", self.cluster, "-c", "kafka.conf")
+        command = self._java(*QUICK, "-Xmx64m", main, *words)
         done = subprocess.run(
             command, cwd=self.folder, capture_output=True, text=True, check=False
         )
