@@ -35,6 +35,7 @@ from tests.guides.nginx import Nginx
 from tests.guides.wsgi_servers import Compiler
 from tests.kafka_broker import Kafka, start_kafka
 from tests.remembered import remember
+from tests.spread import spread, workers
 from tests.told import listed, sums
 from tests.ui.browser import Chromium
 
@@ -66,10 +67,12 @@ def _must_not_skip() -> bool:
     return is_wanted("GANTT_REQUIRE_SERVERS")
 
 
+@pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(
-    config: pytest.Config, items: list[pytest.Item]
-) -> None:
-    """Mark what starts servers or real clients, or is long, as slow."""
+    items: list[pytest.Item],
+) -> Generator[None, None, None]:
+    """Mark what starts servers or real clients, or is long, as slow; and spread what is
+    then chosen over the workers."""
     here = Path(__file__).parent
     for item in items:
         if item.path.is_relative_to(here):
@@ -78,6 +81,9 @@ def pytest_collection_modifyitems(
                 item.add_marker(pytest.mark.slow)
         if item.get_closest_marker("server"):
             item.add_marker(pytest.mark.slow)
+    yield
+    if (count := workers()) > 1:
+        items[:] = spread(items, count, here)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
