@@ -116,7 +116,7 @@ def acts(books: Gantt, fleet: Fleet) -> dict[str, Act]:
     side, wsgi, hosts = GanttSide("gantt", books), Wsgi(books), fleet.hosts
 
     def host(number: int) -> Host:
-        return hosts[number * _STRIDE % len(hosts)]
+        return hosts[place_among(len(hosts), number)]
 
     def select(number: int) -> object:
         return side.place(_small(number, 1))
@@ -152,6 +152,12 @@ def acts(books: Gantt, fleet: Fleet) -> dict[str, Act]:
 
 
 _ROUND: Final = 1_000_000
+
+
+def place_among(hosts: int, number: int) -> int:
+    """The host of a request, mostly far from the last one; all have their turn."""
+    stride = _STRIDE if hosts % _STRIDE else 1
+    return number * stride % hosts
 
 
 def _small(number: int, path: int, *, group: int = -1) -> Ask:

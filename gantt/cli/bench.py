@@ -22,6 +22,7 @@ _PATH = click.Path(path_type=Path)
 _SHAPES = ("flat", "nested", "shared")
 _WORKLOADS = ("stream", "burst", "multi-create", "anti-affinity", "pinned", "churn")
 _PLANS = ("--full", "--hosts", "--short")
+_ROOM = 100  # hosts on which all requests of a profile find room
 _OF_HOSTS = ("--fleet", "--mixed", "--workload")
 
 
@@ -60,7 +61,7 @@ _OF_HOSTS = ("--fleet", "--mixed", "--workload")
 )
 @click.option(
     "--profile-hosts",
-    type=click.IntRange(1, 1_000_000),
+    type=click.IntRange(_ROOM, 1_000_000),
     default=10_000,
     show_default=True,
     help="Hosts that paths are profiled on.",

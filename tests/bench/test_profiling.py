@@ -11,7 +11,7 @@ import pytest
 
 from gantt.bench.bare_threads import BARE, bare_threads
 from gantt.bench.fleets import fleet_of
-from gantt.bench.paths import PATHS, acts, opened, profiles
+from gantt.bench.paths import PATHS, acts, opened, place_among, profiles
 from gantt.bench.profiling import Timer, place_of
 from gantt.bench.stages import HAND_OVER, ORDER, OTHER, SEAMS, WAIT
 from gantt.connection import open_gantt
@@ -130,6 +130,11 @@ def test_bare_threads_take_what_is_not_their_work() -> None:
     assert found.requests == 5
     assert found.stages == {HAND_OVER: found.median_s}
     assert found.median_s == pytest.approx(0.0002)
+
+
+@pytest.mark.parametrize("hosts", [100, 7_919, 10_000, 15_838])
+def test_requests_go_to_all_hosts_in_turn(hosts: int) -> None:
+    assert len({place_among(hosts, number) for number in range(hosts)}) == hosts
 
 
 def test_every_path_is_profiled_and_nothing_stays_wrapped(tmp_path: Path) -> None:

@@ -172,7 +172,7 @@ def run(*words: str) -> tuple[int, str]:
 
 def test_the_command_measures_and_shows(tmp_path: Path) -> None:
     out, html = tmp_path / "a.json", tmp_path / "a.html"
-    given = ("--hosts", "5", "--fleet", "nested", "--profile", "--profile-hosts", "5")
+    given = ("--hosts", "5", "--fleet", "nested", "--profile", "--profile-hosts", "100")
     small = Comparison("nested", 5, "stream", ("gantt", "plain"), 2, 2)
     few = partial(profiles, requests=5)
     with (
@@ -198,7 +198,8 @@ def test_the_command_measures_and_shows(tmp_path: Path) -> None:
         ("--full --hosts 5", "--full and --hosts: each is a plan"),
         ("--short --hosts 5", "--hosts and --short: each is a plan"),
         ("--short --full", "--full and --short: each is a plan"),
-        ("--hosts 5 --profile-hosts 5", "--profile-hosts: only for --profile"),
+        ("--hosts 5 --profile-hosts 100", "--profile-hosts: only for --profile"),
+        ("--profile --profile-hosts 99", "99 is not in the range 100"),
         ("--show a --profile", "--profile: --show measures nothing"),
         ("--show a --hosts 5 --mixed", "--hosts and --mixed: --show measures nothing"),
     ],
