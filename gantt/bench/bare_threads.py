@@ -43,7 +43,8 @@ class _Pair:
     def end(self) -> None:
         """Stop the thread."""
         self._is_over = True
-        self._asked.release()
+        if self._asked.locked():  # else it was told, and only has yet to run
+            self._asked.release()
         self._thread.join()
 
     def _run(self) -> None:

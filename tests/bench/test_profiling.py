@@ -3,13 +3,16 @@ end."""
 
 from __future__ import annotations
 
+import sys
 import threading
+import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gantt.bench.bare_threads import BARE, bare_threads
+from gantt.bench.bare_threads import BARE, _Pair, bare_threads
 from gantt.bench.fleets import fleet_of
 from gantt.bench.paths import PATHS, acts, opened, place_among, profiles
 from gantt.bench.profiling import Timer, place_of
@@ -130,6 +133,19 @@ def test_bare_threads_take_what_is_not_their_work() -> None:
     assert found.requests == 5
     assert found.stages == {HAND_OVER: found.median_s}
     assert found.median_s == pytest.approx(0.0002)
+
+
+def test_bare_threads_end_where_one_was_only_just_told(
+    request: pytest.FixtureRequest,
+) -> None:
+    """As by Ctrl-C, before the other thread could run."""
+    request.addfinalizer(partial(sys.setswitchinterval, sys.getswitchinterval()))
+    sys.setswitchinterval(1)
+    pair = _Pair(Ticks())
+    time.sleep(0.01)  # until it waits
+    pair._asked.release()
+    pair.end()
+    assert not pair._thread.is_alive()
 
 
 @pytest.mark.parametrize("hosts", [100, 7_919, 10_000, 15_838])
