@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from gantt.api.app import build_app
-from gantt.bench.bare_threads import BARE, bare_threads
+from gantt.bench.bare_threads import bare_threads
 from gantt.bench.fleets import INSTANCE, Fleet, Host, uuid_of
 from gantt.bench.furnishing import furnish, stats_of
 from gantt.bench.gantt_side import GanttSide, filters_of, open_books
@@ -34,7 +34,6 @@ PATHS: Final = (
     "report, changed",
     "GET inventories",
     "GET usages",
-    BARE,
 )
 REQUESTS: Final = 1_500
 _STRIDE: Final = 7_919
@@ -87,7 +86,7 @@ def profiles(
     """Every path, on ``fleet``, and what it is to be compared with; a database is made
     in ``folder``."""
     urls = ("memory://", f"sqlite:///{folder / 'profile.db'}")
-    done = 0
+    done, of = 0, len(PATHS) + 1
     for url in urls:
         with opened(url, fleet, progress) as books:
             for name, act in acts(books, fleet).items():
@@ -95,9 +94,9 @@ def profiles(
                 if is_memory == (url == urls[0]):
                     yield profile(name, act, requests)
                     done += 1
-                    progress("paths", done, len(PATHS))
+                    progress("paths", done, of)
     yield bare_threads(requests)
-    progress("paths", len(PATHS), len(PATHS))
+    progress("paths", of, of)
 
 
 @contextmanager
