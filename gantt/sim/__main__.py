@@ -32,10 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
     """The exit status: 0 when no law was violated."""
     options = _parser().parse_args(arguments)
     # The pool warns about connections of killed processes.
-    for name in ("gantt", "sqlalchemy.pool"):
-        logging.getLogger(name).addHandler(logging.NullHandler())
-        logging.getLogger(name).propagate = False
-    with _url_of(options.store) as store:
+    with _silent("gantt", "sqlalchemy.pool"), _url_of(options.store) as store:
         plan = Plan(
             options.seed,
             store,
@@ -47,6 +44,20 @@ def main(arguments: list[str] | None = None) -> int:
         if options.seeds is None and options.minutes is None:
             return _replay(plan, options.store)
         return _try_many(plan, options.store, options.seeds, options.minutes)
+
+
+@contextmanager
+def _silent(*names: str) -> Iterator[None]:
+    """What these loggers say goes nowhere meanwhile."""
+    loggers = [logging.getLogger(name) for name in names]
+    before = [(one.handlers, one.propagate) for one in loggers]
+    for one in loggers:
+        one.handlers, one.propagate = [logging.NullHandler()], False
+    try:
+        yield
+    finally:
+        for one, (handlers, propagates) in zip(loggers, before, strict=True):
+            one.handlers, one.propagate = handlers, propagates
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections import Counter
 from pathlib import Path
@@ -118,6 +119,14 @@ def test_seed_replay_prints_a_trace(capsys: pytest.CaptureFixture[str]) -> None:
     assert "op-0 asks" in told
     assert "seed 3:" in told
     assert "0 laws broken" in told
+
+
+def test_what_other_parts_of_a_process_log_is_as_before() -> None:
+    logger = logging.getLogger("gantt")
+    before = list(logger.handlers), logger.propagate
+    assert program.main(["--seed", "3", "--steps", "5"]) == 0
+    assert (logger.handlers, logger.propagate) == before
+    assert logger.propagate
 
 
 def test_many_seeds_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
