@@ -120,9 +120,8 @@ def holding(handler: logging.Handler) -> Iterator[None]:
 
 
 def begin(processes: Processes) -> None:
-    """As at startup, without workers."""
-    for hook in processes.hooks_startup:
-        hook()
+    """As at startup, without workers, and without the signals of this process."""
+    processes._watch()
 
 
 def test_a_signal_waits_for_no_lock_of_what_it_interrupts(tmp_path: Path) -> None:

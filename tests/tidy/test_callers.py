@@ -24,7 +24,6 @@ PUBLIC = {
     r"gantt\.scheduler\.scoring\.weighers\.\w+:\w+": "found by the registry",
     r"gantt\.scheduler\.plugins\.nova_\w+:\w+\.\w+": "what Nova's plug-ins call",
     r"gantt\.store\.migrations\.versions\..*:(up|down)grade": "called by alembic",
-    r"gantt\.api\.hosting\.processes:\w+\.(signal_\w+|shutdown)": "called by granian",
     r"gantt\.openstack\.rpc\.(methods|notifications):\w+\.\w+": "called by "
     "oslo.messaging",
     r"gantt\.stream\.changes\.copy:\w+(\.\w+)?": "for readers of the topic of changes",

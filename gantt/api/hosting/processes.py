@@ -6,10 +6,13 @@ Separate from ``server`` because this imports granian, which no other WSGI serve
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -25,6 +28,8 @@ LOG = logging.getLogger(__name__)
 
 # How often to look whether the workers have started.
 _STARTING_S = 0.05
+_STOPS = (signal.SIGTERM, signal.SIGINT)
+_AGAIN_S = 1.0
 
 
 class Processes(MPServer):
@@ -47,12 +52,12 @@ class Processes(MPServer):
         self._delay_s = delay_s
         self._supervisor = supervisor or Supervisor()
         self._is_draining = False
-        # The main thread, which signals interrupt anywhere, may hold a lock, of what it
-        # waits for or of the log: a handler must take none. It may put into such queues
-        # what threads do: stop by this signal, if any, after so many seconds; reread.
+        # What each signal asks a thread to do, so that the next one is heard at once:
+        # stop by this signal, if any, after so many seconds; reread.
         self._stops: SimpleQueue[tuple[int | None, float]] = SimpleQueue()
         self._rereads: SimpleQueue[None] = SimpleQueue()
         self.on_startup(self._watch)
+        self.on_startup(self._take_signals)
 
     def _watch(self) -> None:
         """Beside the loop that starts and replaces workers."""
@@ -62,6 +67,28 @@ class Processes(MPServer):
             ("gantt-reload", self._await_rereads),
         ):
             threading.Thread(target=act, name=name, daemon=True).start()
+
+    def _take_signals(self) -> None:
+        """In place of granian's handlers. Those run in the main thread once that wakes
+        up, and of two signals at once the kernel can give one to a thread whose
+        interruption wakes nothing. What Python writes to a pipe wakes its reader."""
+        heard, told = os.pipe()
+        os.set_blocking(told, False)
+        for number in (*_STOPS, signal.SIGHUP):
+            signal.signal(number, lambda *_: None)
+        signal.set_wakeup_fd(told)
+        # A worker must not write what it gets to the pipe of its parent.
+        os.register_at_fork(after_in_child=lambda: signal.set_wakeup_fd(-1))
+        hear = partial(self._hear, heard)
+        threading.Thread(target=hear, name="gantt-signals", daemon=True).start()
+
+    def _hear(self, heard: int) -> None:
+        while True:
+            number = os.read(heard, 1)[0]
+            if number in _STOPS:
+                self.signal_handler_interrupt(number)
+            elif number == signal.SIGHUP:
+                self.signal_handler_reload(number)
 
     def _await_workers(self) -> None:
         pause = threading.Event()
@@ -79,7 +106,9 @@ class Processes(MPServer):
             with suppress(Empty):
                 self._stops.get(timeout=delay_s)  # a further signal
         finally:
-            super().signal_handler_interrupt()  # type: ignore[no-untyped-call]
+            while True:  # granian forgets it where it replaces a worker just then
+                super().signal_handler_interrupt()  # type: ignore[no-untyped-call]
+                time.sleep(_AGAIN_S)
 
     def _await_rereads(self) -> None:
         while True:
