@@ -47,9 +47,15 @@ def run(code: str) -> subprocess.CompletedProcess[str]:
         text=True,
         check=False,
         timeout=WAIT_S,
-        # As from a terminal: what a shell starts in the background ignores it.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        preexec_fn=_heed,
     )
+
+
+def _heed() -> None:
+    """As from a terminal: what a shell starts in the background ignores the one, and
+    what nohup starts the other."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def test_no_signal_waits_for_the_lock_of_the_event() -> None:
