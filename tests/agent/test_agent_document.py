@@ -145,7 +145,7 @@ def test_a_plug_in_that_cannot_be_used_is_refused(
             self.provides = provides
 
         def collect(self, files: Files) -> dict[str, Any]:
-            raise NotImplementedError
+            raise AssertionError("it is refused before it is asked")
 
     class Entry:
         name, value = "bad", "mine:Bad"
