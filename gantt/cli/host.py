@@ -123,7 +123,11 @@ def needs(session: Session) -> None:
 @click.argument("node", required=False)
 @books_command
 def delete(session: Session, *, host: str, node: str | None) -> None:
-    """Delete a host, but keep its provider."""
+    """Delete a host, but keep its provider.
+
+    Its inventory and traits go, unless an API client wrote them; where some of it is in
+    use, nothing of it is free. Reported again, the host has what it then reports.
+    """
     view = _one(session, host, node)
     session.books.delete_host(view.host, view.node)
 

@@ -284,7 +284,8 @@ class ReportHost(Command[ReportOutcome], frozen=True):
 
 
 class DeleteHost(Command[None], frozen=True):
-    """Delete a host; its provider stays, with the allocations of confirmed claims."""
+    """Delete a host; its provider stays, with the allocations of confirmed claims.
+    What its reports wrote there goes; of a class in use nothing stays free."""
 
     host: str
     node: str

@@ -65,6 +65,11 @@ class InventoryRow(Struct, frozen=True, array_like=True):
     created_at: int | None
     updated_at: int | None
 
+    @property
+    def has_reports_units(self) -> bool:
+        """Whether any amount up to all of it may be taken, as reports of hosts say."""
+        return self.max_unit == self.total and self.min_unit == self.step_size == 1
+
 
 class AllocationRow(Struct, frozen=True, array_like=True):
     """What one consumer uses of one class on one provider.

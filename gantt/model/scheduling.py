@@ -157,7 +157,8 @@ class SchedulerProtocol(Protocol):
 
     def delete_host(self, host: str, node: str) -> None:
         """Delete the host; its provider stays, with the allocations of confirmed
-        claims: releasing the claims frees them. Raises NotFound."""
+        claims: releasing the claims frees them. Inventories and traits that its reports
+        wrote go; what is in use stays, with nothing free. Raises NotFound."""
 
     def list_hosts(
         self, *, host: str | None = None, node: str | None = None

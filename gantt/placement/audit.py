@@ -18,6 +18,7 @@ from gantt.placement import listings
 from gantt.placement.fleet_queries import OWNED
 from gantt.placement.listings import Listing, canonical
 from gantt.state.column import NO_ROW
+from gantt.state.fleet_tables import COMPUTE
 from gantt.state.state import State
 
 _TOTALS: Final = (
@@ -351,7 +352,10 @@ def _drift(
         if booked in (0, reported):
             continue  # 0: an operator took the class away, or it was never written
         is_plain = set(trees) == {root} and _total(state, root, (name,)) == booked
-        can_resize = is_plain and owned.get(name) is not None
+        can_resize = is_plain and (
+            owned.get(name) is not None
+            or (name in owned and _may_be_reports(state, root, name, place.host))
+        )
         yield replace(
             place,
             kind="inventory_drift",
@@ -360,9 +364,21 @@ def _drift(
             booked=booked,
             detail=f"the host reports {reported}, and the books have {booked}",
             # Spread over several providers, only what spread it knows how; what
-            # reports do not own is as an operator, or a compute, wants it.
+            # reports never owned is as an operator, or a compute, wants it.
             repair=f"set the total of {name} to {reported}" if can_resize else "",
         )
+
+
+def _may_be_reports(state: State, root: int, name: str, host: str) -> bool:
+    """Whether the inventory, which the reports of the host found there, is like those
+    that reports write, and no compute is known that would have written it: earlier
+    releases forgot whose it was when a host was deleted and came back."""
+    index = state.classes.index_of(name)
+    if index is None or (host, COMPUTE) in state.fleet.services.by_place:
+        return False
+    ids = int(state.providers.id[root]), state.classes.at(index).id
+    found = state.inventories.find(root, index, *ids)
+    return found is not None and found.has_reports_units
 
 
 def _total(state: State, row: int, classes: tuple[str, ...]) -> int:

@@ -87,6 +87,17 @@ def test_a_deleted_host_comes_back_enabled(program: Program) -> None:
     assert state(program)[0] == "enabled"
 
 
+def test_a_deleted_host_comes_back_with_the_size_that_it_has_then(
+    program: Program,
+) -> None:
+    program.do("host", "update", "h1", "vcpus=16", "memory_mb=32768")
+    program.do("host", "delete", "h1")
+    program.do("host", "update", "h1", "vcpus=4", "memory_mb=8192", "free_disk_gb=9")
+    large, fits = "memory_mb=16384", "memory_mb=8192"
+    assert program.ask("capacity", large)[0]["more"] == 0
+    assert program.ask("capacity", fits)[0]["more"] == 1
+
+
 def test_services_are_listed_by_page(program: Program) -> None:
     program.do("host", "disable", "h2", "--reason", "x")
     every = program.ask("service", "list")

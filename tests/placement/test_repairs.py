@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
 from gantt.errors import Conflict
 from gantt.model import commands as c
+from gantt.model.hosts import Service
 from gantt.placement import listings
 from gantt.placement.audit import still
 from gantt.state.state import State
@@ -163,6 +166,48 @@ def test_an_inventory_that_reports_do_not_own_is_not_repaired() -> None:
     (found,) = desk.findings()
     assert (found.kind, found.booked, found.repair) == ("inventory_drift", 6, "")
     desk.refusal(c.Repair(replace(found, repair="set it"), TERMS), Conflict)
+
+
+def _before_reports(*services: c.Command[Any]) -> AuditDesk:
+    """A host that found inventories like those of reports, as where an earlier release
+    forgot whose they were; they are larger than it is."""
+    desk = AuditDesk(0)
+    sizes = {"VCPU": 16, "MEMORY_MB": 32768, "DISK_GB": 100}
+    desk.do(c.CreateProvider(uuid_of(1), "n1"))
+    for name, total in sizes.items():
+        had = c.Inventory(total, max_unit=total, allocation_ratio=4.0)
+        desk.do(c.PutInventory(uuid_of(1), name, had))
+    desk.do(*services)
+    desk.tell(1)
+    return desk
+
+
+def test_what_earlier_reports_may_have_written_is_repaired_and_followed_again() -> None:
+    desk = _before_reports()
+    memory, cpus = desk.findings()
+    assert (memory.resource_class, cpus.resource_class) == ("MEMORY_MB", "VCPU")
+    desk.repair(memory)
+    desk.repair(cpus)
+    assert desk.findings() == ()
+    assert desk.inventories()["VCPU"] == c.Inventory(8, 0, 1, 8, 1, 4.0)
+    desk.tell(1, vcpus=3, memory_mb=1024)
+    assert desk.inventories()["VCPU"].total == 3
+    assert desk.inventories()["MEMORY_MB"].total == 1024
+
+
+def test_what_an_agent_reports_of_a_host_that_came_back_is_its_size() -> None:
+    desk = AuditDesk(1)
+    desk.do(c.DeleteHost("h1", "n1"))
+    desk.tell(1, vcpus=3, memory_mb=1024)
+    assert desk.findings() == ()
+    assert desk.inventories()["VCPU"].total == 3
+    desk.tell(1, vcpus=2)
+    assert desk.inventories()["VCPU"].total == 2
+
+
+def test_what_a_compute_may_have_written_is_not_repaired() -> None:
+    desk = _before_reports(c.UpdateService(Service("h1")))
+    assert {one.repair for one in desk.findings()} == {""}
 
 
 def test_allocations_of_a_host_that_is_gone_are_found_and_repaired() -> None:

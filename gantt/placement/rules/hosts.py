@@ -146,8 +146,8 @@ def _of_known_node(state: State, command: UpdateHost) -> UpdateHost:
 
 def delete(draft: Draft, command: DeleteHost) -> None:
     """The host goes, and with its last node the instances that it named and what is
-    known of its agent; its provider stays. What becomes of the claims on it:
-    ``leases.fail``. Raises NotFound."""
+    known of its agent; its provider stays, without what its reports own there. What
+    becomes of the claims on it: ``leases.fail``. Raises NotFound."""
     fleet = draft.state.fleet
     row = fleet.hosts.row_of(command.host, command.node)
     if row is None:
@@ -156,6 +156,10 @@ def delete(draft: Draft, command: DeleteHost) -> None:
         )
     values = fleet.hosts.at(row)
     leases.fail(draft, values.id, values.uuid)
+    record = fleet.hosts.stats[row].get(owned.OWNED, {})
+    provider = draft.state.providers.find(values.uuid or "")
+    if provider is not None and record.get("provider") == provider.id:
+        owned.leave(draft, provider, record)
     if len(fleet.hosts.rows_of(command.host)) == 1:
         for instance in fleet.instances.on(command.host).values():
             draft.delete(t.INSTANCES, instance)

@@ -4,8 +4,8 @@ A host's report keeps, under ``OWNED`` within its stats, what it wrote last: who
 provider (its id), class -> [total, reserved, ratio], and the traits that it added. An
 inventory that still is what the record says is the report's. One that was there before
 the first report, or was changed or deleted since, is no longer the report's (the record
-says None), so that a reshape is not undone. All starts anew with another
-provider, or after the host was deleted.
+says None), so that a reshape is not undone. All starts anew with another provider. What
+is the reports' goes with a host that is deleted; of what is in use, nothing stays free.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Final
 from gantt.errors import UnknownName
 from gantt.model import rows as t
 from gantt.model.commands import Inventory, UpdateHost
-from gantt.model.names import is_custom_name
+from gantt.model.names import MAX_INT, is_custom_name
 from gantt.model.rows import InventoryRow, ProviderRow
 from gantt.placement.fleet_queries import OWNED
 from gantt.placement.rules import labels
@@ -33,7 +33,14 @@ _CLASSES: Final = (
     ("DISK_GB", "local_gb", "disk_allocation_ratio"),
 )
 
-__all__ = ["OWNED", "amounts", "is_settled", "settle", "settle_traits"]
+__all__ = [
+    "OWNED",
+    "amounts",
+    "is_settled",
+    "leave",
+    "settle",
+    "settle_traits",
+]
 
 Amounts = list[Any]
 """[total, reserved, ratio], as JSON keeps it."""
@@ -83,7 +90,9 @@ def settle(
             continue
         key = class_id(draft.state, name)
         have = inventory_row(draft.state, provider, key) if is_known else None
-        was_ours = _is_ours(have, record.get(name))
+        was_ours = _is_ours(have, record.get(name)) or (
+            name not in record and have is not None and _is_left(have)
+        )
         if not was_ours and (have is not None or name in record):
             record[name] = None
         elif want is not None:
@@ -93,6 +102,27 @@ def settle(
             assert have is not None
             _drop(draft, provider, have, record, name)
     return record
+
+
+def leave(draft: Draft, provider: ProviderRow, record: dict[str, Any]) -> None:
+    """The host is deleted: what its reports own goes with it, so that it comes back as
+    it then is, and nothing is placed there until it does. Of a class that is in use the
+    inventory stays, all reserved, in a shape that tells whose it was (``_is_left``)."""
+    settle_traits(draft, provider, record["traits"], [])
+    for name, amount in record["inventories"].items():
+        key = class_id(draft.state, name)
+        have = inventory_row(draft.state, provider, key)
+        if have is None or not _is_ours(have, amount):
+            continue
+        if is_used(draft, provider, key):
+            all_of_it, ratio = have.total, have.allocation_ratio
+            left = Inventory(
+                *(all_of_it, all_of_it, 1, _more_than(all_of_it), 1, ratio)
+            )
+            write_row(draft, provider, key, have, left)
+        else:
+            draft.delete(t.INVENTORIES, have)
+        draft.bump_once(provider)
 
 
 def settle_traits(
@@ -124,13 +154,19 @@ def settle_traits(
 def _is_ours(have: InventoryRow | None, record: Amounts | None) -> bool:
     if have is None or record is None:
         return False
-    total, reserved, ratio = record
-    return (
-        have.total == have.max_unit == total
-        and have.reserved == reserved
-        and have.allocation_ratio == ratio
-        and have.min_unit == have.step_size == 1
-    )
+    amounts = [have.total, have.reserved, have.allocation_ratio]
+    return have.has_reports_units and amounts == record
+
+
+def _is_left(have: InventoryRow) -> bool:
+    """Whether a host that was deleted left it (``leave``): nothing is free, and more
+    could be asked for than there is, which is no client's way to say it."""
+    is_full = have.reserved == have.total and have.min_unit == have.step_size == 1
+    return is_full and have.max_unit == _more_than(have.total)
+
+
+def _more_than(total: int) -> int:
+    return min(total + 1, MAX_INT)
 
 
 def _write(

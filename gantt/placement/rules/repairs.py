@@ -6,6 +6,8 @@ newest columns, and a repair is refused where it is not found as it was.
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec.structs import replace
 
 from gantt.errors import Conflict
@@ -14,7 +16,7 @@ from gantt.model.audit import Finding
 from gantt.model.commands import Inventory, Repair
 from gantt.placement import audit
 from gantt.placement.listings import canonical
-from gantt.placement.rules import leases
+from gantt.placement.rules import leases, owned, reports
 from gantt.placement.rules.draft import Draft
 from gantt.placement.rules.inventories import class_id, inventory_row, write_row
 from gantt.placement.rules.providers import existing
@@ -96,6 +98,20 @@ def _resize(draft: Draft, found: Finding) -> None:
     )
     write_row(draft, provider, key, have, wanted)
     draft.bump(provider)
+    _follow(draft, found, [wanted.total, wanted.reserved, wanted.allocation_ratio])
+
+
+def _follow(draft: Draft, found: Finding, amount: list[Any]) -> None:
+    """An inventory that earlier reports may have written follows them from now on."""
+    hosts = draft.state.fleet.hosts
+    place = hosts.row_of(found.host, found.node)
+    assert place is not None, "a repair is offered of a host that is there"
+    record = hosts.stats[place][owned.OWNED]
+    if record["inventories"][found.resource_class] is None:
+        mine = {**record["inventories"], found.resource_class: amount}
+        stats = {**hosts.stats[place], owned.OWNED: {**record, "inventories": mine}}
+        text = reports.text_of(found.host, found.node, stats)
+        draft.put(t.HOSTS, replace(hosts.at(place), stats=text))
 
 
 def _who(finding: Finding) -> str:

@@ -159,6 +159,42 @@ def test_what_an_api_client_changed_is_not_ours_any_more() -> None:
     assert desk.inventories()["DISK_GB"].total == 10
 
 
+def test_a_host_that_comes_back_has_the_size_that_it_then_reports() -> None:
+    desk = FleetDesk()
+    desk.do(report(1, vcpus=16, memory_mb=32768, traits=(AVX, "CUSTOM_OLD")))
+    assert undone(desk, c.DeleteHost("h1", "n1"))
+    desk.do(c.DeleteHost("h1", "n1"))
+    assert (desk.inventories(), desk.traits()) == ({}, set())
+    desk.do(report(1, vcpus=4, memory_mb=8192, traits=(SSE,)))
+    totals = {name: one.total for name, one in desk.inventories().items()}
+    assert totals == {"VCPU": 4, "MEMORY_MB": 8192, "DISK_GB": 100}
+    assert desk.traits() == {SSE}
+    desk.do(report(1, vcpus=6, memory_mb=6144))
+    assert desk.inventories()["VCPU"].total == 6
+
+
+def test_what_is_in_use_of_a_deleted_host_is_not_free_and_comes_back_with_it() -> None:
+    desk = FleetDesk(1)
+    desk.do(claim("one", on(1, 1, size={"VCPU": 2})), c.ConfirmClaim("one"))
+    assert undone(desk, c.DeleteHost("h1", "n1"))
+    desk.do(c.DeleteHost("h1", "n1"))
+    assert desk.inventories() == {"VCPU": c.Inventory(8, 8, max_unit=9)}
+    desk.do(report(1, vcpus=4, cpu_allocation_ratio=1.0))
+    assert desk.inventories()["VCPU"] == stock(4)
+    assert desk.used() == {"VCPU": 2}
+    desk.do(report(1, vcpus=5, cpu_allocation_ratio=1.0))
+    assert desk.inventories()["VCPU"] == stock(5)
+
+
+def test_what_a_client_writes_on_a_deleted_host_is_left_alone() -> None:
+    desk = FleetDesk(1)
+    desk.do(claim("one", on(1, 1)), c.DeleteHost("h1", "n1"))
+    theirs = c.Inventory(7, 7, max_unit=7)  # all of it reserved, as one that drains
+    desk.do(c.PutInventory(uuid_of(1), "VCPU", theirs), report(1, vcpus=3))
+    assert desk.inventories()["VCPU"] == theirs
+    assert desk.inventories()["MEMORY_MB"].total == 8192
+
+
 def test_reports_add_and_remove_their_own_traits() -> None:
     desk = FleetDesk()
     desk.do(
