@@ -94,8 +94,8 @@ def test_a_deleted_host_comes_back_with_the_size_that_it_has_then(
     program.do("host", "delete", "h1")
     program.do("host", "update", "h1", "vcpus=4", "memory_mb=8192", "free_disk_gb=9")
     large, fits = "memory_mb=16384", "memory_mb=8192"
-    assert program.ask("capacity", large)[0]["more"] == 0
-    assert program.ask("capacity", fits)[0]["more"] == 1
+    assert program.ask("capacity", large)[0]["total"] == 0
+    assert program.ask("capacity", fits)[0]["total"] == 1
 
 
 def test_services_are_listed_by_page(program: Program) -> None:
