@@ -22,6 +22,13 @@ from gantt.model.audit import (
 
 COLUMNS: Final = ("kind", "host", "node", "subject", "detail", "repair")
 _DIFFERS: Final = 1
+_BLIND: Final = 3
+_WHY_BLIND: Final = (
+    "Nothing that is booked could be compared with what runs: no host that was looked "
+    "at has told of its instances in the last ten minutes. Its agent tells them, where "
+    "its workloads are known, or gantt feed reads them from Nova's databases: see that "
+    "one of them runs."
+)
 
 
 @click.command("audit")
@@ -68,7 +75,8 @@ def audit(
 ) -> None:
     """Compare what is claimed and booked with what hosts report.
 
-    Exit status: 0 if nothing disagrees, or all of it was repaired; else 1.
+    Exit status: 0 if nothing disagrees, or all of it was repaired; 3 if nothing was
+    found, but no host says what runs on it; else 1.
     """
     if yes and not heal:
         raise click.UsageError("--yes confirms repairs: give it with --heal.")
@@ -79,7 +87,7 @@ def audit(
     chosen = list(found.findings)
     if not heal:
         _print(session, found, chosen)
-        raise SystemExit(_DIFFERS if chosen or found.is_truncated else 0)
+        raise SystemExit(_status(found))
     curable = [one for one in chosen if one.repair and _may_repair(one, kinds)]
     unnamed = [one for one in chosen if one.repair and not _may_repair(one, kinds)]
     if unnamed:
@@ -95,7 +103,7 @@ def audit(
             "Nothing was changed; --yes repairs them.",
             err=True,
         )
-        raise SystemExit(_DIFFERS if chosen or found.is_truncated else 0)
+        raise SystemExit(_status(found))
     done: list[Finding] = []
     refused: list[str] = []
     try:
@@ -106,7 +114,13 @@ def audit(
             say(message, err=True)
         say(f"{len(done)} of {len(chosen)} findings were repaired.", err=True)
     is_whole = len(done) == len(chosen) and not found.is_truncated
-    raise SystemExit(0 if is_whole else _DIFFERS)
+    raise SystemExit((_BLIND if found.is_blind else 0) if is_whole else _DIFFERS)
+
+
+def _status(found: Audit) -> int:
+    if found.findings or found.is_truncated:
+        return _DIFFERS
+    return _BLIND if found.is_blind else 0
 
 
 def _may_repair(finding: Finding, kinds: tuple[Kind, ...]) -> bool:
@@ -139,9 +153,11 @@ def _print(session: Session, found: Audit, findings: list[Finding]) -> None:
     if session.output == "table":
         cut = "; there are more than --limit" if found.is_truncated else ""
         say(
-            f"{found.listing} of {found.hosts} hosts say what runs on them{cut}.",
+            f"What runs is known of {found.listing} of {found.hosts} hosts{cut}.",
             err=True,
         )
+    if found.is_blind:
+        say(_WHY_BLIND, err=True)
 
 
 def _row(one: Finding) -> tuple[Any, ...]:

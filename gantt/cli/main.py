@@ -77,7 +77,8 @@ def gantt(context: click.Context) -> None:
 
     Every command except serve, scheduler and completion works on the books at --url
     (environment GANTT_URL).
-    Exit status: 0 success, 1 refused or failed, 2 wrong usage, 130 Ctrl-C.
+    Exit status: 0 success, 1 refused or failed, 2 wrong usage, 3 `gantt audit` could
+    compare nothing, 130 Ctrl-C.
     """
     name = context.invoked_subcommand or ""
     named = [f"--{key.replace('_', '-')}" for key in given_above(context)]

@@ -59,7 +59,10 @@ class WholeFleet:
 
     def _services(self, part: FleetStatement) -> list[FleetRefusal]:
         cells = tuple(
-            Service(one.uuid, CELL, disabled=one.disabled, forced_down=one.unreadable)
+            Service(
+                *(one.uuid, CELL, one.disabled, one.unreadable),
+                last_seen_up=one.read_at,
+            )
             for one in part.cells
         )
         said = cells + part.services

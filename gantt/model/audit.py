@@ -66,8 +66,9 @@ class Finding(Struct, frozen=True, kw_only=True):
 
 class Audit(Struct, frozen=True):
     """``findings``: by kind, host and instance, at most as many as were asked for;
-    ``counts``: all, by kind. ``hosts``: how many there are; ``listing``: of how many it
-    is known what runs there now. ``at``: microseconds."""
+    ``counts``: all, by kind. ``hosts``: how many were looked at; ``listing``: of how
+    many it is known what runs there now; ``is_blind``: of none, so that what is booked
+    could be compared with nothing that runs. ``at``: microseconds."""
 
     revision: int
     at: int
@@ -76,6 +77,7 @@ class Audit(Struct, frozen=True):
     counts: dict[str, int]
     findings: tuple[Finding, ...]
     is_truncated: bool = False
+    is_blind: bool = False
 
 
 class AuditTerms(Struct, frozen=True):
@@ -89,6 +91,11 @@ class AuditTerms(Struct, frozen=True):
     limit: int = MOST_FINDINGS
     kinds: tuple[Kind, ...] = ()
     host: str = ""
+
+    @property
+    def compares_lists(self) -> bool:
+        """Whether a kind is looked for that only a list of what runs can show."""
+        return not self.kinds or not {"no_workload", "no_claim"}.isdisjoint(self.kinds)
 
     def wants(self, finding: Finding) -> bool:
         return (not self.kinds or finding.kind in self.kinds) and (

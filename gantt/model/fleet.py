@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from gantt.model.bounds import Name
 from gantt.model.hosts import HostAggregate, HostStats, Instance, ServerGroup, Service
@@ -49,11 +49,13 @@ class HostReport(Struct, frozen=True):
 
 class Cell(Struct, frozen=True):
     """A cell of the cloud. ``disabled``: its hosts get no new instances.
-    ``unreadable``: what is known of its hosts may be out of date."""
+    ``unreadable``: what is known of its hosts may be out of date. ``read_at``: when all
+    that it has was known last, in microseconds since 1970; UNSET: not told."""
 
     uuid: Name
     disabled: bool = False
     unreadable: bool = False
+    read_at: int | UnsetType = UNSET
 
 
 class FleetNames(Struct, frozen=True):

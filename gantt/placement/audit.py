@@ -46,7 +46,7 @@ def audit(
     ids = [int(table.id[row]) for row in table.live_rows()]
     found: list[Finding] = []
     counts: Counter[str] = Counter()
-    listing = 0
+    looked = listing = 0
 
     def take(findings: Iterator[Finding]) -> None:
         for one in findings:
@@ -57,10 +57,10 @@ def audit(
 
     for host_id in ids:
         row = table.row_by_id.get(host_id)
-        if row is not None:
+        if row is not None and terms.host in ("", table.hosts[row]):
+            looked += 1
             listing += listed(state, row, now, terms) is not None
-            if terms.host in ("", table.hosts[row]):
-                take(of_host(state, row, now, terms))
+            take(of_host(state, row, now, terms))
     if not terms.host and (not terms.kinds or "host_gone" in terms.kinds):
         for root in roots_without_host(state, rest):
             take(of_lost_root(state, root, now, terms))
@@ -70,11 +70,12 @@ def audit(
     return Audit(
         state.revision,
         now,
-        len(ids),
+        looked,
         listing,
         dict(sorted(counts.items())),
         tuple(found[: terms.limit]),
         len(found) > terms.limit,
+        is_blind=not listing and terms.compares_lists,
     )
 
 
@@ -130,8 +131,14 @@ def of_host(
                 listings.elsewhere(state, row, instance),
                 is_new=listing.missing_since(there[instance]) > before,
             )
+    nodes = table.rows_of(table.hosts[row])
     for instance in sorted(listing.names.difference(here.values())):
         is_known = state.consumers.find(instance) is not None
+        if listing.is_of_cell and len(nodes) > 1:
+            # On which node it runs is not told: found once, where nothing has it.
+            if is_known or instance in claims.by_instance or row != min(nodes):
+                continue
+            place = replace(place, node="")
         yield replace(
             place,
             instance_uuid=instance,

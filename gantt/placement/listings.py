@@ -1,7 +1,9 @@
-"""What agents list: which instances run on a host, and since when one is missing.
+"""Lists of what runs on a host, by its agent or by Nova's databases.
 
-Kept within the stats of a host, set by the reports of its agent alone: what another
-writer says of the host makes no list newer.
+An agent's list is kept within the stats of its host, with since when an instance is
+missing, and set by its reports alone: what another writer says of the host makes no
+list newer. A feed reads every instance of a cell: what it names on a host is a list of
+the time at which the cell was read last.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from typing import Any
 from msgspec import UNSET, Struct
 
 from gantt.model.commands import UpdateHost
+from gantt.model.fleet import CELL
 from gantt.model.names import canonical_uuid
 from gantt.model.rows import InstanceRow
 from gantt.placement.fleet_queries import LISTING
@@ -22,12 +25,14 @@ from gantt.state.state import State
 class Listing(Struct, frozen=True):
     """A whole list. ``names``: canonical uuids; ``at``: when it was made or found
     unchanged last; ``since``: when the first list was made that all these follow;
-    ``missing``: when a name was first not in a list any more. Microseconds."""
+    ``missing``: when a name was first not in a list any more. Microseconds.
+    ``is_of_cell``: of all nodes of the host together, by its cell's database."""
 
     names: frozenset[str]
     at: int
     since: int
     missing: dict[str, int]
+    is_of_cell: bool = False
 
     def missing_since(self, instance: str) -> int:
         return max(self.missing.get(instance, 0), self.since)
@@ -39,14 +44,25 @@ def canonical(uuid: str) -> str:
 
 
 def listing_at(state: State, row: int) -> Listing | None:
-    """The list of the host at ``row``; None: it has no whole one."""
+    """The list of the host at ``row``, its agent's before its cell's; None: it has no
+    whole one."""
     stats = state.fleet.hosts.stats[row]
     found = stats.get(LISTING)
     if found is None or stats.get("lists_instances") is not True:
-        return None
+        return _in_cell(state, row)
     return Listing(
         frozenset(stats[LISTED]), found["at"], found["since"], found["missing"]
     )
+
+
+def _in_cell(state: State, row: int) -> Listing | None:
+    """What the database of its cell names on the host, by all nodes of its compute."""
+    hosts = state.fleet.hosts
+    cell = state.fleet.services.by_place.get((hosts.cells[row] or "", CELL))
+    if cell is None or cell.last_seen_up is None:
+        return None
+    names = frozenset(map(canonical, state.fleet.instances.on(hosts.hosts[row])))
+    return Listing(names, cell.last_seen_up, cell.created_at or 0, {}, is_of_cell=True)
 
 
 def elsewhere(state: State, row: int | None, instance: str) -> str | None:

@@ -71,7 +71,7 @@ def test_an_orphan_is_found_and_healed(cli: Program, tree: Tree) -> None:
     result = cli.run(*NOW)
     assert result.exit_code == 1
     assert "no_workload" in result.stdout and A in result.stdout
-    assert "1 of 1 hosts say what runs on them" in result.stderr
+    assert "known of 1 of 1 hosts" in result.stderr
 
     dry = cli.run(*NOW, "--heal")
     assert dry.exit_code == 1 and "Nothing was changed" in dry.stderr
@@ -95,7 +95,9 @@ def test_what_runs_unclaimed_is_found_and_stays(cli: Program, tree: Tree) -> Non
     found = cli.run(*NOW, "-o", "json")
     assert found.exit_code == 1 and '"no_claim"' in found.stdout
     assert cli.run(*NOW, "--kind", "inventory_drift").exit_code == 0
-    assert cli.run(*NOW, "--host", "near").exit_code == 0
+    near = cli.run(*NOW, "--host", "near")
+    assert (near.exit_code, "known of 0 of 0 hosts" in near.stderr) == (3, True)
+    assert cli.run(*NOW, "--host", "near", "--kind", "inventory_drift").exit_code == 0
     assert cli.run(*NOW, "--host", "far", "--kind", "no_claim").exit_code == 1
     healed = cli.run(*NOW, "--heal", "--yes")
     assert (healed.exit_code, "0 of 1 findings" in healed.stderr) == (1, True)

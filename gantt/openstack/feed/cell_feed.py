@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from gantt.conf.feed import FeedOptions
 from gantt.errors import GanttError
@@ -29,6 +29,8 @@ LOG = logging.getLogger(__name__)
 COUNT_EVERY = 12
 # After so long without a reading, everything is read: that is less than what changed.
 STALE = timedelta(minutes=10)
+# How often it is passed on that a cell is still read.
+TOLD_EVERY_S = 60.0
 
 Deliver = Callable[["CellFeed", CellNews, float], None]
 
@@ -71,7 +73,7 @@ class CellFeed:
         self._seat = seat
         self._since: datetime | None = None
         self._failure = ""
-        self._is_marked = False
+        self._marked: Cell | None = None
         self._read_at: int | None = None
         self._counts: Counter[str] = Counter()
         self._stop = threading.Event()
@@ -113,7 +115,8 @@ class CellFeed:
     @property
     def described(self) -> Cell:
         """The cell as Gantt is to know it."""
-        return Cell(self.cell.uuid, self.cell.disabled, bool(self._failure))
+        read_at = UNSET if self._read_at is None else self._read_at
+        return Cell(self.cell.uuid, self.cell.disabled, bool(self._failure), read_at)
 
     @property
     def counts(self) -> Counter[str]:
@@ -174,14 +177,24 @@ class CellFeed:
         return not self._failure
 
     def _tell(self) -> None:
-        """Pass on whether it is read, once."""
-        if self._stop.is_set() or self._is_marked == bool(self._failure):
+        """Pass on whether it is read, and now and then when it was."""
+        now = self.described
+        if self._stop.is_set() or not self._is_due(now):
             return
         try:
-            self._mark(self.described)
-            self._is_marked = bool(self._failure)
+            self._mark(now)
+            self._marked = now
         except GanttError as error:
             LOG.info("cell %s: its mark waits: %s", self.cell.name, error.message)
+
+    def _is_due(self, now: Cell) -> bool:
+        """Whether it differs by more than a moment from what was passed on last."""
+        told = self._marked
+        if told is None or told.unreadable != now.unreadable:
+            return now.unreadable or now.read_at is not UNSET
+        if told.read_at is UNSET or now.read_at is UNSET:
+            return told.read_at is not now.read_at
+        return now.read_at - told.read_at >= TOLD_EVERY_S * 1_000_000
 
     def round(self) -> None:
         """Read what is new and pass it on. Raises what either raises."""

@@ -4,7 +4,7 @@ import { get, post } from "./api.js";
 import { chart, minute } from "./chart.js";
 import { Columns, Refresher } from "./columns.js";
 import { reasons } from "./decision.js";
-import { bar, el, fill, select, toolbar } from "./elements.js";
+import { bar, el, fill, select, toolbar, wrong } from "./elements.js";
 import { flavor } from "./flavor.js";
 import { Poll } from "./poll.js";
 import { change } from "./router.js";
@@ -40,8 +40,8 @@ export const where = ({ hosts }) => (hosts ? listed("Where", "capacity-by-host.c
 export class CapacityView {
 	constructor(root) {
 		this.columns = new Columns();
-		this.refresher = new Refresher(this.columns, { changed: () => this._zones(), failed: (error) => this._fail(this.zones, error) });
-		this.poll = new Poll((signal) => this._ask(signal), (found) => this._draw(...found), (error) => this._fail(this.history, error), POLL_MS);
+		this.refresher = new Refresher(this.columns, { changed: () => this._zones(), failed: (error) => fill(this.zones, wrong(error)) });
+		this.poll = new Poll((signal) => this._ask(signal), (found) => this._draw(...found), (error) => fill(this.history, wrong(error)), POLL_MS);
 		this.bar = toolbar();
 		this.input = el("input.grow", { spellcheck: "false", on: { change: () => change({ flavors: this.input.value.trim() }) } });
 		[this.history, this.zones, this.fits, this.split, this.ahead] = [1, 2, 3, 4, 5].map(() => el("div.part"));
@@ -61,10 +61,6 @@ export class CapacityView {
 		this._offered = null;
 		this._zones();
 		this.poll.look(true);
-	}
-
-	_fail(place, error) {
-		fill(place, el("p.note", error.message));
 	}
 
 	_ask(signal) {

@@ -91,6 +91,7 @@ export function say(text) {
 }
 
 export const region = (kind, label, inside) => el(kind, { tabindex: "0", role: "region", "aria-label": label }, inside);
+export const wrong = (error) => el("p.note", error.message);
 export const loading = () => el("p.note", { role: "status" }, "Loading …");
 
 /** Tell in `note` why this token may not do it, or what else went wrong. */

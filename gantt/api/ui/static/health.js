@@ -2,7 +2,7 @@
 
 import { get, probe } from "./api.js";
 import { Columns, Refresher, STATES } from "./columns.js";
-import { button, el, fill, loading, svg } from "./elements.js";
+import { button, el, fill, loading, svg, wrong } from "./elements.js";
 import { growth, quantile, read, total } from "./metrics.js";
 import { Poll } from "./poll.js";
 import { column, hostLink, hostOf, listed, told } from "./table.js";
@@ -65,7 +65,7 @@ export class HealthView {
 	}
 
 	_fail(place, title, error) {
-		fill(place, el("h3", title), el("p.note", error.message));
+		fill(place, el("h3", title), wrong(error));
 	}
 
 	_draw(ready, metrics) {
@@ -115,14 +115,15 @@ export class HealthView {
 
 	_hosts() {
 		const { columns } = this;
-		const silent = [...columns.states.keys()].filter((index) => SILENT.includes(STATES[columns.states[index]]));
+		const state = (index) => STATES[columns.states[index]];
+		const silent = [...columns.states.keys()].filter((index) => SILENT.includes(state(index)));
 		silent.sort((one, other) => (columns.updatedAt[other] ?? 0) - (columns.updatedAt[one] ?? 0));
 		const shown = silent.map((index) => [index, columns.states[index], columns.updatedAt[index]]).join();
 		if (shown === this._shown) return;
 		this._shown = shown;
 		const found = listed("Hosts that are down or stale", "down.csv", [
 			column("Host", (index) => columns.name(index), (index) => hostLink(columns.hosts[index], columns.nodes[index])),
-			column("State", (index) => STATES[columns.states[index]], (index) => el("span", { class: `badge ${STATES[columns.states[index]]}` }, STATES[columns.states[index]])),
+			column("State", state, (index) => el("span", { class: `badge ${state(index)}` }, state(index))),
 			column("Zone", (index) => columns.zones[index]),
 			column("Last report", (index) => moment(columns.updatedAt[index])),
 		], silent, MOST_ROWS);
@@ -142,7 +143,7 @@ export class HealthView {
 				column("Detail", "detail", (one) => told(one.detail)),
 			], found.findings, MOST_FINDINGS);
 			table.querySelector("h3").append(again);
-			table.append(el("p.none", `At ${moment(found.at)}, revision ${found.revision}: ${counts.join(", ") || "nothing disagrees"}. What runs there is known of ${amount(found.listing)} of ${amount(found.hosts)} hosts.`));
+			table.append(el("p.none", `At ${moment(found.at)}, revision ${found.revision}: ${counts.join(", ") || (found.is_blind ? "nothing could be compared" : "nothing disagrees")}. What runs there is known of ${amount(found.listing)} of ${amount(found.hosts)} hosts.`));
 			fill(this.audit, table);
 		} catch (error) {
 			this._fail(this.audit, "Audit", error);

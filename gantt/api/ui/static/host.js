@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { STATES } from "./columns.js";
-import { el, fill, terms } from "./elements.js";
+import { el, fill, loading, terms } from "./elements.js";
 import { code, column, headed, listed, number, use } from "./table.js";
 import { age, amount, moment, span } from "./text.js";
 import { topology } from "./topology.js";
@@ -70,7 +70,7 @@ export class HostPanel {
 		if (this._place?.host === host && this._place.node === node) return;
 		this._place = { host, node };
 		this.root.hidden = false;
-		fill(this.root, this._title(host, node, ""), el("p.note", "Loading …"));
+		fill(this.root, this._title(host, node, ""), loading());
 		this._ask();
 	}
 

@@ -1,7 +1,7 @@
 // The page Shadow: how far Gantt and Nova agree, where they differ and why.
 
 import { get } from "./api.js";
-import { button, el, fill, select, terms, toolbar } from "./elements.js";
+import { button, el, fill, select, terms, toolbar, wrong } from "./elements.js";
 import { Poll } from "./poll.js";
 import { change, link } from "./router.js";
 import { code, column, hostLink, hostOf, listed, number, told } from "./table.js";
@@ -38,7 +38,7 @@ export class ShadowView {
 		this.bar = toolbar();
 		this.part = el("div.part", "Loading …");
 		root.append(el("section.health", this.bar, this.part));
-		this.poll = new Poll((signal) => this._ask(signal), (found) => this._draw(found), (error) => fill(this.part, el("p.note", error.message)), 5000);
+		this.poll = new Poll((signal) => this._ask(signal), (found) => this._draw(found), (error) => fill(this.part, wrong(error)), 5000);
 	}
 
 	close() {
