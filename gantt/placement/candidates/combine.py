@@ -12,7 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gantt.placement.candidates.tree import (
+    NONE_TAKEN,
     Shape,
+    Taken,
     Tree,
     bits,
     can_match,
@@ -39,6 +41,10 @@ class Budget:
         self.limit = limit
         self.steps = 0
 
+    def renew(self) -> None:
+        """As many steps again."""
+        self.steps = 0
+
     def spend(self, steps: int = 1) -> None:
         """Count ``steps``. Raises Spent when there are not as many."""
         self.steps += steps
@@ -47,10 +53,13 @@ class Budget:
             raise Spent
 
 
-def combine(shape: Shape, root: int, budget: Budget) -> Iterator[Combination]:
-    """Every way to meet all needs in and around the tree of ``root``, once."""
+def combine(
+    shape: Shape, root: int, budget: Budget, taken: Taken = NONE_TAKEN
+) -> Iterator[Combination]:
+    """Every way to meet all needs in and around the tree of ``root`` beside what is
+    ``taken``, once."""
     budget.spend()
-    tree, rows = plant(shape, root)
+    tree, rows = plant(shape, root, taken)
     row_at = rows.__getitem__
     combinations = shape.walked.get(tree)
     if combinations is not None:
@@ -89,6 +98,7 @@ class _Walk:
         self._is_joined = bool(shape.together or tree.homes or tree.kinship)
         self._dead_ends: set[object] = set()
         self._profiles: list[int] = []
+        self._before = self._alike() if shape.families else [None] * len(needs)
 
     def combinations(self) -> Iterator[Combination]:
         """Walk; yield whenever every need has its provider."""
@@ -110,8 +120,11 @@ class _Walk:
             if self._dead_ends and self._situation(depth) in self._dead_ends:
                 continue
             self._place(need, following)
-            pending.append(iter(self._open(depth + 1)))
-            has_led.append(False)
+            pool = self._open(depth + 1)
+            rest = self._from(depth + 1, pool)
+            pending.append(iter(rest))
+            # What is left out leads where an exchange of it does: that is no dead end.
+            has_led.append(len(rest) < len(pool))
 
     def _leave(self, pending: list[Iterator[int]], has_led: list[bool]) -> None:
         """All providers of a need are tried: back to the need before it."""
@@ -139,6 +152,26 @@ class _Walk:
         if self._is_joined:
             pool = [place for place in pool if self._may_join(depth, place)]
         return pool
+
+    def _from(
+        self, depth: int, pool: list[int] | tuple[int, ...]
+    ) -> list[int] | tuple[int, ...]:
+        """``pool`` from the provider on that the last need alike has."""
+        last = self._before[self._order[depth]]
+        if last is None:
+            return pool
+        return [place for place in pool if place >= self._chosen[last]]
+
+    def _alike(self) -> list[int | None]:
+        """Per need the one before it in the order with which it can be exchanged."""
+        shape, pools = self._shape, self._tree.pools
+        found: list[int | None] = [None] * len(pools)
+        seen: dict[object, int] = {}
+        for need in self._order:
+            key = shape.kinds[need], shape.families[need], pools[need]
+            found[need] = seen.get(key)
+            seen[key] = need
+        return found
 
     def _may_join(self, depth: int, place: int) -> bool:
         """Whether ``place`` goes with those chosen, by traits and by kin."""

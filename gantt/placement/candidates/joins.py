@@ -123,7 +123,7 @@ class _Trials:
             if number not in keep:
                 request = without_link(request, link)
         resolved = resolve(self._state, request, self._budget)
-        return None if resolved is None else shape_of(resolved)
+        return None if resolved is None else shape_of(resolved, are_alike=True)
 
 
 def _counted(

@@ -21,7 +21,7 @@ from gantt.placement.candidates import flat, order, search, summarize
 from gantt.placement.candidates.combine import Budget, combine
 from gantt.placement.candidates.feasible import ResolvedRequest
 from gantt.placement.candidates.summarize import Rows
-from gantt.placement.candidates.tree import Shape, shape_of
+from gantt.placement.candidates.tree import NONE_TAKEN, Shape, Taken, shape_of
 from gantt.state.column import Bools
 from gantt.state.state import State
 
@@ -46,8 +46,11 @@ class Survey(Struct, eq=False):
         """bool[n]: which of these give everything themselves."""
         return self.alone[roots]
 
-    def candidates(self, root_row: int, budget: Budget) -> Iterator[Candidate]:
-        """The candidates in and around the tree of ``root_row``, in the search's order.
+    def candidates(
+        self, root_row: int, budget: Budget, taken: Taken = NONE_TAKEN
+    ) -> Iterator[Candidate]:
+        """The candidates in and around the tree of ``root_row``, in the search's order,
+        beside what is ``taken`` there; of those that only exchange groups alike, one.
         Raises Spent."""
         if self.resolved is None or not self.viable[root_row]:
             return
@@ -56,9 +59,9 @@ class Survey(Struct, eq=False):
             combinations = iter([(root_row,) * len(parts)])
         else:
             if self.shape is None:
-                self.shape = shape_of(self.resolved)
+                self.shape = shape_of(self.resolved, are_alike=True)
             combinations = order.distinct(
-                combine(self.shape, root_row, budget),
+                combine(self.shape, root_row, budget, taken),
                 frozenset(self.resolved.sharing.rows),
             )
         for combination in combinations:
@@ -90,8 +93,13 @@ class FlatSurvey:
         """bool[n]: all of them give everything themselves."""
         return np.ones(len(roots), np.bool_)
 
-    def candidates(self, root_row: int, budget: Budget) -> Iterator[Candidate]:
-        """The one candidate of a provider, if it matches."""
+    def candidates(
+        self,
+        root_row: int,
+        budget: Budget,
+        taken: Taken = NONE_TAKEN,  # noqa: ARG002
+    ) -> Iterator[Candidate]:
+        """The one candidate of a provider, if it matches, whatever is ``taken``."""
         budget.spend()
         if flat.meets_at(self._state, self._wanted, root_row):
             yield from self.candidates_at([root_row])

@@ -8,9 +8,11 @@ rows are, and ``combine`` need walk only one of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress
 from math import gcd
+from types import MappingProxyType
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 
@@ -20,6 +22,10 @@ from gantt.state.state import State
 
 # Per need what it takes of contested classes: (index in ``contested``, amount).
 Shares = tuple[tuple[tuple[int, int], ...], ...]
+
+Taken: TypeAlias = Mapping[tuple[str, str], int]
+"""(uuid of a provider, class) -> an amount that is as good as used."""
+NONE_TAKEN: Final[Taken] = MappingProxyType({})
 
 
 class Tree(Struct, frozen=True):
@@ -46,7 +52,9 @@ class Shape(Struct, frozen=True, eq=False):
     trees. ``kinds``: needs of one kind do the same to the provider that meets them.
     ``contested``: amounts of the classes of which several needs may want some from one
     provider. ``isolated``: which needs want a provider of their own. ``subtrees``: per
-    ``same_subtree`` the indexes of its needs. ``walked``: what trees came to.
+    ``same_subtree`` the indexes of its needs. ``families``: needs of one kind and one
+    family are alike to the caller, who wants no answer that only exchanges them; ():
+    each is another. ``walked``: what trees came to.
     """
 
     resolved: ResolvedRequest
@@ -61,11 +69,14 @@ class Shape(Struct, frozen=True, eq=False):
     shares: Shares
     isolated: tuple[bool, ...]
     subtrees: tuple[tuple[int, ...], ...]
+    families: tuple[str, ...]
     walked: dict[Tree, tuple[tuple[int, ...], ...]]
 
 
-def shape_of(resolved: ResolvedRequest) -> Shape:
-    """Prepare ``resolved`` for looking at single trees."""
+def shape_of(resolved: ResolvedRequest, *, are_alike: bool = False) -> Shape:
+    """Prepare ``resolved`` for looking at single trees. ``are_alike``: needs that ask
+    for the same under one name and different numbers (``gpu-0``, ``gpu-1``) may be
+    exchanged; the wire lists all such answers, a scheduler needs one."""
     needs = resolved.needs
     subtrees = tuple(
         tuple(place for place, need in enumerate(needs) if need.suffix in suffixes)
@@ -97,24 +108,32 @@ def shape_of(resolved: ResolvedRequest) -> Shape:
         ),
         isolated,
         subtrees,
+        tuple(_family(need.suffix) for need in needs) if are_alike else (),
         {},
     )
 
 
-def plant(shape: Shape, root: int) -> tuple[Tree, list[int]]:
-    """The tree of ``root``, and the row at each of its places."""
+def plant(shape: Shape, root: int, taken: Taken = NONE_TAKEN) -> tuple[Tree, list[int]]:
+    """The tree of ``root`` less what is ``taken``, and the row at each place."""
     resolved = shape.resolved
     rows, guests = _rows(shape, root)
     pools = tuple(
         _pool(shape, need, root, rows, guests) for need in range(len(shape.own))
     )
+    less: dict[tuple[int, int], int] = {}
+    if taken:
+        less = _less(shape, rows, taken)
+        pools = tuple(
+            _with_room(shape, need, pool, rows, less) if less else pool
+            for need, pool in enumerate(pools)
+        )
     homes: tuple[int, ...] = ()
     if not resolved.request.nested:
         roots = resolved.state.providers.root[rows].tolist()
         homes = tuple(roots.index(root) for root in roots)
     tree = Tree(
         pools,
-        _left(shape, rows, pools) if shape.contested else (),
+        _left(shape, rows, pools, less) if shape.contested else (),
         tuple(_bears(shape, row) for row in rows) if shape.together else (),
         homes,
         kinship_of(resolved.state, rows) if shape.subtrees else None,
@@ -220,8 +239,59 @@ def _bears(shape: Shape, row: int) -> int:
     return found
 
 
+def _family(suffix: str) -> str:
+    """``suffix`` without the number at its end, if it is one of several."""
+    name, _, number = suffix.rpartition("-")
+    if number.isdecimal():
+        return name
+    return suffix.rstrip("0123456789")
+
+
+def _less(shape: Shape, rows: list[int], taken: Taken) -> dict[tuple[int, int], int]:
+    """(place, class index) -> what is ``taken`` there."""
+    state, found = shape.resolved.state, {}
+    asked = {index for need in shape.resolved.needs for index in need.amounts}
+    names = {index: state.classes.at(index).name for index in asked}
+    for place, row in enumerate(rows):
+        uuid = state.providers.uuids[row]
+        for index, name in names.items():
+            if amount := taken.get((uuid, name), 0):
+                found[place, index] = amount
+    return found
+
+
+def _with_room(
+    shape: Shape,
+    need: int,
+    pool: tuple[int, ...],
+    rows: list[int],
+    less: dict[tuple[int, int], int],
+) -> tuple[int, ...]:
+    """Those of ``pool`` that can meet ``need`` beside what is taken of them."""
+    amounts = shape.resolved.needs[need].amounts
+    return tuple(
+        place
+        for place in pool
+        if all(
+            amount <= _free(shape, rows[place], index) - less[place, index]
+            for index, amount in amounts.items()
+            if (place, index) in less
+        )
+    )
+
+
+def _free(shape: Shape, row: int, class_index: int) -> int:
+    table = shape.resolved.state.inventories.table(class_index)
+    assert table is not None, "what has room has an inventory"
+    slot = table.slot_of[row]
+    return int(table.capacity[slot]) - int(table.used[slot])
+
+
 def _left(
-    shape: Shape, rows: list[int], pools: tuple[tuple[int, ...], ...]
+    shape: Shape,
+    rows: list[int],
+    pools: tuple[tuple[int, ...], ...],
+    less: dict[tuple[int, int], int],
 ) -> tuple[tuple[int, ...], ...]:
     """What the needs may take of each contested class, all needs together."""
     found = []
@@ -236,9 +306,10 @@ def _left(
             for place in pool
         }
         for place in asked:
-            slot = table.slot_of[rows[place]]
-            free = int(table.capacity[slot]) - int(table.used[slot])
-            left[place] = min(free, int(table.max_unit[slot]), total)
+            free = _free(shape, rows[place], class_index)
+            free -= less.get((place, class_index), 0)
+            most = int(table.max_unit[table.slot_of[rows[place]]])
+            left[place] = min(free, most, total)
             is_scarce |= left[place] < total
         found.append(tuple(left) if is_scarce else ())
     return tuple(found)

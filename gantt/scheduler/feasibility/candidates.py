@@ -20,6 +20,7 @@ from gantt.placement.candidates.combine import Budget
 from gantt.placement.candidates.listing import Listing
 from gantt.placement.candidates.summarize import Rows
 from gantt.placement.candidates.survey import AnySurvey, FlatSurvey, survey
+from gantt.placement.candidates.tree import NONE_TAKEN, Taken
 from gantt.scheduler.feasibility import amounts
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
@@ -63,8 +64,14 @@ class Candidates:
         a search is needed."""
         return [NOTHING] * len(host_rows)
 
-    def of(self, host_row: int, budget: Budget) -> Iterator[Candidate]:  # noqa: ARG002
-        """The candidates of a host, in the source's order. Raises Spent."""
+    def of(
+        self,
+        host_row: int,  # noqa: ARG002
+        budget: Budget,  # noqa: ARG002
+        taken: Taken = NONE_TAKEN,  # noqa: ARG002
+    ) -> Iterator[Candidate]:
+        """The candidates of a host, in the source's order, without some that need what
+        is ``taken``: ``has_room`` tells of the others. Raises Spent."""
         yield NOTHING
 
     def has_room(self, uuid: str, resource_class: str, amount: int) -> bool:  # noqa: ARG002
@@ -170,10 +177,12 @@ class BookCandidates(Candidates):
         providers = self._state.fleet.hosts.provider[host_rows]
         return self._only.candidates_at(providers.tolist())
 
-    def of(self, host_row: int, budget: Budget) -> Iterator[Candidate]:
+    def of(
+        self, host_row: int, budget: Budget, taken: Taken = NONE_TAKEN
+    ) -> Iterator[Candidate]:
         provider = int(self._state.fleet.hosts.provider[host_row])
         for one in self.surveys:
-            yield from one.candidates(provider, budget)
+            yield from one.candidates(provider, budget, taken)
 
     def has_room(self, uuid: str, resource_class: str, amount: int) -> bool:
         table, slot = self._slot(uuid, resource_class)
@@ -328,7 +337,12 @@ class ListedCandidates(Candidates):
     def certain(self, host_rows: list[int]) -> None:
         """The listing alone decides."""
 
-    def of(self, host_row: int, budget: Budget) -> Iterator[Candidate]:
+    def of(
+        self,
+        host_row: int,
+        budget: Budget,
+        taken: Taken = NONE_TAKEN,  # noqa: ARG002
+    ) -> Iterator[Candidate]:
         for candidate in self._listing.of(self._uuids[host_row]):
             budget.spend()
             yield candidate

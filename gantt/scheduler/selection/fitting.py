@@ -70,7 +70,7 @@ class Fitting:
         self._overlay, self._numbers = beside.overlay, beside.numbers
         # What did not fit a host will not, while others take more of it.
         self._refused: set[tuple[int, tuple[object, ...]]] = set()
-        self._fits_left = options.topology_fits
+        self._most = self._fits_left = options.topology_fits
         self._is_spent = False
         self._meter = meter
 
@@ -101,6 +101,10 @@ class Fitting:
                 self._meter.fits_cut += found.is_of_search
             return False
         return True
+
+    def renew(self) -> None:
+        """The next instance may be fitted into as many hosts."""
+        self._fits_left = self._most
 
     def take(self, row: int, candidate: Candidate) -> None:
         """An instance of this request is on the host at ``row``."""

@@ -13,6 +13,8 @@ import numpy as np
 
 from gantt.model.answers import Candidate
 from gantt.placement.candidates.combine import Budget, Spent
+from gantt.placement.candidates.tree import NONE_TAKEN
+from gantt.placement.candidates.tree import Taken as Amounts
 from gantt.scheduler.feasibility.candidates import Candidates
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts, filters_of
 from gantt.scheduler.held_host import HeldHost
@@ -75,10 +77,10 @@ def _is_apart(feasible: FeasibleHosts, held: HeldHost) -> bool:
 def _has_room(
     feasible: FeasibleHosts, row: int, held: HeldHost, budget: Budget
 ) -> bool:
-    """Whether the first candidate of the host fits beside what is held."""
+    """Whether the first candidate that the host has beside what is held fits."""
     candidates, wanted = feasible.candidates, feasible.wanted
     try:
-        candidate = first_candidate(candidates, row, budget)
+        candidate = first_candidate(candidates, row, budget, held.amounts)
     except Spent:
         return True
     if candidate is not None and wanted is not None:
@@ -95,10 +97,11 @@ def _has_room(
 
 
 def first_candidate(
-    candidates: Candidates, row: int, budget: Budget
+    candidates: Candidates, row: int, budget: Budget, held: Amounts = NONE_TAKEN
 ) -> Candidate | None:
-    """The candidate that would be claimed; None: the host has none. Raises Spent."""
+    """The candidate that would be claimed, less those that need what is ``held``; None:
+    the host has none. Raises Spent."""
     known = candidates.certain([row])
     if known is not None:
         return known[0]
-    return next(iter(candidates.of(row, budget)), None)
+    return next(iter(candidates.of(row, budget, held)), None)

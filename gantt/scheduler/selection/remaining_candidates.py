@@ -18,6 +18,7 @@ from gantt.scheduler.selection.fitting import Fitting, Meter, fitting_of
 from gantt.state.state import State
 
 _COMPARED: Final = 16
+_NAMED: Final = 4
 
 
 class RemainingCandidates:
@@ -41,6 +42,7 @@ class RemainingCandidates:
         self._budget = budget
         self.fitting = fitting
         self._taken = {} if taken is None else taken
+        self._full: set[int] = set()  # what is taken only grows
 
     @classmethod
     def of(
@@ -71,9 +73,17 @@ class RemainingCandidates:
     def find(self, host_row: int) -> Candidate | None:
         """The first candidate of a host that still fits, or the preferred one of the
         first few, or None. Raises Spent."""
+        if host_row in self._full:
+            return None
+        found = self._found(host_row)
+        if found is None:
+            self._full.add(host_row)
+        return found
+
+    def _found(self, host_row: int) -> Candidate | None:
         fitting = (
             one
-            for one in self._candidates.of(host_row, self._budget)
+            for one in self._candidates.of(host_row, self._budget, self._taken)
             if not self._taken or not any(self._lacks(one))
         )
         if self._prefers:
@@ -98,11 +108,17 @@ class RemainingCandidates:
         fitting = self.fitting
         if fitting is None or fitting.fits(host_row, first):
             return first
-        for candidate in self._candidates.of(host_row, self._budget):
+        for candidate in self._candidates.of(host_row, self._budget, self._taken):
             has_room = not self._taken or not any(self._lacks(candidate))
             if has_room and fitting.fits(host_row, candidate):
                 return candidate
         return None
+
+    def renew(self) -> None:
+        """The next instance may cost as much as a request for it alone."""
+        self._budget.renew()
+        if self.fitting is not None:
+            self.fitting.renew()
 
     def take_on(self, host_row: int, candidate: Candidate) -> None:
         """An instance of this request is on the host and uses ``candidate``."""
@@ -119,10 +135,10 @@ class RemainingCandidates:
 
     def lacking(self, host_row: int) -> frozenset[str]:
         """The classes of which too little is left, beside what was taken: those that
-        each candidate of the host lacks, else those that any does; empty: it has none
-        at all. Raises Spent."""
-        candidates = self._candidates.of(host_row, self._budget)
-        each = [frozenset(self._lacks(one)) for one in candidates]
+        each of the host's first candidates lacks, else those that any does; empty: it
+        has none at all. Raises Spent."""
+        few = islice(self._candidates.of(host_row, self._budget), _NAMED)
+        each = [frozenset(self._lacks(one)) for one in few]
         if not each:
             return frozenset()
         return frozenset.intersection(*each) or frozenset().union(*each)

@@ -84,6 +84,7 @@ def select(
         if not is_last or (has_alternates and not is_alone):
             candidates.take_on(pick.row, pick.candidate)
             remaining.consume(at, uuid, "" if is_last else uuids[number + 1])
+            candidates.renew()
             pause()
     return picked
 

@@ -53,6 +53,24 @@ def shape_for(state: State, request: CandidateRequest) -> Shape:
     return shape_of(resolved)
 
 
+def in_one_order(shape: Shape, combination: Combination) -> Combination:
+    """``combination`` with the providers of needs alike in ascending order."""
+    places: dict[object, list[int]] = {}
+    needs = [
+        (kind, family, mask.tobytes())
+        for kind, family, mask in zip(
+            shape.kinds,
+            shape.families,
+            (need.own for need in shape.resolved.needs),
+            strict=True,
+        )
+    ]
+    for need, row in zip(needs, combination, strict=True):
+        places.setdefault(need, []).append(row)
+    ordered = {need: iter(sorted(rows)) for need, rows in places.items()}
+    return tuple(next(ordered[need]) for need in needs)
+
+
 def combinations_of(
     state: State, request: CandidateRequest, *, anew: bool
 ) -> list[Combination]:
@@ -90,6 +108,63 @@ def test_what_is_remembered_is_what_a_walk_finds(
     assert combinations
     assert combinations == combinations_of(state, request_, anew=True)
     assert len(set(combinations)) == len(combinations)
+
+
+ALIKE = [
+    *REQUESTS,
+    ask(DISK, *(group(str(n), SRIOV_NET_VF=1) for n in range(3))),
+    ask(DISK, *(group(str(n), SRIOV_NET_VF=1) for n in range(2)), isolate=True),
+    ask(DISK, *(group(str(n), VCPU=2) for n in range(4))),
+    ask(
+        DISK,
+        *(group(f"port-{n}", SRIOV_NET_VF=1) for n in range(2)),
+        *(group(f"cpu-{n}", VCPU=1) for n in range(2)),
+        same_subtree=("port-1", "cpu-0"),
+    ),
+    ask(
+        DISK,
+        *(group(f"port-{n}", SRIOV_NET_VF=1) for n in range(2)),
+        group("net-0", SRIOV_NET_VF=1),
+        isolate=False,
+    ),
+]
+
+
+@pytest.mark.parametrize("request_", ALIKE)
+@pytest.mark.parametrize("seed", range(6))
+def test_of_answers_that_exchange_needs_alike_there_is_one(
+    seed: int, request_: CandidateRequest
+) -> None:
+    state = fleet(seed)
+    resolved = resolve(state, request_)
+    assert resolved is not None
+    every, fewer = shape_of(resolved), shape_of(resolved, are_alike=True)
+    for root in viable(state, request_):
+        expected = {in_one_order(fewer, one) for one in combine(every, root, Budget())}
+        found = list(combine(fewer, root, Budget()))
+        assert len(set(found)) == len(found)
+        assert {in_one_order(fewer, one) for one in found} == expected
+        assert len(found) == len(expected)
+
+
+@pytest.mark.parametrize("request_", REQUESTS[:5])
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_taken_is_as_good_as_used(
+    seed: int, request_: CandidateRequest
+) -> None:
+    """The same answers, in any order, as where it is used in truth."""
+    rng = random.Random(seed)
+    free = host("a", 0, 0)
+    used = host("a", *(rng.randrange(3) for _ in range(2)))
+    state, truth = world(free), world(used)
+    shape, expected = shape_for(state, request_), shape_for(truth, request_)
+    taken = {
+        (state.providers.uuids[row], "SRIOV_NET_VF"): one.used["SRIOV_NET_VF"]
+        for row, one in enumerate(used)
+        if one.used
+    }
+    found = sorted(combine(shape, 0, Budget(), taken))
+    assert found == sorted(combine(expected, 0, Budget()))
 
 
 def test_the_second_tree_of_a_build_costs_a_step_for_each_combination() -> None:
