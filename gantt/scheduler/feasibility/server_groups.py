@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from gantt.model.spec import InstanceGroup
+from gantt.model.spec import InstanceGroup, RequestSpec
 from gantt.placement import groups
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Bools, Int64s
@@ -55,11 +55,15 @@ def member_counts(hosts: Hosts, group: InstanceGroup) -> Int64s:
     return hosts.counts_on(counts)
 
 
-def completed(hosts: Hosts, group: InstanceGroup) -> InstanceGroup:
-    """The group with all that is known of it here, for plug-ins that read only the
-    request."""
+def completed(hosts: Hosts, spec: RequestSpec) -> RequestSpec:
+    """``spec`` with all that is known here of its group, for plug-ins that read only
+    the request; those of Gantt count members by host."""
+    group = spec.instance_group
+    if group is None:
+        return spec
     known = groups.members(hosts.fleet, group) | groups.promised(hosts.fleet, group)
-    return replace(group, members=known, hosts=member_hosts(hosts, group))
+    whole = replace(group, members=known, hosts=member_hosts(hosts, group))
+    return replace(spec, instance_group=whole)
 
 
 def member_hosts(hosts: Hosts, group: InstanceGroup) -> frozenset[str]:

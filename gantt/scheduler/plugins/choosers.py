@@ -13,9 +13,11 @@ from typing import Any, Final
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from gantt.errors import PluginFailed, Refused
 from gantt.scheduler.contract import Chooser
+from gantt.scheduler.feasibility import server_groups
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts, skips_filters
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.plugins.guards import Blame, call_outside, described
@@ -67,6 +69,9 @@ class GuardedChooser:
         there are none or an operator forces them, or the instance is there already.
         Raises PluginFailed, Invalid, Moved."""
         request = feasible.request
+        if request.spec.instance_group is not None:
+            spec = server_groups.completed(hosts, request.spec)
+            request = replace(request, spec=spec, known={})
         is_settled = skips_filters(request.spec) or request.spec.is_rebuild
         if is_settled or not len(hosts):
             return None

@@ -232,6 +232,12 @@ def unknown(declared: Cacheable) -> str | None:
             return f"needs {need!r}; there is {FACTOR}… and {known}"
     for path in declared.reads:
         name, _, rest = path.partition(".")
+        if declared.elementwise and name == "instance_group" and rest not in _KEPT:
+            return (
+                f"reads {path!r} and is elementwise: what it says is kept, and members "
+                "of a group come and go; take elementwise=True out of its Cacheable, "
+                f"or read {' or '.join(f'{name}.{one}' for one in _KEPT)}"
+            )
         if name not in RequestSpec.__struct_fields__:
             known = ", ".join(RequestSpec.__struct_fields__)
             return f"reads {path!r}; a request has {known}"
@@ -248,6 +254,8 @@ def _structs(kind: Any) -> Iterator[type[msgspec.Struct]]:
             yield one
 
 
+_KEPT: Final = ("policy", "max_server_per_host", "uuid")
+"""What a request itself says of its group."""
 _FIELDS: Final[dict[str, tuple[str, ...]]] = {
     field.name: struct.__struct_fields__
     for field in msgspec.structs.fields(RequestSpec)

@@ -17,9 +17,11 @@ from copy import copy
 from typing import Any, Concatenate, Final, Literal, ParamSpec, TypeVar
 
 import numpy as np
+from msgspec.structs import replace
 
 from gantt.errors import Invalid, PluginFailed, Refused, shortened
 from gantt.scheduler.contract import ALWAYS, Cacheable, Filter, Request, Weigher
+from gantt.scheduler.feasibility import server_groups
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins import declared
@@ -127,6 +129,15 @@ class _Guard:
         )
         kinds = (Filter.is_neutral, Weigher.is_neutral)
         self._is_never_neutral = type(wrapped).is_neutral in kinds
+        self._sees_members = self._declared is None or not self._declared.elementwise
+
+    def whole(self, hosts: Hosts, request: Request) -> Request:
+        """``request`` with the members of its group that are known; not where what is
+        said is kept, for they come and go."""
+        if request.spec.instance_group is None or not self._sees_members:
+            return request
+        spec = server_groups.completed(hosts, request.spec)
+        return replace(request, spec=spec, known={})
 
     def ask(self, judge: Callable[[Hosts], T], hosts: Hosts) -> T:
         """What ``judge`` says of a copy of ``hosts``, outside."""
@@ -156,20 +167,32 @@ class _Guard:
         return found
 
     def is_neutral_for(self, request: Request) -> bool:
-        if self._is_never_neutral:
+        if self._is_never_neutral or self._is_asked_late(request):
             return False
+        return call_outside(
+            self._outside, self.blame, lambda _: self._says_neutral(request)
+        )
+
+    def is_neutral_late(self, request: Request) -> bool:
+        """For a request from ``whole``, outside; False: the caller has asked before."""
+        return self._is_asked_late(request) and self._says_neutral(request)
+
+    def _is_asked_late(self, request: Request) -> bool:
+        """Whether only hosts tell all that ``is_neutral`` may read: a group's members."""
+        return (
+            self._sees_members
+            and not self._is_never_neutral
+            and request.spec.instance_group is not None
+        )
+
+    def _says_neutral(self, request: Request) -> bool:
         slips = Slips()
         seen = request if self._declared is None else self._request(request, slips)
         method = self._asked.is_neutral
         try:
-            found = call_outside(
-                self._outside,
-                self.blame,
-                lambda _: bool(self.blame.call(method, seen)),
-            )
+            return bool(self.blame.call(method, seen))
         finally:
             self._check(slips)
-        return found
 
     def _request(self, request: Request, slips: Slips) -> Request:
         assert self._declared is not None, "else it reads what it wants"
@@ -215,10 +238,14 @@ class GuardedFilter(_Guard, Filter):
         return self._name
 
     def mask(self, hosts: Hosts, request: Request) -> Bools:
+        request = self.whole(hosts, request)
+
         def judge(some: Hosts) -> Bools:
             return self._as_mask(self.told(self.wrapped.mask, some, request), some)
 
         def judge_all(all_of_them: Hosts) -> Bools:
+            if self.is_neutral_late(request):
+                return np.ones(len(all_of_them), np.bool_)
             found = judge(all_of_them)
             self.check_alone(found, all_of_them, judge)
             return found
@@ -246,6 +273,7 @@ class GuardedFilter(_Guard, Filter):
         if not self._is_timed:
             return ALWAYS
         lasts = self.wrapped.lasts
+        request = self.whole(hosts, request)
         found: Any = self.ask(lambda some: self.told(lasts, some, request), hosts)
         try:
             first, last = map(int, found)
@@ -264,6 +292,7 @@ class GuardedFilter(_Guard, Filter):
 
     def limits(self, hosts: Hosts, request: Request, place: int) -> dict[str, object]:
         limits = self.wrapped.limits
+        request = self.whole(hosts, request)
         found: Any = self.ask(
             lambda some: self.told(limits, some, request, place), hosts
         )
@@ -328,11 +357,15 @@ class GuardedWeigher(_Guard, Weigher):
         return self._as_floats(found, hosts, "its multiplier")
 
     def score(self, hosts: Hosts, request: Request) -> Floats:
+        request = self.whole(hosts, request)
+
         def judge(some: Hosts) -> Floats:
             found = self.told(self.wrapped.score, some, request)
             return self._as_floats(found, some, "its scores")
 
         def judge_all(all_of_them: Hosts) -> Floats:
+            if self.is_neutral_late(request):
+                return np.zeros(len(all_of_them))
             found = judge(all_of_them)
             self.check_alone(found, all_of_them, judge)
             return found

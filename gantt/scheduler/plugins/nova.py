@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from gantt.errors import Refused
 from gantt.scheduler.contract import Filter, Request, Weigher
-from gantt.scheduler.feasibility import server_groups as groups
+from gantt.scheduler.feasibility import server_groups
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.guards import Blame, call_outside, words
@@ -250,11 +250,7 @@ def _seen(outside: Outside, hosts: Hosts, request: Request) -> LegacyHosts:
 
 def _spec_of(hosts: Hosts, request: Request) -> LegacySpec:
     """With the server group as Nova's conductor completes it."""
-    spec = request.spec
-    if spec.instance_group is not None:
-        group = groups.completed(hosts, spec.instance_group)
-        spec = replace(spec, instance_group=group)
-    return LegacySpec(spec)
+    return LegacySpec(server_groups.completed(hosts, request.spec))
 
 
 def _asked(blame: Blame, method: Any, view: LegacyHost | None, *given: Any) -> Any:
