@@ -178,7 +178,7 @@ class _Guard:
         return self._is_asked_late(request) and self._says_neutral(request)
 
     def _is_asked_late(self, request: Request) -> bool:
-        """Whether only hosts tell all that ``is_neutral`` may read: a group's members."""
+        """Whether only hosts tell all that ``is_neutral`` may read: members."""
         return (
             self._sees_members
             and not self._is_never_neutral

@@ -16,7 +16,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from msgspec.structs import replace
 
 from gantt.errors import Refused
 from gantt.scheduler.contract import Filter, Request, Weigher
