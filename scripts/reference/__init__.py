@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from scripts.reference import (
     commands,
+    fields,
     native,
     options,
     placement,
@@ -27,6 +28,7 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
     "architecture": sisters.architecture,
     "commands": commands.page,
     "contributing": sisters.contributing,
+    "fields": fields.page,
     "http": native.page,
     "options": options.page,
     "placement": placement.page,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from gantt.api.call import Call
 from gantt.api.native.bodies import Body
 from gantt.api.native.operation import Operation
+from gantt.api.native.permitted import permitted
 from gantt.model.advice import Mode
 from gantt.model.forms import advice as forms
 from gantt.model.forms.advice import Names, NovaBody, StorageBody
@@ -19,7 +20,9 @@ _STORAGE = Body(StorageBody)
 def nova(call: Call) -> Names:
     """POST /scheduler/nova/external"""
     mode: Mode = "decide" if call.options.advice_shortens else "advise"
-    request = forms.nova_request(_NOVA.read(call), mode, call.request_id)
+    body = _NOVA.read(call)
+    request = forms.nova_request(body, mode, call.request_id)
+    permitted(call, request.spec, body)
     return Names(call.gantt.order_hosts(request).names())
 
 

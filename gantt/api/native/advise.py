@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gantt.api.call import Call
 from gantt.api.native.bodies import AdviseBody, Body
+from gantt.api.native.permitted import permitted
 from gantt.model.advice import Advice, AdviceRequest
 from gantt.model.forms.spec import read_spec
 
@@ -15,7 +16,7 @@ def advise(call: Call) -> Advice:
     body = _BODY.read(call)
     return call.gantt.advise(
         AdviceRequest(
-            read_spec(body.spec),
+            permitted(call, read_spec(body.spec), body),
             body.hosts,
             body.weights or {},
             body.stage,

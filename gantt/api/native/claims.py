@@ -6,14 +6,9 @@ claims; claims of other projects are answered like unknown ones.
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
+from gantt.api.access.fields import ANY
 from gantt.api.call import Call
 from gantt.errors import ClaimExpired, Forbidden, GanttError, NotFound
-from gantt.model.spec import RequestSpec
-
-ANY = "gantt:claims:any"
-_PROJECT = frozenset({"project_id"})
 
 
 def confirm(call: Call, claim: str) -> None:
@@ -40,26 +35,6 @@ def bound_to(call: Call) -> str | None:
             "project."
         )
     return call.caller.project_id
-
-
-def owned(own: str | None, spec: RequestSpec, *named: str | None) -> RequestSpec:
-    """``spec`` for the project ``own`` (None: unchanged); ``named``: further projects
-    that the request names. Raises Forbidden if any of them is another."""
-    if own is None:
-        return spec
-    for project in (spec.project_id, *named):
-        if project is not None and project != own:
-            raise Forbidden(
-                f"The request is for project {project}, but the caller lacks "
-                f"permission {ANY} and belongs to project {own}. Omit "
-                f"project_id, or authenticate with project {project}."
-            )
-    return replace(
-        spec,
-        project_id=own,
-        unset=spec.unset - _PROJECT,
-        nulls=spec.nulls - _PROJECT,
-    )
 
 
 def _check_own(call: Call, claim: str, refusal: type[GanttError]) -> None:

@@ -11,12 +11,12 @@ from contextlib import contextmanager
 
 from msgspec.structs import replace
 
+from gantt.api.access.fields import WHOLE
 from gantt.api.call import Call
 from gantt.errors import NoValidHost
 from gantt.model.capacity import FairSplit, Forecast, Prices
 from gantt.model.selection import Capacity, Decision, Why
 
-WHOLE = "gantt:decisions:whole"
 REFUSED = "No valid host was found."
 
 

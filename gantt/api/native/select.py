@@ -9,7 +9,7 @@ from gantt.api.call import Call
 from gantt.api.native import redaction
 from gantt.api.native.bodies import Body, SelectBody
 from gantt.api.native.claims import bound_to
-from gantt.api.native.named_hosts import asked
+from gantt.api.native.permitted import permitted
 from gantt.api.wire.problem import NO_VALID_HOST, Problem
 from gantt.errors import NoValidHost
 from gantt.model.forms.spec import read_spec
@@ -47,7 +47,7 @@ def _request(call: Call, body: SelectBody) -> ScheduleRequest:
     spec = read_spec(body.request_spec, body.filter_properties)
     own = bound_to(call)
     return ScheduleRequest(
-        spec=asked(call, spec, context.project_id),
+        spec=permitted(call, spec, body),
         instance_uuids=None if uuids is None else tuple(uuids),
         return_alternates=body.return_alternates,
         dry_run=body.dry_run,

@@ -81,8 +81,9 @@ OPERATIONS: tuple[Operation, ...] = (
         select.select,
         "Select hosts and claim resources on them; with dry_run, "
         "only return the decision. Requests for other projects, or "
-        "for their instances, require gantt:claims:any, and those "
-        "that name hosts gantt:hosts:choose.",
+        "that name their instances or server groups, require "
+        "gantt:claims:any, and those that name hosts "
+        "gantt:hosts:choose.",
         rule="gantt:select",
         body=SelectBody,
         errors=(409,),

@@ -15,7 +15,8 @@ from msgspec.structs import asdict, replace
 from gantt.model.selection import KeptRequest, KeptSpec
 from gantt.model.spec import RequestSpec, ScheduleRequest
 
-_HINTS: Final = frozenset(
+# Those that a filter or the cycle here reads.
+HINTS: Final = frozenset(
     "group query same_host different_host build_near_host_ip cidr target_cell "
     "_nova_check_type".split()
 )
@@ -48,7 +49,7 @@ def without_private(
     hints and image properties of any name are kept, where filters may read them."""
     if keeps_names:
         return _without_addresses(spec), ()
-    hints = {k: v for k, v in spec.scheduler_hints.items() if k in _HINTS}
+    hints = {k: v for k, v in spec.scheduler_hints.items() if k in HINTS}
     left_out = [f"hint {name}" for name in spec.scheduler_hints if name not in hints]
     image = spec.image
     if image is not None:

@@ -35,7 +35,7 @@ from gantt.model.commands import ConsumerAllocations
 from gantt.model.holding import Amounts, Held, Holding
 from gantt.model.requests import CandidateRequest
 from gantt.placement.candidates.listing import Listing
-from gantt.placement.rules.claims import not_of
+from gantt.placement.ownership import not_of
 
 LOG = logging.getLogger(__name__)
 _TRIES: Final = 4

@@ -36,7 +36,7 @@ from gantt.model.answers import Claimed
 from gantt.model.holding import Held, Holding, holding
 from gantt.model.spec import RequestSpec, ScheduleRequest
 from gantt.placement.candidates.listing import Listing
-from gantt.placement.rules.claims import check_owner
+from gantt.placement.ownership import check_owner
 from gantt.scheduler.cycle import Stale
 from gantt.scheduler.feasibility.candidates import CandidateSource, ListedSource
 from gantt.scheduler.options import SchedulerOptions
@@ -228,7 +228,7 @@ def _unconfirmed(state: State, request: ScheduleRequest) -> list[str]:
     claims = state.fleet.claims.by_instance
     instance_uuids = request.instance_uuids or ()
     if request.only_project is not None:
-        check_owner(state, instance_uuids, request.only_project)
+        check_owner(state, instance_uuids, request.only_project, also_running=False)
     rows = (claims.get(uuid) for uuid in instance_uuids)
     found = (
         row.claim

@@ -13,14 +13,14 @@ that is still leased is replaced by a new one for the same instance.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gantt.errors import ClaimLost, Conflict, Forbidden, Invalid
+from gantt.errors import ClaimLost, Conflict, Invalid
 from gantt.model import rows as t
 from gantt.model.answers import Claimed
 from gantt.model.commands import Choice, Claim, ConsumerAllocations, InstanceClaim
@@ -28,8 +28,9 @@ from gantt.model.holding import Held, holding
 from gantt.model.rows import AllocationRow, ClaimRow, ConsumerRow, ProviderRow
 from gantt.model.spec import InstanceGroup
 from gantt.model.topology import Fit, Lack, Wanted
-from gantt.placement import fleet_queries, groups
+from gantt.placement import groups
 from gantt.placement.fitted import Overlay, pending_on
+from gantt.placement.ownership import check_groups, check_owner
 from gantt.placement.reported import Room
 from gantt.placement.rules import allocations, leases
 from gantt.placement.rules.draft import Draft
@@ -78,11 +79,10 @@ class _Holder(Struct, frozen=True):
 
 def claim(draft: Draft, command: Claim) -> Claimed:
     """Raises ClaimLost (an instance has no choice left), Invalid, Conflict (the claim
-    exists), Forbidden (an instance is of another project)."""
+    exists), Forbidden (an instance or the group is of another project)."""
     _check(draft, command)
     if command.only_project is not None:
-        uuids = (one.instance_uuid for one in command.instances)
-        check_owner(draft.state, uuids, command.only_project)
+        _check_own(draft.state, command, command.only_project)
     leased_for = command.leased_for_us
     leased_until = None if leased_for is None else draft.clock + leased_for
     desk = _Desk(draft, command, leased_until)
@@ -116,29 +116,14 @@ def _check(draft: Draft, command: Claim) -> None:
             raise Invalid(f"{name} must be from 0 to {_MOST}; got {amount}.")
 
 
-def check_owner(state: State, instance_uuids: Iterable[str], project: str) -> None:
-    """Raises Forbidden where an instance has allocations or a claim that are not of
-    ``project``, or of which no project is known. Judged here as well as before the
-    claim is planned: others may write between the two."""
-    for uuid in instance_uuids:
-        owners: set[str | None] = set()
-        consumer = state.consumers.find(uuid)
-        if consumer is not None:
-            owners.add(state.projects.name_of_id(consumer.project_id))
-        claim = state.fleet.claims.by_instance.get(uuid)
-        if claim is not None:
-            owners.add(fleet_queries.claim_project(state, claim))
-        if owners - {project}:
-            raise not_of(project, uuid)
-
-
-def not_of(project: str, instance_uuid: str) -> Forbidden:
-    """An instance is not of the project that may claim its own alone."""
-    return Forbidden(
-        f"Instance {instance_uuid} already has allocations or a claim "
-        f"that do not belong to project {project}. Nothing was "
-        f"claimed. Name only instances of project {project}."
-    )
+def _check_own(state: State, command: Claim, project: str) -> None:
+    """Judged here as well as before the claim is planned: others may write between the
+    two. Raises Forbidden."""
+    placed = [one.instance_uuid for one in command.instances]
+    check_owner(state, placed, project, also_running=not command.is_remote)
+    if command.group is not None:
+        check_owner(state, command.group.members, project, also_running=True)
+        check_groups(state, [command.group.uuid], project)
 
 
 class _Desk:

@@ -23,7 +23,7 @@ from gantt.scheduler.options import SchedulerOptions
 from tests.api.native.fleet import SPEC, TOO_MUCH, A, B, report
 from tests.api.wsgi_client import WsgiClient
 
-MEMBER = {"x-auth-token": "bob:blue", "x-roles": "member"}
+MEMBER = {"x-auth-token": "ann:blue", "x-roles": "member"}
 
 
 @pytest.fixture
@@ -87,8 +87,8 @@ def test_messages_name_no_hosts(client: WsgiClient) -> None:
         ("force_nodes", ["one"]),
         ("ignore_hosts", ["one"]),
         ("retry_hosts", [["one", "one"]]),
-        ("requested_destination", {"host": "one"}),
-        ("requested_destination", {"node": "one"}),
+        ("requested_destination.host", "one"),
+        ("requested_destination.node", "one"),
         ("instance_group.hosts", ["one"]),
         ("requested_resources.in_tree", A),
     ],
