@@ -14,6 +14,7 @@ from gantt.cli.output import plain, say, table, time_text
 from gantt.cli.session import Session, books_command
 from gantt.errors import NotFound
 from gantt.model.diagnosis import Diagnosis
+from gantt.model.printable import counted
 from gantt.model.selection import Decision, Near, Step, Why
 
 MOST = 100
@@ -61,8 +62,9 @@ def _paragraphs(found: Decision) -> Iterator[str]:
     took = "".join(f", {name} {s * 1000:.2f} ms" for name, s in found.timings.items())
     yield (
         f"{found.request_id or 'Request without an id'} at {time_text(found.at)}{dry}: "
-        f"{found.hosts} hosts, driver {found.driver}, revision {found.revision}, "
-        f"{_times(found.attempts)}{took}."
+        f"{counted(found.hosts, 'host')}, driver {found.driver}, "
+        f"revision {found.revision}, "
+        f"{counted(found.attempts, 'attempt')}{took}."
     )
     if found.failure is not None:
         yield found.failure
@@ -71,8 +73,8 @@ def _paragraphs(found: Decision) -> Iterator[str]:
         yield (
             f"Host {done.new_host}, node {done.new_node} took over what host "
             f"{done.host}, node {done.node} had: provider {done.provider_uuid or '-'}, "
-            f"{len(done.allocations)} instances with allocations, {len(done.claims)} "
-            "claims."
+            f"{counted(len(done.allocations), 'instance')} with allocations, "
+            f"{counted(len(done.claims), 'claim')}."
         )
     if found.repair is not None:
         undone = found.repair
@@ -132,10 +134,6 @@ def _record(found: Decision) -> tuple[Any, ...]:
         found.attempts,
         found.failure,
     )
-
-
-def _times(attempts: int) -> str:
-    return "1 attempt" if attempts == 1 else f"{attempts} attempts"
 
 
 # -- reasons ---------------------------------------------------------------------------

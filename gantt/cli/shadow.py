@@ -13,19 +13,23 @@ from gantt.cli.session import Session, books_command
 from gantt.cli.stopping import stop_signals
 from gantt.cli.times import time_option
 from gantt.errors import NotFound, Refused
+from gantt.model.printable import counted
 from gantt.model.shadow import (
     MOST_SHADOWS,
     Disagreement,
     ShadowRecord,
     ShadowReport,
-    Spread,
     Verdict,
 )
 
 _INSTALL = "pip install 'gantt-scheduler[rpc]'"
 _COLUMNS = (
-    *("at", "instance", "verdict", "nova", "gantt", "rank", "refused_by"),
-    *("gantt_ms", "nova_ms", "lag_ms", "request_id"),
+    *("asked_at", "instance_uuid", "verdict", "host", "gantt_host", "rank"),
+    *("refused_by", "gantt_s", "nova_s", "lag_s", "request_id"),
+)
+_EXAMPLE = (
+    *("verdict", "reason", "count"),
+    *("instance_uuid", "host", "gantt_host", "request_id"),
 )
 
 
@@ -149,43 +153,33 @@ def _paragraphs(found: ShadowReport) -> Iterator[str]:
         yield "There are no shadow records of this time."
         return
     yield (
-        f"{found.records} instances from {time_text(found.first_at)} to "
+        f"{counted(found.records, 'instance')} from {time_text(found.first_at)} to "
         f"{time_text(found.last_at)}."
     )
     yield table(("verdict", "count"), list(found.verdicts.items()))
     yield table(("figure", "value"), list(_figures(found)))
     if found.disagreements:
-        columns = ("verdict", "reason", "count", "instance", "nova", "gantt", "request")
-        yield table(columns, [_example(one) for one in found.disagreements])
+        yield table(_EXAMPLE, [_example(one) for one in found.disagreements])
     yield "\n".join(f"Note: {one}" for one in found.notes)
 
 
 def _figures(found: ShadowReport) -> Iterator[tuple[str, Any]]:
-    agreement, switch = found.agreement, found.switch
+    """Each number by its place in the document that ``-o json`` prints."""
     yield "records", found.records
-    yield "compared", agreement.compared
-    for name in ("same", "top_3", "top_5", "top_10"):
-        share = getattr(agreement, name)
-        yield f"{name}_percent", None if share is None else round(100 * share, 1)
-    mean = agreement.mean_rank
-    yield "mean_rank", None if mean is None else round(mean, 2)
-    yield from _times("gantt", found.gantt_latency)
-    yield from _times("nova", found.nova_latency)
-    yield from _times("lag", found.lag)
-    yield "placed_by_gantt_alone", switch.only_gantt
-    yield "placed_by_nova_alone", switch.only_nova
-    for name, usage in (("gantt", switch.gantt), ("nova", switch.nova)):
-        yield f"{name}_hosts_used", usage.hosts
-        yield f"{name}_most_on_one_host", usage.most_on_one_host
+    for part in ("agreement", "gantt_latency", "nova_latency", "lag", "switch"):
+        yield from _numbers(part, msgspec.to_builtins(getattr(found, part)))
 
 
-def _times(name: str, spread: Spread) -> Iterator[tuple[str, float | None]]:
-    yield f"{name}_p50_ms", _ms(spread.p50_s)
-    yield f"{name}_p99_ms", _ms(spread.p99_s)
+def _numbers(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for name, part in value.items():
+            yield from _numbers(f"{path}.{name}", part)
+    else:
+        yield path, _short(value)
 
 
-def _ms(seconds: float | None) -> float | None:
-    return None if seconds is None else round(seconds * 1000, 2)
+def _short(value: float | None) -> float | None:
+    return round(value, 4) if isinstance(value, float) else value
 
 
 def _example(one: Disagreement) -> tuple[Any, ...]:
@@ -213,9 +207,9 @@ def _row(one: ShadowRecord) -> tuple[Any, ...]:
         one.gantt_host,
         one.rank,
         one.refused_by,
-        _ms(one.gantt_s),
-        _ms(one.nova_s),
-        _ms(one.lag_s),
+        _short(one.gantt_s),
+        _short(one.nova_s),
+        _short(one.lag_s),
         one.request_id,
     )
 

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from gantt.errors import LaunchFailed
 from gantt.launch.contract import Workload
+from gantt.model.printable import counted
 from gantt.model.selection import Selection
 
 Stage = Literal["claim", "launch", "confirm", "running"]
@@ -64,8 +65,7 @@ class Launch(Struct, frozen=True):
     @property
     def story(self) -> str:
         """All attempts in words, a line each."""
-        count = len(self.attempts)
-        attempts = "1 attempt" if count == 1 else f"{count} attempts"
+        attempts = counted(len(self.attempts), "attempt")
         head = f"Instance {self.instance_uuid} "
         head += f"runs after {attempts}:" if self.workload else f"failed {attempts}:"
         lines = [f"  {number}. {one}" for number, one in enumerate(self.attempts, 1)]

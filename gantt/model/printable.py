@@ -18,3 +18,8 @@ def printable(text: str) -> str:
 
 def _escape(one: str) -> str:
     return one.encode("unicode_escape").decode("ascii")
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 host``, ``2 hosts``: for nouns that take an s."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -196,10 +196,10 @@ def test_document_is_followed_word_for_word(machine: Machine) -> None:
         placed[2]: "ranked",
         refused: "refused_by_nova",
     }
-    assert re.search(r"^same_percent +66\.7$", report, re.M)
+    assert re.search(r"^agreement.same +0\.6667$", report, re.M)
     assert re.search(r"^ranked +RAMWeigher +1 ", report, re.M)
     assert re.search(r"^refused_by_nova +1 ", report, re.M)
-    assert re.search(r"^nova_p50_ms +\d", report, re.M)
-    assert "Note: 4 records are few" in report
+    assert re.search(r"^nova_latency.p50_s +\d", report, re.M)
+    assert "Note: Few records (4)" in report
     said = machine.stop()
     assert "7 notifications were passed on, 0 were lost, 0 could not be read." in said

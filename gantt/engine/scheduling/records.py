@@ -20,6 +20,7 @@ from gantt.engine.reading.outage import IsAway, not_away
 from gantt.engine.scheduling.kept_request import kept_request
 from gantt.engine.scheduling.sharing import Noted, Ring, Sharing
 from gantt.engine.threads import Threads
+from gantt.model.printable import counted
 from gantt.model.selection import Asked, Capacity, Decision, KeptRequest, Why
 from gantt.model.spec import ScheduleRequest
 from gantt.scheduler.explain.why import Scoreboard
@@ -121,11 +122,11 @@ class Records:
         assert done is not None, "the record of a takeover says what moved"
         LOG.warning(
             "%s: host %s, node %s took over what host %s, node %s had: provider %s, "
-            "%d instances with allocations",
+            "%s with allocations",
             record.request_id or "-",
             *(done.new_host, done.new_node, done.host, done.node),
             done.provider_uuid or "-",
-            len(done.allocations),
+            counted(len(done.allocations), "instance"),
         )
 
     def note_change(self, found: Why | Capacity | None) -> None:
@@ -200,17 +201,27 @@ class Records:
 
 
 def _line(noted: Noted) -> str:
-    """The request, its outcome, from how many hosts, and at which revision."""
+    """The request, what it asked for, its outcome, from how many hosts, and at which
+    revision."""
     record = noted.record
     dry = "dry run, " if record.is_dry_run else ""
-    asked = f"{record.request_id or '-'}: {dry}{noted.instances} instances"
+    asked = f"{record.request_id or '-'}: {dry}{counted(noted.instances, 'instance')}"
+    if record.instance_uuids:
+        named = ", ".join(record.instance_uuids[:3])
+        asked += f" ({named}{_more(len(record.instance_uuids) - 3)})"
+    if record.project_id is not None:
+        asked += f" of project {record.project_id}"
+    of = counted(record.hosts, "host")
     if record.failure is not None:
-        return f"{asked}, {record.hosts} hosts: {record.failure}"
-    hosts = [one[0].service_host for one in record.chosen[:3]]
-    more = len(record.chosen) - len(hosts)
+        return f"{asked}, {of}: {record.failure}"
+    hosts = ", ".join(one[0].service_host for one in record.chosen[:3])
     took = sum(record.timings.values()) * 1000
     return (
-        f"{asked} on {', '.join(hosts)}{f' and {more} more' if more else ''} of "
-        f"{record.hosts} hosts, {record.attempts} attempts, revision "
-        f"{record.revision}, {took:.1f} ms"
+        f"{asked} on {hosts}{_more(len(record.chosen) - 3)} of {of}, "
+        f"{counted(record.attempts, 'attempt')}, revision {record.revision}, "
+        f"{took:.1f} ms"
     )
+
+
+def _more(number: int) -> str:
+    return f" and {number} more" if number > 0 else ""

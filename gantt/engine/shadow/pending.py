@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from gantt.engine.shadow.options import ShadowOptions
 from gantt.engine.shadow.verdict import Observed
+from gantt.placement.claimed import Claimed
 
 
 class Waiting:
@@ -67,6 +68,13 @@ class Waiting:
         if self.ended_at is None:
             return None
         return max(0.0, (self.ended_at - self.observed.asked_at) / 1_000_000)
+
+    def claimed_after(self, seen: Claimed) -> float | None:
+        """Seconds from Nova's question to its claim; None: not known. What another
+        service keeps, and what hosts name, is seen late."""
+        if seen.at is None or seen.learnt_from != "allocations":
+            return None
+        return max(0.0, (seen.at - self.observed.asked_at) / 1_000_000)
 
     def end(self, at: int, uuid: str | None) -> None:
         """Nova has selected hosts. ``uuid``: of the last instance, which is all that

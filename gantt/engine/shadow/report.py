@@ -36,7 +36,7 @@ def report_on(records: Sequence[ShadowRecord]) -> ShadowReport:
         _disagreements(records),
         _spread(one.gantt_s for one in records),
         _spread(one.nova_s for one in records),
-        _spread(one.lag_s for one in records if one.source == "notification"),
+        _spread(one.lag_s for one in records),
         _effect(records),
         tuple(_notes(records)),
     )
@@ -130,19 +130,19 @@ def _usage(hosts: Iterable[str]) -> Usage:
 
 def _notes(records: Sequence[ShadowRecord]) -> Iterable[str]:
     if len(records) < _FEW:
-        yield f"{len(records)} records are few: shares may change much with more."
+        yield f"Few records ({len(records)}): shares may change much with more."
     inferred = sum(one.is_inferred for one in records)
     if inferred:
         yield (
-            f"{inferred} refusals of Nova are inferred: no claim came within "
-            "shadow_settle_s."
+            "Refusals of Nova that are inferred, as no claim came within "
+            f"shadow_settle_s: {inferred}."
         )
     unknown = sum(one.verdict == "undetermined" for one in records)
     if unknown:
-        yield f"{unknown} records are undetermined and count for neither side."
+        yield f"Undetermined records, which count for neither side: {unknown}."
     late = sum(one.is_late for one in records)
     if late:
-        yield f"{late} decisions saw Nova's own claim, which lowers its host."
+        yield f"Decisions that saw Nova's own claim, which lowers its host: {late}."
     if any(one.verdict in WITH_HOST for one in records):
         yield (
             "Each of Gantt's choices was made on the books as Nova's choices left "

@@ -120,7 +120,8 @@ class Settling:
             if is_awaited and now < min(one.seen_at + _END_S, one.until):
                 return None
             is_late = seen.learnt_from == "remote allocations" and one.ended_first
-            return Outcome(seen, True, one.nova_s, is_late)
+            nova_s = one.nova_s if one.ended_at is not None else one.claimed_after(seen)
+            return Outcome(seen, True, nova_s, is_late)
         is_unnamed = uuid is None and one.ended_at is not None
         if now < one.until and not is_unnamed:
             return None

@@ -174,19 +174,26 @@ def test_commands_show_report_list_and_records(far: RemoteGantt) -> None:
     assert len(program.ask("shadow", "list", "--limit", "1")) == 1
     assert program.ask("shadow", "list", "--until", "2000-01-01") == []
     rows = list(csv.DictReader(io.StringIO(program.do("shadow", "list", "-o", "csv"))))
-    assert [one["nova"] for one in rows] == ["one", "two"]
+    assert [one["host"] for one in rows] == ["one", "two"]
     report = program.do("shadow", "report")
     for part in (
-        "same_percent",
-        "50.0",
+        "agreement.same",
+        "0.5",
         "RAMWeigher",
         other,
-        "Note: 2 records are few",
+        "Note: Few records (2)",
     ):
         assert part in report
     assert program.ask("shadow", "report")["records"] == 2
     figures = dict(csv.reader(io.StringIO(program.do("shadow", "report", "-o", "csv"))))
-    assert (figures["records"], figures["top_3_percent"]) == ("2", "100.0")
+    assert (figures["records"], figures["agreement.top_3"]) == ("2", "1.0")
+    whole = program.ask("shadow", "report")
+    for name, figure in figures.items():
+        at = whole
+        for part in name.split("."):
+            at = at if part == "figure" else at[part]
+        assert name == "figure" or figure == ("" if at is None else str(round(at, 4)))
+    assert set(rows[0]) <= set(listed[0]), "columns have the names of the document"
     for name in (other, "req-other"):
         shown = program.do("shadow", "show", name)
         assert "differences" in shown

@@ -58,7 +58,7 @@ def test_nothing_is_said_of_nothing() -> None:
     assert found.agreement.mean_rank is None
     assert found.gantt_latency == Spread(0, None, None)
     assert found.switch.gantt == Usage(0, 0, 0)
-    assert found.notes == ("0 records are few: shares may change much with more.",)
+    assert found.notes == ("Few records (0): shares may change much with more.",)
 
 
 def test_agreement_counts_instances_with_a_host_of_novas() -> None:
@@ -128,16 +128,20 @@ def test_latencies_are_of_those_that_are_known() -> None:
     found = report_on(records)
     assert found.gantt_latency == Spread(101, 0.5, 0.99)
     assert found.nova_latency == Spread(1, 2.0, 2.0)
-    assert found.lag == Spread(100, 0.1, 0.1)  # advice is asked for, and has none
+    assert found.lag == Spread(101, 0.1, 0.1)
 
 
 def test_notes_say_what_limits_the_meaning() -> None:
     records = [record(1), record(2, "refused_by_nova", is_inferred=True)]
     records += [record(3, "undetermined", note="x"), record(4, is_late=True)]
     said = " ".join(report_on(records).notes)
-    for part in ("4 records are few", "1 refusals of Nova are inferred"):
-        assert part in said
-    for part in ("1 records are undetermined", "1 decisions saw Nova's own claim"):
+    for part in (
+        "Few records (4)",
+        "Refusals of Nova that are inferred, as no claim came within ",
+        "shadow_settle_s: 1.",
+        "Undetermined records, which count for neither side: 1.",
+        "Decisions that saw Nova's own claim, which lowers its host: 1.",
+    ):
         assert part in said
     many = [record(number) for number in range(100)]
     assert "few" not in " ".join(report_on(many).notes)

@@ -128,6 +128,9 @@ def test_advice_is_compared_with_the_claim(two: Gantt) -> None:
     assert found.differences == {"RAMWeigher": 0.5}
     assert found.hosts == 2  # a host that is unknown is not judged
     assert found.gantt_s > 0
+    assert found.nova_s is not None, "from its question to its claim in these books"
+    report = two.shadow_report()
+    assert (report.lag.count, report.nova_latency.count) == (1, 1)
 
 
 def test_advice_that_refuses_all_hosts_is_compared(two: Gantt) -> None:
