@@ -236,6 +236,18 @@ class ClaimRow(Struct, frozen=True, array_like=True):
         return self.topology is not None and '"is_running":true' in self.topology
 
     @property
+    def is_counted(self) -> bool:
+        """Whether the last report of its host contains what it promises of cells and
+        devices, as its numbers say: the claim takes nothing of them."""
+        return self.topology is not None and '"is_counted":true' in self.topology
+
+    @property
+    def is_reported(self) -> bool:
+        """Whether its host names the instance, and its report contains it."""
+        is_there = self.is_counted and self.counted_at is not None
+        return is_there or self.is_running
+
+    @property
     def held_by(self) -> str | None:
         """The consumer whose allocations on the host keep what is promised, where the
         instance has gone on with another claim; None: this is the instance's own."""

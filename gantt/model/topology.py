@@ -96,6 +96,11 @@ class Pool(Struct, frozen=True):
     rp_uuid: str | None = None
     devices: tuple[Device, ...] = ()
 
+    @property
+    def kind(self) -> tuple[object, ...]:
+        """What tells pools of a host apart."""
+        return self.numa_node, self.rp_uuid, tuple(sorted(self.tags.items()))
+
 
 class HostTopology(Struct, frozen=True):
     """What of a host can be fitted: ``cells`` in the order of its report (empty: no

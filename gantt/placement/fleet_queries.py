@@ -104,7 +104,7 @@ def host_to_be(
             claimed["vcpus"] += claim.vcpus
             claimed["memory_mb"] += claim.memory_mb
             claimed["disk_mb"] += claim.disk_mb
-            claimed["instances"] += claim.topology is None or not claim.is_running
+            claimed["instances"] += not claim.is_reported
     place = row.host, row.node
     updated_at = row.created_at if row.updated_at is None else row.updated_at
     return _view(state.fleet, place, row.uuid, stats, claimed, updated_at, named)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from gantt.errors import NotFound
 from gantt.model.cpu_sets import mask_of, numbers_of
-from gantt.model.topology import Fit, HostCell, HostTopology, Lack, Pages, Pool
+from gantt.model.topology import Fit, HostCell, HostTopology, Lack, Pages
 from gantt.model.topology_view import (
     CellView,
     HostTopologyView,
@@ -78,20 +78,15 @@ def cells_view(reported: HostTopology, left: HostTopology) -> Iterator[CellView]
 
 def pools_view(reported: HostTopology, left: HostTopology) -> Iterator[PoolView]:
     """The pools of a report, with what is ``left`` of them."""
-    by_kind = {_kind(pool): pool for pool in left.pools or ()}
+    by_kind = {pool.kind: pool for pool in left.pools or ()}
     for pool in reported.pools or ():
-        rest = by_kind.get(_kind(pool))
+        rest = by_kind.get(pool.kind)
         free = 0 if rest is None else rest.count
         devices = () if rest is None else rest.devices
         yield PoolView(
             *(free, pool.count - free, pool.numa_node, pool.rp_uuid, pool.tags),
             tuple(device.address for device in devices),
         )
-
-
-def _kind(pool: Pool) -> tuple[object, ...]:
-    """What tells pools of a host apart."""
-    return pool.numa_node, pool.rp_uuid, tuple(sorted(pool.tags.items()))
 
 
 def _cell(cell: HostCell, left: HostCell | None) -> CellView:

@@ -50,6 +50,7 @@ def judge(step: Step) -> Iterator[Finding]:
     command = step.command
     if command is not None:
         yield from topology_laws.early(step.before, step.after, command)
+        yield from topology_laws.risen(step.before, step.after, command)
     if isinstance(command, c.SetAllocations):
         yield from topology_laws.moved(step.before, step.after, command)
     if isinstance(command, c.Claim):

@@ -18,13 +18,15 @@ from gantt.model import rows as t
 from gantt.sim.history import Finding, Tables
 
 _ONCE = "no CPU and no device is promised twice"
+_RISE = "a claim is counted by use that rose, and each rise once"
 _EARLY = "a claim on cells lasts until a later report counts it"
 _MOVED = "what an instance that moves uses is promised until a report counts it"
 _NAMING = ("UpdateInstances", "SyncInstances")
 
 
 def once(command: c.Claim, after: Tables) -> Iterator[Finding]:
-    """Hosts of the claim have what all claims on them were promised."""
+    """Hosts of the claim have what all claims on them were promised that their reports
+    do not contain."""
     if command.wanted is None:
         return
     mine = {one.instance_uuid for one in command.instances}
@@ -35,7 +37,7 @@ def once(command: c.Claim, after: Tables) -> Iterator[Finding]:
         pendings = [
             msgspec.json.decode(row.topology)
             for row in claims
-            if row.host_id == key and row.topology is not None
+            if row.host_id == key and row.topology is not None and not row.is_counted
         ]
         wrong = _wrong(msgspec.json.decode(host.stats), pendings)
         if wrong:
@@ -45,8 +47,7 @@ def once(command: c.Claim, after: Tables) -> Iterator[Finding]:
 def _wrong(stats: dict[str, Any], pendings: list[dict[str, Any]]) -> str | None:
     cells = (stats.get("numa_topology") or {}).get("cells", [])
     free = [set(cell["pcpuset"]) - set(cell["pinned_cpus"]) for cell in cells]
-    pools = stats.get("pci_stats") or []
-    nics = sum(pool["count"] for pool in pools)
+    pools, nics = stats.get("pci_stats") or [], _nics(stats)
     asked = [
         sum(request["count"] for request in one["wanted"]["devices"])
         for one in pendings
@@ -119,6 +120,43 @@ def early(
             if msgspec.json.decode(host.stats).get("_saved_at") is not None:
                 continue
         yield Finding(_EARLY, f"{row} ended by {command}")
+
+
+def risen(
+    before: Tables, after: Tables, command: c.Command[object]
+) -> Iterator[Finding]:
+    """Claims that a report is said to contain are no more than its use rose by."""
+    new: dict[int, list[dict[str, Any]]] = {}
+    for key, row in after[t.CLAIMS].items():
+        was = before[t.CLAIMS].get(key)
+        assert isinstance(row, t.ClaimRow)
+        if row.is_counted and not (isinstance(was, t.ClaimRow) and was.is_counted):
+            decoded = msgspec.json.decode(row.topology or "")
+            new.setdefault(row.host_id, []).append(decoded["wanted"])
+    for key, wants in new.items():
+        nics, cpus = _rise(before[t.HOSTS].get(key), after[t.HOSTS].get(key))
+        asked = sum(one["count"] for wanted in wants for one in wanted["devices"])
+        pinned = sum(_count(cell["pcpus"]) for one in wants for cell in one["cells"])
+        if asked > nics or pinned > cpus:
+            text = f"{asked} devices of {nics}, {pinned} CPUs of {cpus} by {command}"
+            yield Finding(_RISE, text)
+
+
+def _rise(before: object, after: object) -> tuple[int, int]:
+    """How many more devices and CPUs of a host are used."""
+    if not (isinstance(before, t.HostRow) and isinstance(after, t.HostRow)):
+        return 0, 0
+    old, new = msgspec.json.decode(before.stats), msgspec.json.decode(after.stats)
+    return max(0, _nics(old) - _nics(new)), len(_pinned(new) - _pinned(old))
+
+
+def _nics(stats: dict[str, Any]) -> int:
+    return sum(pool["count"] for pool in stats.get("pci_stats") or ())
+
+
+def _pinned(stats: dict[str, Any]) -> set[int]:
+    cells = (stats.get("numa_topology") or {}).get("cells", [])
+    return {cpu for cell in cells for cpu in cell["pinned_cpus"]}
 
 
 def moved(

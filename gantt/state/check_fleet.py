@@ -117,7 +117,7 @@ def _claimed(fleet: Fleet) -> _Claimed:
         vcpus, memory, disk, count = found.get(one.host_id, (0, 0, 0, 0))
         found[one.host_id] = (
             *(vcpus + one.vcpus, memory + one.memory_mb),
-            *(disk + one.disk_mb, count + (not one.is_running)),
+            *(disk + one.disk_mb, count + (not one.is_reported)),
         )
     return found
 

@@ -318,8 +318,7 @@ class Hosts(HostColumns):
         self.claimed_vcpus[row] += times * claim.vcpus
         self.claimed_memory_mb[row] += times * claim.memory_mb
         self.claimed_disk_mb[row] += times * claim.disk_mb
-        is_running = claim.topology is not None and claim.is_running
-        self.claimed_instances[row] += times * (not is_running)
+        self.claimed_instances[row] += times * (not claim.is_reported)
         self._settle(row)
         if claim.topology is None:
             return True

@@ -31,7 +31,9 @@ class Pending(Struct, frozen=True):
     group, where devices are in the books. ``packs``: fuller cells come first. ``fit``:
     what it takes on a host that obeys claims; None: any fit will do. ``is_running``:
     the host reports the instance, so what of ``fit`` is not free is its own.
-    ``held_by``: as in ClaimRow. ``lost``: the uuid of the provider of its host, where
+    ``is_counted``: its last report contains the instance, by the numbers
+    (``topology.counting``), and nothing more is taken of it. ``held_by``: as in
+    ClaimRow. ``lost``: the uuid of the provider of its host, where
     that was deleted: it may come back, and what runs there still runs."""
 
     wanted: Wanted
@@ -39,6 +41,7 @@ class Pending(Struct, frozen=True):
     packs: bool = False
     fit: Fit | None = None
     is_running: bool = False
+    is_counted: bool = False
     held_by: str | None = None
     lost: str | None = None
 
@@ -78,6 +81,8 @@ def fitted(left: Remaining, pending: Pending) -> Fit | Lack:
     even if something of it is no longer free; so does that of an instance that runs."""
     if left.is_closed:
         return CLOSED
+    if pending.is_counted:
+        return Fit()
     if pending.fit is not None and (left.host.obeys or pending.is_running):
         return pending.fit
     return fit(left.host, pending.wanted, pending.providers, packs=pending.packs)
@@ -89,7 +94,7 @@ def running(pending: Pending) -> Pending:
     wanted = pending.wanted
     if pending.fit is None:
         wanted = replace(wanted, cells=())
-    return replace(pending, wanted=wanted, is_running=True)
+    return replace(pending, wanted=wanted, is_running=True, is_counted=False)
 
 
 # -- the text of a claim's row --------------------------------------------------------

@@ -14,7 +14,7 @@ from gantt.model.forms.shared_topology import read_host
 from gantt.model.hosts import HostStats, Instance
 from gantt.model.topology import Fit
 from gantt.placement.fitted import Overlay
-from gantt.placement.rules import leases
+from gantt.placement.rules import counting, leases
 from gantt.sim import topology_laws as laws
 from gantt.sim.history import Tables, empty_tables
 from gantt.sim.machines import topology_of, wanted_of
@@ -24,6 +24,7 @@ from gantt.topology.pending import Pending, to_text
 
 ONCE = "no CPU and no device is promised twice"
 EARLY = "a claim on cells lasts until a later report counts it"
+RISE = "a claim is counted by use that rose, and each rise once"
 MOVED = "what an instance that moves uses is promised until a report counts it"
 SECOND = 1_000_000
 PROVIDER = "00000001-2222-4222-8222-222222222222"
@@ -108,6 +109,24 @@ def test_claims_that_end_early_are_found() -> None:
     assert ended_by(row, replace(report, stats=listing)) == set()
 
 
+def test_claims_that_are_counted_without_a_rise_are_found() -> None:
+    row = claim_row(1, 1, 1)
+    assert row.topology is not None
+    counted = replace(
+        row,
+        topology=row.topology.replace('"is_counted":false', '"is_counted":true'),
+    )
+    report = c.UpdateHost("h1", "h1", HostStats(vcpus=1), PROVIDER)
+
+    def broken(cpus: tuple[int, ...], nics: int) -> set[str]:
+        new = tables_of(counted, **topology_of("h1", cpus, nics))
+        return {one.law for one in laws.risen(tables_of(row), new, report)}
+
+    assert broken((), 2) == broken((0,), 2) == broken((), 1) == {RISE}
+    assert broken((0,), 1) == set()
+    assert broken_by(counted, *(claim_row(key, 0, 1) for key in (2, 3))) == set()
+
+
 def test_claims_that_end_with_a_move_are_found() -> None:
     row = claim_row(1, 1, 0)
     shares = {PROVIDER: {"VCPU": 1}}
@@ -148,8 +167,18 @@ def test_claim_that_ends_when_it_is_named_is_found(
     def end(draft: Any, row: t.ClaimRow, host: str, saved_at: int | None) -> None:
         draft.delete(t.CLAIMS, row)
 
-    monkeypatch.setattr(leases, "_count", end)
+    monkeypatch.setattr(counting, "name", end)
     assert EARLY in laws_broken()
+
+
+def test_report_that_counts_every_claim_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def every(before: object, after: object, pendings: Any) -> list[int]:
+        return [key for key, _ in pendings]
+
+    monkeypatch.setattr(counting.counting, "counted", every)
+    assert RISE in laws_broken()
 
 
 def test_claim_that_ends_with_a_move_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ from gantt.model.rows import ClaimRow, HostRow, ProviderRow
 from gantt.placement import fleet_queries, listings
 from gantt.placement.fleet_queries import ADOPTED, PLACE, SAVED
 from gantt.placement.rules import (
+    counting,
     identity,
     instances,
     labels,
@@ -30,6 +31,7 @@ from gantt.placement.rules import (
 )
 from gantt.placement.rules.draft import Draft
 from gantt.state.column import NO_ROW
+from gantt.state.reports import topology_of
 from gantt.state.state import State
 
 _LATE_US: Final = 600_000_000
@@ -231,7 +233,7 @@ def _is_awaited(state: State, row: int, command: UpdateHost) -> bool:
     if saved_at is None or hosts.promises[row].is_free:
         return False
     known: int = hosts.stats[row].get(SAVED, 0)
-    return leases.is_later(saved_at, known)
+    return counting.is_later(saved_at, known)
 
 
 def _names_any(state: State, row: int, command: UpdateHost, now: int) -> bool:
@@ -254,10 +256,12 @@ def _named(
     row: HostRow,
     stats: dict[str, Any],
     back: Sequence[ClaimRow] = (),
+    seen: counting.Seen | None = None,
 ) -> _Taken:
     """The host, once what its report lists is known to be there, and not promised any
     more. What it does not list stays: it may be another node's, or newer. ``back``:
-    claims that this report brings back to it."""
+    claims that this report brings back to it; ``seen``: what it says that is new of
+    cells and devices."""
     named = command.stats.instances
     listed = () if named is UNSET else tuple(dict.fromkeys(named))
     for uuid in listed:
@@ -267,11 +271,13 @@ def _named(
     for claim in back:
         if claim.instance_uuid in listed and not claim.is_open | claim.is_running:
             ended.append(claim)
+    if seen is not None:
+        counting.read(draft, row.id, seen, ended)
     for claim in ended:
         is_told = not command.is_of_agent and (
             claim.instance_uuid in listed or not fleet_queries.has_agents_cells(stats)
         )
-        leases.counted(draft, claim, is_whole=is_told)
+        counting.end(draft, counting.current(draft, claim) or claim, is_whole=is_told)
     return _Taken(row, stats, ended, listed, back)
 
 
@@ -298,7 +304,7 @@ def _ended(state: State, host_id: int, command: UpdateHost, now: int) -> list[Cl
             return True
         if named is not UNSET and one.instance_uuid in known:
             return False  # it is there, and this report does not know it yet
-        return leases.is_counted(state, one, saved_at)
+        return counting.is_sure(state, one, saved_at)
 
     claims = [table.by_instance[uuid] for uuid in promised]
     return [one for one in claims if not one.is_open and is_counted(one)]
@@ -347,7 +353,28 @@ def _write(
         back = leases.come_back(draft, new.id, uuid)
     for ended in listings.dropped(draft.state, command, row, stats):
         draft.delete(t.INSTANCES, ended)
-    return _named(draft, command, new, stats, back)
+    seen = None if row is None else _seen(draft, command, row, found, stats)
+    return _named(draft, command, new, stats, back, seen)
+
+
+def _seen(
+    draft: Draft,
+    command: UpdateHost,
+    row: int,
+    found: dict[str, Any],
+    stats: dict[str, Any],
+) -> counting.Seen | None:
+    """The last report and this one, if this one has news of cells or devices."""
+    hosts = draft.state.fleet.hosts
+    if hosts.promises[row].is_free or found.keys().isdisjoint(reports.FITTED):
+        return None
+    known: int | None = hosts.stats[row].get(SAVED)
+    saved_at, is_ordered = command.saved_at, True
+    if saved_at is None:
+        saved_at = draft.now
+    elif known is not None and command.place is None:
+        is_ordered = counting.is_later(saved_at, known)
+    return counting.Seen(hosts.reported[row], topology_of(stats), saved_at, is_ordered)
 
 
 def _settled_uuid(

@@ -29,11 +29,11 @@ from gantt.model.commands import (
     SettleClaims,
 )
 from gantt.model.rows import AllocationRow, ClaimRow, ConsumerRow
-from gantt.placement.fleet_queries import SAVED, has_agents_cells
+from gantt.placement.rules import counting
 from gantt.placement.rules.draft import Draft
 from gantt.state.column import NO_ROW
 from gantt.state.state import State
-from gantt.topology.pending import from_text, running, to_text
+from gantt.topology.pending import from_text, to_text
 
 NONE_WRITTEN: Final[Mapping[str, Iterable[str]]] = {}
 
@@ -101,7 +101,7 @@ def drop(draft: Draft, command: DropClaim) -> None:
     for row in draft.state.fleet.claims.of(command.claim):
         is_meant = only is None or row.instance_uuid in only
         if is_meant and row.remote is not None and row.leased_until is not None:
-            draft.delete(t.CLAIMS, row)
+            counting.remove(draft, row)
 
 
 def _lasting(draft: Draft, claim: str) -> list[ClaimRow]:
@@ -123,6 +123,7 @@ def expire(draft: Draft, command: ExpireClaims) -> int:
 
 def unlease(draft: Draft, row: ClaimRow) -> None:
     """The claim does not end by itself any more."""
+    row = counting.current(draft, row) or row
     if row.leased_until is not None:
         draft.put(t.CLAIMS, replace(row, leased_until=None, updated_at=draft.now))
 
@@ -131,7 +132,7 @@ def end(draft: Draft, row: ClaimRow) -> None:
     """The instance is gone from its host. Leased, it gives back what it holds; else its
     allocations are its caller's."""
     if row.leased_until is None:
-        draft.delete(t.CLAIMS, row)
+        counting.remove(draft, row)
     else:
         give_back(draft, row)
 
@@ -150,7 +151,7 @@ def fail(draft: Draft, host_id: int, provider: str | None) -> None:
                 if kin.leased_until is not None:
                     give_back(draft, kin)
         elif not _is_remembered(draft.state, row, provider):
-            draft.delete(t.CLAIMS, row)
+            counting.remove(draft, row)
     for row in promised_here:
         left = draft.get(t.CLAIMS, row.id)
         if isinstance(left, ClaimRow):
@@ -167,7 +168,9 @@ def _homeless(row: ClaimRow, provider: str | None, now: int) -> ClaimRow:
     """The claim without its host."""
     topology = row.topology
     if topology is not None:
-        topology = to_text(replace(from_text(topology), lost=provider))
+        topology = to_text(
+            replace(from_text(topology), lost=provider, is_counted=False)
+        )
     # When one that is over was handed out last is not touched.
     touched = row.updated_at if row.is_over else now
     return replace(row, host_id=t.NO_HOST, topology=topology, updated_at=touched)
@@ -203,83 +206,14 @@ def named(
     """``host`` names the instance: a claim on it is no longer pending, unless it
     promises cells or devices. These are counted by a report of the host, which Nova
     saves after the instance. ``saved_at``: as in Instance."""
-    row = promised(draft.state, host, instance_uuid)
+    known = promised(draft.state, host, instance_uuid)
+    row = None if known is None else counting.current(draft, known)
     if row is not None and not row.is_open and not row.is_running:
         if row.topology is None:
             draft.delete(t.CLAIMS, row)
         else:
-            _count(draft, row, host, saved_at)
+            counting.name(draft, row, host, saved_at)
     found(draft, instance_uuid)
-
-
-def _count(draft: Draft, row: ClaimRow, host: str, saved_at: int | None) -> None:
-    """The instance is there since ``saved_at``, unless it was before it was promised:
-    then it is to be resized there, which has not happened yet. It was launched, so the
-    lease ends."""
-    counted_at, promised_at = row.counted_at, row.created_at or 0
-    if counted_at is None:
-        counted_at = draft.now if saved_at is None else saved_at
-        known = draft.state.fleet.instances.on(host).get(row.instance_uuid)
-        known_at = None if known is None else known.updated_at or known.created_at
-        was_there = known_at is not None and known_at <= promised_at
-        if was_there and saved_at is None:
-            return
-        if second(counted_at) < second(promised_at) + was_there:
-            return
-    place = draft.state.fleet.hosts.row_by_id[row.host_id]
-    report_at = draft.state.fleet.hosts.stats[place].get(SAVED)
-    named_now = replace(row, counted_at=counted_at, leased_until=None)
-    if report_at is not None and is_counted(draft.state, named_now, report_at):
-        stats = draft.state.fleet.hosts.stats[place]
-        counted(draft, row, is_whole=not has_agents_cells(stats))
-    elif named_now != row:
-        draft.put(t.CLAIMS, replace(named_now, updated_at=draft.now))
-
-
-def is_counted(state: State, row: ClaimRow, saved_at: int) -> bool:
-    """Whether a report of the claim's host that was saved then counts its instance. One
-    that was read before the claim was made does not, whatever its clock says."""
-    hosts = state.fleet.hosts
-    place = hosts.row_by_id[row.host_id]
-    if saved_at <= hosts.stats[place].get(SAVED, -1):
-        read_at = max(int(hosts.updated_at[place]), int(hosts.created_at[place]))
-        if read_at < (row.created_at or 0):
-            return False
-    return row.counted_at is not None and is_later(saved_at, row.counted_at)
-
-
-def counted(draft: Draft, row: ClaimRow, *, is_whole: bool) -> None:
-    """The host reports the instance and its amounts. ``is_whole``: and what it uses of
-    cells and devices, so that the claim ends. Agents do not tell whose these are: what
-    is promised of them stays until the claim is released or its allocations go."""
-    pending = None if row.topology is None else from_text(row.topology)
-    if is_whole or pending is None or not (pending.fit or pending.wanted.devices):
-        draft.delete(t.CLAIMS, row)
-        return
-    draft.put(
-        t.CLAIMS,
-        replace(
-            row,
-            vcpus=0,
-            memory_mb=0,
-            disk_mb=0,
-            leased_until=None,
-            counted_at=draft.now,
-            updated_at=draft.now,
-            topology=to_text(running(pending)),
-        ),
-    )
-
-
-def is_later(saved_at: int, counted_at: int) -> bool:
-    """Whether a report was saved after an instance was named. Nova's database has whole
-    seconds: within one, nothing tells which was first."""
-    return second(counted_at) < second(saved_at)
-
-
-def second(at: int) -> int:
-    """The second of a time in microseconds."""
-    return at // 1_000_000
 
 
 def found(draft: Draft, instance_uuid: str) -> None:
@@ -295,7 +229,7 @@ def found(draft: Draft, instance_uuid: str) -> None:
         for one in allocations_of(draft.state, row.instance_uuid)
     ]
     if not _is_there(draft.state, row, uuids):
-        draft.delete(t.CLAIMS, row)
+        counting.remove(draft, row)
 
 
 def promised(state: State, host: str, instance_uuid: str) -> ClaimRow | None:
@@ -341,7 +275,7 @@ def _pass_on(draft: Draft, row: ClaimRow, written: Mapping[str, Iterable[str]]) 
         found = (one for one in written if _is_there(draft.state, row, written[one]))
         heir = next(found, None)
     if heir is None:
-        draft.delete(t.CLAIMS, row)
+        counting.remove(draft, row)
     else:
         leave(draft, row, heir)
 
@@ -350,14 +284,14 @@ def gone(draft: Draft, consumer_uuid: str, host_id: int) -> None:
     """Nothing of the consumer is on the host any more, nor kept there for it."""
     for left in draft.state.fleet.claims.held_by(consumer_uuid):
         if left.host_id == host_id:
-            draft.delete(t.CLAIMS, left)
+            counting.remove(draft, left)
 
 
 def gone_with(draft: Draft, consumer_uuid: str, provider_uuids: Iterable[str]) -> None:
     """The consumer has nothing more on these, of which no host has any."""
     for left in draft.state.fleet.claims.held_by(consumer_uuid):
         if left.host_id == t.NO_HOST and _is_there(draft.state, left, provider_uuids):
-            draft.delete(t.CLAIMS, left)
+            counting.remove(draft, left)
 
 
 def leave(draft: Draft, row: ClaimRow, held_by: str) -> None:
@@ -365,6 +299,7 @@ def leave(draft: Draft, row: ClaimRow, held_by: str) -> None:
     and devices: these stay promised until one does, or until ``held_by`` has no
     allocations there. An instance has one claim, so this one goes on under another
     uuid; there is nothing to give back with it."""
+    row = counting.current(draft, row) or row
     assert row.topology is not None, "only cells and devices stay promised"
     pending = replace(from_text(row.topology), held_by=held_by)
     left = replace(
@@ -421,7 +356,7 @@ def give_back(draft: Draft, row: ClaimRow) -> None:
             ended = replace(row, leased_until=t.OVER, updated_at=None)
             draft.put(t.CLAIMS, ended)
         return
-    draft.delete(t.CLAIMS, row)
+    counting.remove(draft, row)
     _take_back(draft, row.instance_uuid, row.consumer_generation)
 
 

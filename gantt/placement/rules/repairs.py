@@ -16,7 +16,7 @@ from gantt.model.audit import Finding
 from gantt.model.commands import Inventory, Repair
 from gantt.placement import audit
 from gantt.placement.listings import canonical
-from gantt.placement.rules import leases, owned, reports
+from gantt.placement.rules import counting, leases, owned, reports
 from gantt.placement.rules.draft import Draft
 from gantt.placement.rules.inventories import class_id, inventory_row, write_row
 from gantt.placement.rules.providers import existing
@@ -69,7 +69,7 @@ def _forget(draft: Draft, found: Finding) -> None:
         draft.delete(t.CONSUMERS, consumer)
     claim = state.fleet.claims.by_instance.get(uuid)
     if claim is not None and claim.claim == found.claim:
-        draft.delete(t.CLAIMS, claim)
+        counting.remove(draft, claim)
     place = state.fleet.hosts.row_of(found.host, found.node)
     if place is None:
         leases.gone_with(draft, uuid, found.allocations)

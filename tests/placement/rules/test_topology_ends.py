@@ -260,7 +260,8 @@ def test_host_that_loses_what_it_promised_gets_nothing_more(
 
 
 @pytest.mark.parametrize("obeys", [False, True])
-def test_device_that_is_removed_is_promised_to_none_other(obeys: bool) -> None:
+def test_device_that_is_gone_is_taken_for_the_one_promised(obeys: bool) -> None:
+    """Removed or used, a report does not say."""
     addresses = ["0000:81:00.1", "0000:81:00.2"]
 
     def pools(*there: str) -> list[dict[str, Any]]:
@@ -271,15 +272,18 @@ def test_device_that_is_removed_is_promised_to_none_other(obeys: bool) -> None:
     (fit,) = desk.do(claim("one", on(1, 1), wanted=WITH_NIC)).fits
     taken = addresses[0] if fit is None else fit.devices[0].devices[0].address
     desk.do(report(1, pci_stats=pools(*(one for one in addresses if one != taken))))
-    desk.refusal(claim("two", on(2, 1), wanted=WITH_NIC), ClaimLost)
-    desk.do(c.ReleaseClaim("one"), claim("two", on(2, 1), wanted=WITH_NIC))
+    desk.do(claim("two", on(2, 1), wanted=WITH_NIC))
+    desk.refusal(claim("three", on(3, 1), wanted=WITH_NIC), ClaimLost)
+    desk.do(c.ReleaseClaim("two"), claim("three", on(3, 1), wanted=WITH_NIC))
 
 
 def test_host_that_stops_to_obey_fits_its_claims_again() -> None:
     desk = desk_of(obeys_claims=True)
+    desk.now += 9 * SECOND
     desk.do(pinned("one", on(1, 1)), pinned("two", on(2, 1)))
     desk.do(report(1, obeys_claims=False), c.ReleaseClaim("one"))
-    desk.do(report(1, numa_topology=cells(2, 3)))
+    # Of before the claims: others use these.
+    desk.do(saved(1, 1, numa_topology=cells(2, 3)))
     assert not fills(desk)
     desk.do(c.ReleaseClaim("two"))
     assert fills(desk)
