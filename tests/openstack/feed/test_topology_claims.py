@@ -13,13 +13,26 @@ from gantt.model import rows as t
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.openstack.feed import Feed
 from gantt.scheduler.options import DEFAULT_FILTERS
+from tests.model.forms.objects import nova
 from tests.openstack.feed.conftest import Cloud
 from tests.openstack.feed.nova_databases import CellDatabase, now
 from tests.openstack.feed.waiting import until
 
+FITTING = ("NUMATopologyFilter", "PciPassthroughFilter")
 OTHER = "55555555-5555-4555-8555-000000000002"
+THIRD = "55555555-5555-4555-8555-000000000003"
 SPEC = RequestSpec(
     flavor=Flavor(vcpus=2, memory_mb=64, extra_specs={"hw:cpu_policy": "dedicated"}),
+    project_id="p",
+    user_id="u",
+)
+
+
+GPU: dict[str, Any] = {"name": "gpu", "vendor_id": "10de", "product_id": "20b5"}
+WITH_GPU = RequestSpec(
+    flavor=Flavor(
+        vcpus=1, memory_mb=64, extra_specs={"pci_passthrough:alias": "gpu:1"}
+    ),
     project_id="p",
     user_id="u",
 )
@@ -54,22 +67,38 @@ def topology(*pinned: int) -> str:
     )
 
 
+def devices(free: int) -> str:
+    """One pool, as a compute writes it: none of which nothing is free."""
+    pool = nova(
+        "PciDevicePool",
+        "1.1",
+        product_id="20b5",
+        vendor_id="10de",
+        numa_node=0,
+        count=free,
+        tags={"dev_type": "type-PCI"},
+    )
+    pools = [pool] if free else []
+    return json.dumps(nova("PciDevicePoolList", "1.1", objects=pools))
+
+
 class Host:
     """A compute, its rows, and the Gantt that is fed."""
 
-    def __init__(self, cloud: Cloud) -> None:
+    def __init__(self, cloud: Cloud, pci_stats: str | None = None) -> None:
         self.books = cloud.new_books(
-            enabled_filters=(*DEFAULT_FILTERS, "NUMATopologyFilter")
+            enabled_filters=(*DEFAULT_FILTERS, *FITTING),
+            pci_alias=(GPU,),
         )
         self.rows: CellDatabase = cloud.cell("one")
-        self.key = self.rows.node("h1", numa_topology=topology(), pci_stats=None)
+        self.key = self.rows.node("h1", numa_topology=topology(), pci_stats=pci_stats)
         self.rows.service("h1", version=72)
         self.instance, self.uuid = self.rows.instance(None)
         self.feed: Feed = cloud.idle_feed(self.books)
         self.feed.start()
 
-    def schedule(self, uuid: str) -> None:
-        self.books.schedule(ScheduleRequest(SPEC, (uuid,)))
+    def schedule(self, uuid: str, spec: RequestSpec = SPEC) -> None:
+        self.books.schedule(ScheduleRequest(spec, (uuid,)))
 
     def pending(self) -> list[tuple[str, bool]]:
         """Instances with a claim, and whether the host has named them since."""
@@ -78,6 +107,15 @@ class Host:
             (row.instance_uuid, row.counted_at is not None)
             for row in rows
             if isinstance(row, t.ClaimRow)
+        ]
+
+    def counted(self) -> list[str]:
+        """Instances that the report contains, though their claims have not ended."""
+        rows = self.books.read(lambda state: list(state.rows(t.CLAIMS)))
+        return [
+            row.instance_uuid
+            for row in rows
+            if isinstance(row, t.ClaimRow) and row.is_counted
         ]
 
     def save(self, at: datetime, *pinned: int, **values: Any) -> None:
@@ -138,3 +176,46 @@ def test_claim_of_an_instance_that_left_stands_until_the_host_writes_again(
     host.save(at + timedelta(seconds=2))
     until(lambda: host.pending() == [])
     host.schedule(OTHER)
+
+
+def test_the_second_device_is_given_while_the_first_server_builds(
+    cloud: Cloud,
+) -> None:
+    """Nova's order of events: at the compute's claim the instance's row and then the
+    compute's own, within a second; then the instance's again and again until it runs;
+    the compute's own comes next a minute later."""
+    host = Host(cloud, devices(2))
+    host.schedule(host.uuid, WITH_GPU)
+    at = now() + timedelta(seconds=1)
+    host.rows.change("instances", host.instance, host="h1", updated_at=at)
+    host.save(at, pci_stats=devices(1))
+    building = at + timedelta(seconds=3)
+    host.rows.change("instances", host.instance, updated_at=building)
+    until(lambda: host.counted() == [host.uuid])
+    host.schedule(OTHER, WITH_GPU)
+    with pytest.raises(NoValidHost):
+        host.schedule(THIRD, WITH_GPU)
+    until(lambda: host.pending() == [(host.uuid, True), (OTHER, False)])
+    host.save(at + timedelta(seconds=60), pci_stats=devices(1), vcpus_used=1)
+    until(lambda: host.pending() == [(OTHER, False)])
+    with pytest.raises(NoValidHost):
+        host.schedule(THIRD, WITH_GPU)
+
+
+def test_the_last_cpus_are_given_while_the_first_server_builds(cloud: Cloud) -> None:
+    host = Host(cloud)
+    small = RequestSpec(
+        flavor=Flavor(
+            vcpus=1, memory_mb=64, extra_specs={"hw:cpu_policy": "dedicated"}
+        ),
+        project_id="p",
+        user_id="u",
+    )
+    host.schedule(host.uuid, small)
+    at = now() + timedelta(seconds=1)
+    host.rows.change("instances", host.instance, host="h1", updated_at=at)
+    host.save(at, 0)
+    until(lambda: host.counted() == [host.uuid])
+    host.schedule(OTHER, small)
+    with pytest.raises(NoValidHost):
+        host.schedule(THIRD, small)
