@@ -19,6 +19,7 @@ from gantt.sim import topology_laws as laws
 from gantt.sim.history import Tables, empty_tables
 from gantt.sim.machines import topology_of, wanted_of
 from gantt.sim.run import Plan, Run
+from gantt.topology import counting as topology_counting
 from gantt.topology.fit import fit
 from gantt.topology.pending import Pending, to_text
 
@@ -177,7 +178,7 @@ def test_report_that_counts_every_claim_is_found(
     def every(before: object, after: object, pendings: Any) -> list[int]:
         return [key for key, _ in pendings]
 
-    monkeypatch.setattr(counting.counting, "counted", every)
+    monkeypatch.setattr(topology_counting, "counted", every)
     assert RISE in laws_broken()
 
 

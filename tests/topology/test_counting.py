@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gantt.model.topology import (
+    CpuPolicy,
     Device,
     DeviceRequest,
     Fit,
@@ -61,9 +62,11 @@ def empty(*, obeys: bool) -> HostTopology:
 
 
 def wanted(pinned: int, shared: int, memory: int, nics: int, cards: int) -> Wanted:
-    cells = ()
+    cells: tuple[InstanceCell, ...] = ()
     if pinned or shared:
-        policy = "mixed" if pinned and shared else "dedicated" if pinned else "shared"
+        policy: CpuPolicy = "shared"
+        if pinned:
+            policy = "mixed" if shared else "dedicated"
         low = (1 << shared) - 1
         mask = ((1 << pinned) - 1) << shared
         page = SIZE if memory > 512 else None
