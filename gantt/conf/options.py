@@ -132,7 +132,16 @@ LOG = [
         help="Log at DEBUG level. Reloaded on SIGHUP.",
     ),
     *rows(
-        LogOptions(), {"use_json": "Log one JSON object per line (same as --log-json)."}
+        LogOptions(),
+        {
+            "use_json": "Log one JSON object per line (same as --log-json).",
+            "logging_context_format_string": "Form of a line about a request, as in "
+            "oslo.log. Where this or one of the three below is set, lines have "
+            "oslo.log's form; else they have Gantt's own.",
+            "logging_default_format_string": "Form of any other line.",
+            "logging_user_identity_format": "What %(user_identity)s stands for.",
+            "log_date_format": "What %(asctime)s stands for.",
+        },
     ),
     cfg.StrOpt(
         "log_file",

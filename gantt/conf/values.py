@@ -138,12 +138,17 @@ class RpcOptions(Struct, frozen=True):
 class LogOptions(Struct, frozen=True):
     """How to log: at DEBUG level or not, as one JSON object per line or not.
     ``log_file`` is in ``log_dir`` unless it is absolute; without it, it is that of the
-    program there. Both "": standard error."""
+    program there. Both "": standard error. The others are oslo.log's forms of a line,
+    "": Gantt's own."""
 
     debug: bool = False
     use_json: bool = False
     log_file: str = ""
     log_dir: str = ""
+    logging_context_format_string: str = ""
+    logging_default_format_string: str = ""
+    logging_user_identity_format: str = ""
+    log_date_format: str = ""
 
 
 class TracingOptions(Struct, frozen=True):

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from gantt.model.printable import printable
+from gantt.observe.context_lines import context_formatter
 from gantt.observe.logs import configure_logging
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def begin_logging(options: LogOptions, program: str, *, tells: bool = False) -> 
     on standard error which file it is.
 
     A file that cannot be written is named in a warning, on standard error like all that
-    follows."""
+    follows. Raises Refused (a form of lines that cannot be)."""
     path = path_of(options, program)
     stream, reason = None, ""
     if path is not None:
@@ -71,7 +72,10 @@ def begin_logging(options: LogOptions, program: str, *, tells: bool = False) -> 
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
     is_new = configure_logging(
-        debug=options.debug, use_json=options.use_json, stream=stream
+        debug=options.debug,
+        use_json=options.use_json,
+        stream=stream,
+        form=context_formatter(options),
     )
     if reason:
         LOG.warning(

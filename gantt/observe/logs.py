@@ -92,7 +92,8 @@ class LineFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """Writes a JSON object per line; a record may have ``fields`` beside its text."""
+    """Writes a JSON object per line; a record may have ``fields`` beside its text, and
+    a ``context``: what is known of the request."""
 
     def format(self, record: logging.LogRecord) -> str:
         """``time`` is UTC; ``error``: a traceback."""
@@ -108,6 +109,8 @@ class JsonFormatter(logging.Formatter):
         names: tuple[str, ...] = getattr(record, "fields", ())
         if names and isinstance(record.args, tuple):
             line.update(zip(names, map(_field, record.args), strict=True))
+        for name, value in getattr(record, "context", {}).items():
+            line[name] = _field(value)
         if record.exc_info:
             line["error"] = shortened(self.formatException(record.exc_info), LONGEST)
         return json.dumps(line, default=str)
@@ -238,15 +241,17 @@ def configure_logging(
     debug: bool = False,
     use_json: bool = False,
     stream: Sink | None = None,
+    form: logging.Formatter | None = None,
 ) -> bool:
     """Log to ``stream`` (None: stderr) in batches, unless logging is already
-    configured; whether it was not."""
+    configured; whether it was not. ``form``: of lines that are no JSON; None: ours."""
     root = logging.getLogger()
     set_debug(debug)
     is_new = not root.handlers
     if is_new:
         handler = BunchHandler(stream or sys.stderr)
-        handler.setFormatter(JsonFormatter() if use_json else LineFormatter())
+        lines = form or LineFormatter()
+        handler.setFormatter(JsonFormatter() if use_json else lines)
         root.addHandler(handler)
         root.setLevel(level)
         atexit.register(handler.flush)

@@ -57,7 +57,7 @@ HOMES: dict[str, frozenset[str]] = {
     "granian": frozenset({"api"}),
     "click": frozenset({"cli"}),
     "rich": frozenset({"cli"}),
-    "oslo": frozenset({"conf", "api", "openstack"}),
+    "oslo": frozenset({"conf", "api", "openstack", "observe"}),
     "keystone": frozenset({"conf"}),
     "tooz": frozenset({"liveness"}),
     "confluent_kafka": frozenset({"stream"}),

@@ -72,8 +72,10 @@ class Records:
         *,
         is_decided: bool = True,
         stages: Sequence[StageTime] = (),
+        user_id: str | None = None,
     ) -> None:
-        """Keep ``record`` and log it; ``board``: its scores, formatted on request.
+        """Keep ``record`` and log it; ``board``: its scores, formatted on request;
+        ``user_id``: who asked, for the log alone.
 
         Dry runs are kept and logged, but neither counted nor measured, except for a
         search for a change that was cut. A request that failed in a plug-in
@@ -91,7 +93,7 @@ class Records:
         instances = max(len(record.instance_uuids), len(record.chosen))
         noted = self._note(record, board, instances)
         if is_decided and LOG.isEnabledFor(logging.INFO):
-            LOG.info("%s", _line(noted))
+            LOG.info("%s", _line(noted), extra={"context": _context(record, user_id)})
 
     def kept(
         self, request: ScheduleRequest, filters_off: tuple[str, ...] = ()
@@ -221,6 +223,17 @@ def _line(noted: Noted) -> str:
         f"{counted(record.attempts, 'attempt')}, revision {record.revision}, "
         f"{took:.1f} ms"
     )
+
+
+def _context(record: Decision, user_id: str | None) -> dict[str, str | None]:
+    """What its line has as fields. ``instance_uuid``: where it is one alone."""
+    uuids = record.instance_uuids
+    return {
+        "request_id": record.request_id or None,
+        "user": user_id,
+        "project": record.project_id,
+        "instance_uuid": uuids[0] if len(uuids) == 1 else None,
+    }
 
 
 def _more(number: int) -> str:

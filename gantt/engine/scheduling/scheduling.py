@@ -285,7 +285,7 @@ class Scheduling:
             request=self.records.kept(request, changed.filters_off),
         )
         few = found.scores[: self.options.record_hosts]
-        self.records.add(replace(found, scores=few))
+        self.records.add(replace(found, scores=few), user_id=request.user_id)
         return found
 
     def _look_on(
@@ -329,7 +329,8 @@ class Scheduling:
         kept = self.records.kept(run.request)
         found = replace(found, timings=timings, request=kept)
         stages = () if run.stages is None else run.stages.since(run.began)
-        self.records.add(found, is_decided=is_decided, stages=stages)
+        user = run.request.user_id
+        self.records.add(found, is_decided=is_decided, stages=stages, user_id=user)
 
     def _failed(
         self, request: ScheduleRequest, refusal: NoValidHost | PluginFailed
@@ -431,7 +432,8 @@ class _Run:
             request=at.records.kept(self.request),
         )
         stages = () if self.stages is None else self.stages.since(self._started)
-        at.records.add(record, chosen.board, stages=stages)
+        user = self.request.user_id
+        at.records.add(record, chosen.board, stages=stages, user_id=user)
         if at.recording is not None:
             hosts = [one[0].service_host for one in found]
             at.recording.settled(chosen.recorded, hosts, tried)

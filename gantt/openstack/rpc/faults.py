@@ -76,22 +76,23 @@ def raised(fault: Fault) -> messaging.ExpectedException:
 
 def fault_of(error: Exception, request_id: str) -> Fault:
     """``error``, which is logged, as a fault."""
+    about = {"context": {"request_id": request_id}}
     if isinstance(error, errors.NoValidHost):
-        LOG.info("%s: %s%s", request_id, error.message, _lacks(error.why))
+        LOG.info("%s: %s%s", request_id, error.message, _lacks(error.why), extra=about)
         return NoValidHost(_reason(error.why))
     if isinstance(error, errors.Invalid):
-        LOG.warning("%s: refused: %s", request_id, error.message)
+        LOG.warning("%s: refused: %s", request_id, error.message, extra=about)
         is_told = isinstance(error, errors.NeverFits)
         return NoValidHost(
             errors.shortened(error.message, LONGEST_REASON) if is_told else ""
         )
     if isinstance(error, errors.Unavailable):
-        LOG.error("%s: %s", request_id, error.message)
+        LOG.error("%s: %s", request_id, error.message, extra=about)
         return ServiceUnavailable(error.public)
     if isinstance(error, errors.GanttError):
-        LOG.error("%s: %s", request_id, error.message)
+        LOG.error("%s: %s", request_id, error.message, extra=about)
         return NovaException(error.public)
-    LOG.error("%s: the scheduler failed", request_id, exc_info=error)
+    LOG.error("%s: the scheduler failed", request_id, exc_info=error, extra=about)
     return NovaException(f"The scheduler failed; its log has the reason: {request_id}.")
 
 
