@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Protocol
+from typing import Final, Protocol
+
+ASK_EVERY_S: Final = 10.0
+"""For so long the time at the database is counted on without asking again."""
 
 
 class Clock(Protocol):
@@ -20,24 +23,39 @@ class Clock(Protocol):
         """Block this thread for so long."""
 
 
-class BooksTime:
-    """The time at the database: leases use it, because clocks of processes differ.
+class BooksClock:
+    """The time at the database, which all of an engine goes by: what one process writes
+    down another reads, and clocks of machines differ.
 
-    A database with a clock is asked with each batch; in between, the monotonic clock
-    of the process counts on from there.
+    A database with a clock is asked with each batch and now and then; in between, the
+    monotonic clock of the process counts on from there.
     """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._read: tuple[int, float] | None = None
+        self._asked_at: float | None = None
+        self._ahead_us = 0
+        self.monotonic = clock.monotonic
+        self.sleep = clock.sleep
 
-    def update(self, database_now: int | None) -> int:
+    def learn(self, database_now: int | None) -> int:
         """The time now, in microseconds; ``database_now`` None: the database has no
         clock, so that it is the process's."""
         if database_now is None:
             return self._clock.now()
-        self._read = (database_now, self._clock.monotonic())
+        self._asked_at = self._clock.monotonic()
+        self._read = (database_now, self._asked_at)
+        self._ahead_us = self._clock.now() - database_now
         return database_now
+
+    def refresh(self, ask: Callable[[], int | None]) -> None:
+        """Learn what ``ask`` says, if that was not done just now. Raises its errors."""
+        now = self._clock.monotonic()
+        if self._asked_at is None or now - self._asked_at >= ASK_EVERY_S:
+            self._asked_at, told = now, ask()
+            if told is not None:
+                self.learn(told)
 
     def now(self) -> int:
         """The time as far as it is known without asking the database."""
@@ -45,6 +63,17 @@ class BooksTime:
             return self._clock.now()
         read, since = self._read
         return read + int((self._clock.monotonic() - since) * 1_000_000)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is the clock of the process: the database has none."""
+        return self._read is None
+
+    @property
+    def ahead_s(self) -> float:
+        """By how much the clock of the process was ahead of the database's when that
+        was asked last; negative: behind."""
+        return self._ahead_us / 1_000_000
 
 
 class SystemClock:

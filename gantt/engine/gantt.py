@@ -22,7 +22,8 @@ from gantt.engine.background.background import Background
 from gantt.engine.background.heartbeats import Heartbeats
 from gantt.engine.background.usage_history import UsageHistory
 from gantt.engine.books import Books
-from gantt.engine.clock import Clock, SystemClock
+from gantt.engine.clock import BooksClock, Clock, SystemClock
+from gantt.engine.clock_watch import ClockWatch
 from gantt.engine.commit.committer import Committer
 from gantt.engine.fleet import Fleet
 from gantt.engine.fleet_map import Mapping
@@ -102,7 +103,7 @@ class _Parts:
     _recording: Recording | None = None
 
     def _record(
-        self, process: str, clock: Clock, threads: Threads, rng: random.Random
+        self, process: str, clock: BooksClock, threads: Threads, rng: random.Random
     ) -> None:
         """Record decisions, and all that they see, from now on."""
         options = self._options
@@ -116,9 +117,10 @@ class _Parts:
                 rng=rng,
             )
 
-    def _open(self, clock: Clock, threads: Threads) -> Driver:
+    def _open(self, clock: BooksClock, threads: Threads) -> Driver:
         """What reads and writes the State; the driver, which is made before threads."""
         store, options = self._store, self._options
+        clock.refresh(store.now)
         self._replica = replica = Replica(
             load_state(store, options.scheduler.kept_changes),
             threads,
@@ -146,7 +148,7 @@ class _Parts:
         return driver
 
     def _compose(
-        self, driver: Driver, clock: Clock, threads: Threads, rng: random.Random
+        self, driver: Driver, clock: BooksClock, threads: Threads, rng: random.Random
     ) -> None:
         """What the methods below are made of."""
         reader, committer, checks = self._reader, self._committer, self._checks
@@ -155,6 +157,8 @@ class _Parts:
             self._store, self._replica, self._log_tailer, clock=clock, threads=threads
         )
         self._health = Health(reader, self._log_tailer, checks, clock, threads)
+        self._clock_watch = ClockWatch(clock, checks, self._store.now)
+        self._health.accompany(self._clock_watch)
         self._books = Books(reader, committer)
         self._candidates = CandidateSearch(reader, options.search_budget, clock, rng)
         self._fleet = Fleet(reader, committer, checks, clock)
@@ -163,7 +167,7 @@ class _Parts:
         self._mapping = Mapping(reader, self._replica, checks, clock, number)
         timeout_s = options.scheduler.placement_timeout_s
         settlement = Settlement(reader, committer, clock, remote, timeout_s)
-        self._claims = Claims(reader, committer, checks, settlement)
+        self._claims = Claims(reader, committer, checks, clock, settlement)
         self._scheduling = Scheduling(
             *(reader, committer, checks, driver, self._plugins, clock, rng, threads),
             options,
@@ -180,7 +184,7 @@ class _Parts:
             is_deaf=self._health.withholds_reports,
         )
         self._reporting = Reporting(
-            *(reader, committer, checks, clock, self._heartbeats),
+            *(reader, committer, checks, clock, self._clock_watch, self._heartbeats),
             needs=lambda: self._scheduling.needs().digest,
         )
         self._auditing = Auditing(
@@ -223,17 +227,17 @@ class Gantt(_Parts):
         """Load the books. ``standard_names`` that are missing are added; None adds
         none. ``remote``: the Placement that the scheduler's options name, to be closed
         with this. Raises StoreFailed, Refused."""
-        clock, threads = clock or SystemClock(), threads or SystemThreads()
+        time, threads = BooksClock(clock or SystemClock()), threads or SystemThreads()
         rng = rng or random.SystemRandom()
         self.name = f"{socket.gethostname()}:{os.getpid()}:{uuids.uuid4().hex[:8]}"
         self._store, self._options = store, options
         self._is_closed = False
         self._checks = Checks(options.scheduler)
-        self._remote = _remote_claims(remote, options.scheduler, clock, rng, threads)
-        driver = self._open(clock, threads)
-        self._compose(driver, clock, threads, rng)
+        self._remote = _remote_claims(remote, options.scheduler, time, rng, threads)
+        driver = self._open(time, threads)
+        self._compose(driver, time, threads, rng)
         _add_names(self._committer, standard_names)
-        self._record(self.name, clock, threads, rng)
+        self._record(self.name, time, threads, rng)
         self._background = Background(
             store,
             self._replica,
@@ -243,8 +247,9 @@ class Gantt(_Parts):
             self._scheduling.records,
             (*self._shadow.leader_tasks(), *self._heartbeats.leader_tasks()),
             options,
+            self._clock_watch.look,
             name=self.name,
-            clock=clock,
+            clock=time,
             threads=threads,
         )
 

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from gantt.engine.background.heartbeats import Heartbeats
 from gantt.engine.clock import Clock
+from gantt.engine.clock_watch import ClockWatch
 from gantt.engine.commit.committer import Committer
 from gantt.engine.reading.reader import Reader
 from gantt.engine.scheduling.checks import Checks
@@ -39,6 +40,7 @@ class Reporting:
         committer: Committer,
         checks: Checks,
         clock: Clock,
+        clock_watch: ClockWatch,
         heartbeats: Heartbeats,
         needs: Callable[[], str],
     ) -> None:
@@ -46,6 +48,7 @@ class Reporting:
         self._committer = committer
         self._checks = checks
         self._clock = clock
+        self._clock_watch = clock_watch
         self._heartbeats = heartbeats
         self._needs = needs
         self._outcomes: Counter[str] = Counter()
@@ -60,10 +63,9 @@ class Reporting:
         self._checks.statement("reports", len(said))
         now = self._clock.now()
 
-        def checked(report: Report, _place: int) -> Report:
+        def checked(report: Report, _place: int) -> tuple[Report, ReportTime | None]:
             _check_host(report, only_host)
-            self._check_time(report, now)
-            return report
+            return report, self._judge_time(report, now)
 
         return self._take_in(said, checked, now, own_only=only_host is not None)
 
@@ -76,16 +78,16 @@ class Reporting:
         now = self._clock.now()
         heard_since = now - int(self._heartbeats.down_s * _US)
 
-        def checked(report: Report, place: int) -> Report:
+        def checked(report: Report, place: int) -> tuple[Report, ReportTime | None]:
             delivery = deliveries[place]
             _check_key(report, delivery.key)
             _check_way(report, delivery.host)
             # Nothing was filed in the future: where a topic takes the time from the
             # host, a clock that is wrong must not judge itself.
-            self._check_time(report, min(delivery.at, now))
+            late = self._judge_time(report, min(delivery.at, now))
             # What has waited for long says no more that its agent is there.
             is_old = report.beats and delivery.at < heard_since
-            return replace(report, beats=False) if is_old else report
+            return replace(report, beats=False) if is_old else report, late
 
         if now - _waited_since(deliveries, now) > self._heartbeats.late_s * _US:
             self._heartbeats.are_late()
@@ -95,26 +97,32 @@ class Reporting:
     def _take_in(
         self,
         said: Sequence[Report | bytes],
-        checked: Callable[[Report, int], Report],
+        checked: Callable[[Report, int], tuple[Report, ReportTime | None]],
         now: int,
         *,
         own_only: bool,
     ) -> tuple[ReportOutcome, ...]:
         """``checked`` refuses the report at a place of ``said``, or returns it as it
-        may go on; ``own_only``: each is said by its host alone."""
+        may go on, and what is wrong with its time alone; ``own_only``: each is said by
+        its host alone."""
         needs, update = self._needs(), self._update()
         found: list[ReportOutcome | None] = [None] * len(said)
         commands: dict[int, c.ReportHost] = {}
+        untimely: dict[int, ReportTime] = {}
         for place, one in enumerate(said):
             try:
                 report = forms.report(one, self._checks.options.max_report_bytes)
+                report, refused = checked(report, place)
                 commands[place] = agent_reports.command_of(
-                    checked(report, place), update, needs, own_only=own_only
+                    report, update, needs, own_only=own_only
                 )
+                if refused is not None:
+                    untimely[place] = refused
             except GanttError as refusal:
                 found[place] = forms.refused(one, refusal, needs)
         if commands:
-            self._answer(commands, found, now)
+            self._answer(commands, untimely, found, now)
+            self._take_heartbeats(commands, found)
         outcomes = tuple(one for one in found if one is not None)
         assert len(outcomes) == len(said), "every report has an outcome"
         self._outcomes.update(one.outcome for one in outcomes)
@@ -132,6 +140,7 @@ class Reporting:
     def _answer(
         self,
         commands: dict[int, c.ReportHost],
+        untimely: dict[int, ReportTime],
         found: list[ReportOutcome | None],
         now: int,
     ) -> None:
@@ -140,16 +149,20 @@ class Reporting:
         known = self._reader.read_touched(_as_known, asked, now)
         news: dict[int, c.ReportHost] = {}
         for (place, command), outcome in zip(commands.items(), known, strict=True):
-            if outcome is None:
-                news[place] = _with_uuid(command)
-            else:
+            refused = untimely.get(place)
+            if outcome is not None and (
+                refused is None or outcome.outcome == "superseded"
+            ):
                 found[place] = outcome
+            elif refused is not None:
+                found[place] = forms.refused(command.report, refused, command.needs)
+            else:
+                news[place] = _with_uuid(command)
         answers = self._committer.submit_all(list(news.values()))
         for (place, command), answer in zip(news.items(), answers, strict=True):
             if isinstance(answer, GanttError):
                 answer = forms.refused(command.report, answer, command.needs)
             found[place] = answer
-        self._take_heartbeats(commands, found)
 
     def _take_heartbeats(
         self, commands: dict[int, c.ReportHost], found: list[ReportOutcome | None]
@@ -183,22 +196,27 @@ class Reporting:
             renewed_after_us=int(options.report_age_s * _US),
         )
 
-    def _check_time(self, report: Report, now: int) -> None:
-        """Raises ReportTime."""
-        options = self._checks.options
-        age_s = (now - report.taken_at) / _US
-        if age_s > options.max_report_age_s:
-            raise ReportTime(
-                f"taken_at is {age_s:.0f} s ago, and reports may be "
-                f"{options.max_report_age_s:g} s old (max_report_age_s of "
-                "[scheduler]). Check the clock of the host, and send what is true now."
+    def _judge_time(self, report: Report, now: int) -> ReportTime | None:
+        """What is wrong with the time of a report, if anything is."""
+        options, whose = self._checks.options, self._clock_watch.whose
+        ahead_s = (report.taken_at - now) / _US
+        refused = None
+        if -ahead_s > options.max_report_age_s:
+            refused = ReportTime(
+                f"taken_at is {-ahead_s:.0f} s ago by {whose} clock, and reports may "
+                f"be {options.max_report_age_s:g} s old (max_report_age_s of "
+                "[scheduler]). Compare the clock of the host with it, correct the one "
+                "that is off, and send what is true now."
             )
-        if -age_s > options.max_report_lead_s:
-            raise ReportTime(
-                f"taken_at is {-age_s:.0f} s in the future, and clocks may be "
-                f"{options.max_report_lead_s:g} s ahead (max_report_lead_s of "
-                "[scheduler]). Correct the clock of the host."
+        elif ahead_s > options.max_report_lead_s:
+            refused = ReportTime(
+                f"taken_at is {ahead_s:.0f} s in the future by {whose} clock, and "
+                f"clocks may be {options.max_report_lead_s:g} s ahead "
+                "(max_report_lead_s of [scheduler]). Compare the clock of the host "
+                "with it, and correct the one that is off."
             )
+        self._clock_watch.judged(report.host, 0.0 if refused is None else ahead_s)
+        return refused
 
 
 def _waited_since(deliveries: Sequence[Delivery], now: int) -> int:

@@ -44,6 +44,10 @@ _GAUGES = {
         "the last answer of the database.",
         "database_silence_seconds": "Seconds since the database stopped answering, for "
         "the process that has waited longest; 0: it answers.",
+        "clock_ahead_seconds": "Seconds by which the clock of the service's machine is "
+        "ahead of the database's; negative: behind.",
+        "clock_hosts": "Hosts that reported in the last two minutes to one process.",
+        "clock_hosts_off": "Those of them that were refused for the time they said.",
         "liveness_frozen": "Whether the members of the group of agents are not known, "
         "so that no host goes down or comes up (see [coordination]).",
         "stream_silence_seconds": "Seconds since Kafka stopped answering the intake "

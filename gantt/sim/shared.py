@@ -149,6 +149,9 @@ class SharedStore:
     def cursor_at_once(self) -> None:
         return None
 
+    def now(self) -> None:
+        return None
+
     def stamp(self) -> int:
         log = self.books.log
         return self.ask("stamp", lambda: log[-1].at if log else 0)

@@ -327,6 +327,10 @@ class WiredStore:
     def cursor_at_once(self) -> Cursor | None:
         return self.inner.cursor_at_once()
 
+    def now(self) -> int | None:
+        with self._reading:
+            return self.inner.now()
+
     def stamp(self) -> int:
         with self._reading:
             return self.inner.stamp()

@@ -269,6 +269,9 @@ class Store(Protocol):
         """As ``cursor``, where neither a server nor a lock has to be waited for, and
         nothing fails; else None."""
 
+    def now(self) -> int | None:
+        """As ``Transaction.now``, without the lock. Raises StoreFailed."""
+
     def stamp(self) -> int:
         """``at`` of the last entry of the log, 0 without one. Raises StoreFailed."""
 

@@ -76,6 +76,9 @@ class MemoryStore:
     def cursor_at_once(self) -> Cursor:
         return self._end
 
+    def now(self) -> None:
+        return None
+
     def stamp(self) -> int:
         return self._log[-1].at if self._log else 0
 

@@ -52,6 +52,8 @@ class Session:
     def __init__(self, database: Database, counter: Counter) -> None:
         self._database = database
         self._counter = counter
+        # The query for the database's clock; None: it has none.
+        self.clock = database.clock
         self._errors = database.driver_errors
         self._pooled = database.connect()
         driver: Any = self._pooled.dbapi_connection
@@ -67,6 +69,10 @@ class Session:
         self.advanced: dict[str, int] = {}
         # Within ``together``: the answers to wait for at its end.
         self._sent: list[Answer] | None = None
+
+    def now(self) -> int | None:
+        """The database's clock in microseconds UTC; None: it has none."""
+        return None if self.clock is None else int(self.one(self.clock)[0])
 
     def execute(self, text: str, values: Values = ()) -> Any:
         """Send a statement; the cursor to fetch from. Raises an outcome."""

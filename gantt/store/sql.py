@@ -65,8 +65,6 @@ class SqlStore:
     def __init__(self, database: Database, progress: Progress | None = None) -> None:
         self._database = database
         self._counter = Counter()
-        # The query for the database's clock; None: it has none.
-        self.clock = database.clock
         self.as_kept = database.as_kept
         self.log = Log(database)
         self.writer = Writer(database)
@@ -104,6 +102,9 @@ class SqlStore:
 
     def cursor_at_once(self) -> Cursor | None:
         return self._readers.read_at_once(self._look)
+
+    def now(self) -> int | None:
+        return self._read(Session.now)
 
     def stamp(self) -> int:
         return self._read(self.log.stamp)
@@ -162,7 +163,6 @@ class SqlStore:
             raise
         return session
 
-    # Writing.
     def begin(self) -> SqlTransaction:
         return SqlTransaction(self)
 
@@ -306,7 +306,7 @@ class SqlTransaction:
     def _ask(self, session: Session) -> None:
         """Send the queries of every batch right behind that for the lock: each sees the
         database as it is once the one before it was carried out."""
-        clock = self._store.clock
+        clock = session.clock
         self._clock = None if clock is None else session.send(clock)
         self._from = self._store.reached
         self._tail = self._store.log.ask(session, self._from)

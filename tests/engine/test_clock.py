@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gantt.engine.clock import BooksTime, SystemClock
+from gantt.engine.clock import BooksClock, SystemClock
 from gantt.engine.gantt import Gantt
 from gantt.engine.opening import standard_names
 from gantt.engine.options import EngineOptions
@@ -22,6 +22,13 @@ from tests.kinds import ON_SQLITE
 
 NOON_US = 1_700_000_000_000_000
 HOUR_US = 3_600_000_000
+
+
+class Fixed(Steady):
+    """Its time of day stands still, and must not be used."""
+
+    def now(self) -> int:
+        return 0
 
 
 class Wall(SystemClock):
@@ -122,17 +129,17 @@ def test_lease_survives_the_configured_clock_skew(wall: Wall) -> None:
 
 
 def test_database_time_advances_with_the_monotonic_clock() -> None:
-    steady = Steady()  # its time of day must not be used
-    time = BooksTime(steady)
-    assert time.update(NOON_US) == NOON_US
+    steady = Fixed()
+    time = BooksClock(steady)
+    assert time.learn(NOON_US) == NOON_US
     steady.seconds += 1.5
     assert time.now() == NOON_US + 1_500_000
-    assert time.update(NOON_US - HOUR_US) == NOON_US - HOUR_US
+    assert time.learn(NOON_US - HOUR_US) == NOON_US - HOUR_US
     assert time.now() == NOON_US - HOUR_US
 
 
 def test_process_clock_is_used_without_a_database_clock(wall: Wall) -> None:
-    time = BooksTime(wall)
-    assert time.now() == time.update(None) == NOON_US
+    time = BooksClock(wall)
+    assert time.now() == time.learn(None) == NOON_US
     wall.time_us += 1
     assert time.now() == NOON_US + 1

@@ -36,9 +36,16 @@ class Fleet:
     """Hosts whose agents report as a test says, on a clock that it moves; the tasks of
     the leader are called by it."""
 
-    def __init__(self, *, is_on: bool = True, store: MemoryStore | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        is_on: bool = True,
+        store: MemoryStore | None = None,
+        wall: Hand | None = None,
+    ) -> None:
         self.store = MemoryStore() if store is None else store
-        self.wall = Hand()
+        self.wall = wall or Hand()
+        self.hosts_ahead_s = 0.0  # their clocks, of the service's
         options = EngineOptions(
             heartbeats=is_on,
             sweep_s=3600.0,
@@ -50,8 +57,15 @@ class Fleet:
         self.beats: Heartbeats = self.books._heartbeats
         self.sequence = 0
 
+    def hosts_now(self) -> int:
+        return self.wall.now() + int(self.hosts_ahead_s * SECOND)
+
     def report(
-        self, *hosts: str, beats: bool = True, memory_mb_used: int = 0
+        self,
+        *hosts: str,
+        beats: bool = True,
+        memory_mb_used: int = 0,
+        agent: str = "agent-of-",
     ) -> ReportOutcome:
         """The last answer."""
         self.sequence += 1
@@ -62,9 +76,9 @@ class Fleet:
             Report(
                 host=host,
                 node=host,
-                incarnation=f"agent-of-{host}",
+                incarnation=f"{agent}{host}",
                 sequence=self.sequence,
-                taken_at=self.wall.now(),
+                taken_at=self.hosts_now(),
                 full=True,
                 fields=stats,
                 beats=beats,
@@ -81,7 +95,7 @@ class Fleet:
                 node=host,
                 incarnation=f"agent-of-{host}",
                 sequence=self.sequence,
-                taken_at=self.wall.now(),
+                taken_at=self.hosts_now(),
                 beats=True,
             )
             for host in hosts

@@ -15,7 +15,7 @@ import shlex
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -67,7 +67,8 @@ def command(name: str, part: str) -> list[str]:
 class Fleet:
     """``configured``: further sections of the service's configuration;
     ``coordination``: where agents show that they are there, "": nowhere; ``stream``:
-    Kafka, for all agents, and for that of the last host the service besides."""
+    Kafka, for all agents, and for that of the last host the service besides;
+    ``database``: "" for a file; ``environ``: of the service, besides."""
 
     def __init__(
         self,
@@ -76,6 +77,8 @@ class Fleet:
         *,
         coordination: str = "",
         stream: str = "",
+        database: str = "",
+        environ: Mapping[str, str] | None = None,
     ) -> None:
         self.folder = folder
         self._coordination, self._stream = coordination, stream
@@ -89,9 +92,10 @@ class Fleet:
         settings = folder / "gantt.conf"
         settings.write_text(SETTINGS.format(folder=folder) + configured)
         self.service = live.start(
-            f"sqlite:///{folder}/gantt.db",
+            database or f"sqlite:///{folder}/gantt.db",
             folder / "serve.log",
             options=("--config-file", str(settings)),
+            environ=environ,
         )
         self._operator = Program(cli, self.service.url)
         self.books = gantt.connect(self.service.url, token="admin")
@@ -291,7 +295,7 @@ def pids_of(instance: str) -> list[int]:
 
 
 @contextlib.contextmanager
-def fleet(folder: Path, configured: str = "", **where: str) -> Iterator[Fleet]:
+def fleet(folder: Path, configured: str = "", **where: Any) -> Iterator[Fleet]:
     """Both hosts report. ``where``: as Fleet."""
     found = Fleet(folder, configured, **where)
     try:

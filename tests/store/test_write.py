@@ -356,7 +356,7 @@ def test_a_host_that_reports_again_is_one_update(store: SqlStore) -> None:
     )
     # find the end of the log (SQLite: a hint first), lock, time (servers) or format
     # (SQLite, where the lock is no row), tail, hosts, log, commit
-    assert store.statements - before == (7 if store.clock else 8)
+    assert store.statements - before == (7 if store._database.clock else 8)
     assert books.contents(store)[rows.HOSTS] == [two]
 
 

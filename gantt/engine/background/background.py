@@ -7,7 +7,7 @@ stops first.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from gantt.engine.background.leader_tasks import (
@@ -39,7 +39,8 @@ _LONGEST_S = 4.0
 
 class Background:
     """The threads that nothing waits for. ``tasks``: more tasks for the leader;
-    ``name``: of this process, among those of the same database."""
+    ``look``: what every process does now and then, leader or not; ``name``: of this
+    process, among those of the same database."""
 
     def __init__(
         self,
@@ -51,6 +52,7 @@ class Background:
         records: Records,
         tasks: Iterable[LeaderTask],
         options: EngineOptions,
+        look: Callable[[], None],
         *,
         name: str,
         clock: Clock,
@@ -79,6 +81,7 @@ class Background:
                 *records.leader_tasks(),
                 *tasks,
             ),
+            look,
             options.sweep_s,
             threads,
             is_away,

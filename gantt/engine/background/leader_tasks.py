@@ -118,18 +118,21 @@ class Leadership:
 
 
 class LeaderTasks:
-    """Every ``period_s`` seconds, does the tasks that are due if this process leads."""
+    """Every ``period_s`` seconds, does the tasks that are due if this process leads;
+    before that, leader or not, ``look``."""
 
     def __init__(
         self,
         leadership: Leadership,
         tasks: tuple[LeaderTask, ...],
+        look: Callable[[], None],
         period_s: float,
         threads: Threads,
         is_away: IsAway = not_away,
     ) -> None:
         self._leadership = leadership
         self._tasks = tasks
+        self._look = look
         self._period_s = period_s
         self._stop = threads.event()
         self._is_away = is_away
@@ -160,6 +163,7 @@ class LeaderTasks:
             longer_s = min(2 * pause_s, max(_LONGEST_S, self._period_s))
             pause_s = self._period_s
             try:
+                self._look()
                 if self._leadership.look():
                     self._do()
                 self._troubles.clear()

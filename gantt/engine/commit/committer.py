@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from msgspec.structs import asdict
 
-from gantt.engine.clock import Clock
+from gantt.engine.clock import BooksClock
 from gantt.engine.commit.group_commit import GroupCommit
 from gantt.engine.commit.pending import PendingWrite, Queue
 from gantt.engine.observing import Observer
@@ -55,7 +55,7 @@ class Committer:
         log_tailer: LogTailer,
         options: EngineOptions,
         *,
-        clock: Clock,
+        clock: BooksClock,
         threads: Threads,
         new_uuid: Callable[[], str],
     ) -> None:
@@ -124,11 +124,6 @@ class Committer:
             yield
         finally:
             self._caller.request_id = ""
-
-    def now(self) -> int:
-        """The time of the books as far as it is known without asking, in microseconds
-        since the epoch."""
-        return self._group.time.now()
 
     def observe(self, observer: Observer) -> None:
         """Report each batch to ``observer`` from now on."""

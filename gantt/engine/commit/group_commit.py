@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct, field
 
-from gantt.engine.clock import BooksTime, Clock
+from gantt.engine.clock import BooksClock
 from gantt.engine.commit.pending import PendingWrite, Queue
 from gantt.engine.commit.preconditions import Relied, preconditions
 from gantt.engine.observing import Observer, Silence
@@ -76,7 +76,7 @@ class GroupCommit:
         queue: Queue,
         options: EngineOptions,
         *,
-        clock: Clock,
+        clock: BooksClock,
         new_uuid: Callable[[], str],
     ) -> None:
         self._store = store
@@ -87,7 +87,6 @@ class GroupCommit:
         self._planning_s = options.planning_ms / 1000
         self._clock = clock
         self._new_uuid = new_uuid
-        self.time = BooksTime(clock)
         self.counts = Counts()
         self.observer: Observer = Silence()
         self.origin: Callable[[], object] | None = None  # of ``observer``
@@ -129,7 +128,7 @@ class GroupCommit:
         What does not fit into the planning time leaves ``pending_writes`` and waits
         again.
         """
-        clock = self.time.update(database_now)
+        clock = self._clock.learn(database_now)
         stamp = self._replica.stamp = max(self._replica.stamp, clock)
         batch = Batch(self._new_uuid(), self._replica.state.cursor)
         deadline = self._clock.monotonic() + self._planning_s

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+from gantt.engine.clock import Clock
 from gantt.engine.commit.committer import Committer
 from gantt.engine.reading.reader import Consistency, Reader
 from gantt.engine.scheduling.checks import Checks
@@ -25,11 +26,13 @@ class Claims:
         reader: Reader,
         committer: Committer,
         checks: Checks,
+        clock: Clock,
         settlement: Settlement,
     ) -> None:
         self._reader = reader
         self._committer = committer
         self._checks = checks
+        self._clock = clock
         self._settlement = settlement
 
     def confirm(self, claim: str) -> None:
@@ -61,7 +64,7 @@ class Claims:
     def is_due(self) -> bool:
         """Whether ``expire`` has work, as far as this process knows."""
         return self._reader.read(
-            self._is_due, self._committer.now(), consistency=Consistency.LOCAL
+            self._is_due, self._clock.now(), consistency=Consistency.LOCAL
         )
 
     def _is_due(self, state: State, now: int) -> bool:

@@ -166,7 +166,7 @@ class RemoteRequest:
         """When the last write may begin, by ``clock.monotonic``: its answer must come
         within the lease."""
         assert reserved.leased_until is not None, "the claim was leased"
-        left_s = (reserved.leased_until - self._at.committer.now()) / _MICRO
+        left_s = (reserved.leased_until - self._at.clock.now()) / _MICRO
         return self._at.clock.monotonic() + left_s - self._options.placement_timeout_s
 
     def _unwritten(self, outcome: Outcome) -> Exception:

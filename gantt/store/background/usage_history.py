@@ -35,7 +35,6 @@ class UsageHistory:
         start = limited(select(fleet.c.start).where(*within), "most")
         records, of_zones = _records(fleet, _COLUMNS), _records(zones, _ZONE_COLUMNS)
         of_zone = of_zones.where(zones.c.zone == bindparam("the_zone"))
-        self.clock = database.clock
         self.first = database.compile(start.order_by(fleet.c.start))
         self.last = database.compile(start.order_by(fleet.c.start.desc()))
         self.drop = database.compile(delete(fleet).where(*within))
@@ -99,8 +98,7 @@ class SqlUsageRows:
         self._session = session
 
     def now(self) -> int | None:
-        clock = self._history.clock
-        return None if clock is None else int(self._session.one(clock)[0])
+        return self._session.now()
 
     def first(self, period_s: int, since: int, until: int) -> int | None:
         return self._end(self._history.first.text, (period_s, since, until, 1))
