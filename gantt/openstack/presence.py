@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 from uuid import uuid4
 
@@ -121,7 +121,7 @@ class Presence:
     ) -> None:
         """``feed``: where Nova's databases are. Raises Refused."""
         as_writer = with_writer(feed, options)
-        self._now = now or _utc_now
+        self._now = now or self._database_now
         self._database = Database(
             "the database of [database]",
             with_user(feed.database_url, as_writer),
@@ -151,6 +151,11 @@ class Presence:
         self._thread.join()
         self.discovery.close()
         self._database.close()
+
+    def _database_now(self) -> datetime:
+        """As Nova writes times: other schedulers, with clocks of their own, judge by
+        them who is up. Raises Refused, StoreFailed."""
+        return self._database.now().replace(microsecond=0)
 
     def counts(self) -> dict[str, float]:
         """What was done so far, by name."""
@@ -206,8 +211,3 @@ def with_writer(feed: FeedOptions, options: RpcOptions) -> FeedOptions:
     return replace(
         feed, feed_user=options.write_user, feed_password=options.write_password
     )
-
-
-def _utc_now() -> datetime:
-    """As Nova writes times."""
-    return datetime.now(UTC).replace(tzinfo=None, microsecond=0)

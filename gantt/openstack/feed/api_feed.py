@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 from gantt.conf.feed import FLAVOR, FeedOptions
@@ -78,7 +78,7 @@ class ApiFeed:
         """Read what may have changed, and pass it on. Raises Refused, StoreFailed, and
         what passing on raises."""
         began = time.monotonic()
-        now = datetime.now(UTC).replace(tzinfo=None)
+        now = self.database.now()
         watched = self._of_aggregates, self._of_groups, self._of_hosts, self._of_flavors
         if 0 < self._options.feed_full_interval <= began - self._whole_at:
             # What was committed long after its time is not seen by its time.

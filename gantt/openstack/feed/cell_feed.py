@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from msgspec import UNSET, Struct
 
@@ -23,6 +23,7 @@ from gantt.openstack.feed.cell_mappings import CellMapping, open_cell
 from gantt.openstack.feed.cell_reader import CellNews, CellReader
 from gantt.openstack.feed.connection import Database
 from gantt.openstack.feed.notes import Notes
+from gantt.openstack.feed.services import moment
 
 LOG = logging.getLogger(__name__)
 # Rows of instances are counted once in so many rounds: there are many.
@@ -37,7 +38,7 @@ Deliver = Callable[["CellFeed", CellNews, float], None]
 
 class CellState(Struct, frozen=True):
     """``failure``: why its database cannot be read; "": it can. ``read_at``: when it
-    was read last, in microseconds since the epoch; None: never."""
+    was read last by its own clock, in microseconds since the epoch; None: never."""
 
     uuid: str
     name: str
@@ -75,6 +76,7 @@ class CellFeed:
         self._failure = ""
         self._marked: Cell | None = None
         self._read_at: int | None = None
+        self._read_since = 0.0  # on the monotonic clock
         self._counts: Counter[str] = Counter()
         self._stop = threading.Event()
         self._wake = threading.Event()
@@ -122,6 +124,11 @@ class CellFeed:
     def counts(self) -> Counter[str]:
         """What was done so far, by the names of ``Feed.counts``."""
         return self._counts
+
+    @property
+    def lag_s(self) -> float:
+        """Seconds since it was read; 0: that was never."""
+        return time.monotonic() - self._read_since if self.is_known else 0.0
 
     def start(self) -> None:
         """Begin to read."""
@@ -198,16 +205,15 @@ class CellFeed:
 
     def round(self) -> None:
         """Read what is new and pass it on. Raises what either raises."""
-        now = datetime.now(UTC)
-        naive = now.replace(tzinfo=None)
+        now = self.database.now()
         began = time.monotonic()
         since = self._since
-        if since is not None and naive - since > STALE:
+        if since is not None and now - since > STALE:
             since = None
         counts = self._counts["cell_rounds"] % COUNT_EVERY == COUNT_EVERY - 1
         again = self.notes.names()
         found = self.reader.read(
-            *(self.database, naive, since, again), at=began, counts=counts
+            *(self.database, now, since, again), at=began, counts=counts
         )
         if found.unreadable:
             LOG.warning(
@@ -221,7 +227,7 @@ class CellFeed:
         self._read_asked()
         self._since = found.since
         self._counts["cell_rounds"] += 1
-        self._read_at = int(now.timestamp() * 1_000_000)
+        self._read_at, self._read_since = moment(now), began
 
     def _count(self, found: CellNews) -> None:
         counts = self._counts

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, TypeAlias
+from datetime import UTC, datetime
+from typing import Any, Final, TypeAlias, cast
 
 import sqlalchemy as sa
 from sqlalchemy import URL, event, exc
@@ -34,6 +35,13 @@ _READ_ONLY: Final = {
     "mysql": "SET SESSION TRANSACTION READ ONLY",
     "postgresql": "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY",
     "sqlite": "PRAGMA query_only = ON",
+}
+
+# Times without a zone, in UTC. Nova's services and Gantt's have each a clock of their
+# own, and no other one is near to those rows.
+_CLOCK: Final = {
+    "mysql": sa.func.utc_timestamp(6),
+    "postgresql": sa.func.timezone("UTC", sa.func.clock_timestamp()),
 }
 
 
@@ -71,6 +79,15 @@ class Database:
     def url(self) -> str:
         """Where it is, without the password."""
         return shown(self._url)
+
+    def now(self) -> datetime:
+        """The time at the database, as Nova writes times; of a file, that of this
+        machine. Raises Refused, StoreFailed."""
+        clock = _CLOCK.get(self._url.get_backend_name())
+        if clock is None:
+            return datetime.now(UTC).replace(tzinfo=None)
+        ((now,),) = self.rows(sa.select(clock))
+        return cast("datetime", now)
 
     def rows(self, statement: Select) -> Sequence[Row]:
         """The rows of ``statement``. Raises Refused, StoreFailed."""

@@ -120,8 +120,6 @@ class Feed:
         """What it has done since it was made, by name; for metrics."""
         cells = list(self._cells.values())
         states = [one.state for one in cells]
-        now = time.time()
-        known = [one.read_at / 1e6 for one in states if one.read_at is not None]
         return {
             "rounds": self._rounds,
             "failures": self._failures,
@@ -131,7 +129,7 @@ class Feed:
             "cells_down": sum(1 for one in states if one.failure),
             "hosts": sum(one.hosts for one in states),
             **{name: sum(one.counts[name] for one in cells) for name in _OF_CELLS},
-            "lag_seconds": max(0.0, now - min(known, default=now)),
+            "lag_seconds": max((one.lag_s for one in cells), default=0.0),
             "cells_limit": self._options.feed_cells,
             "notes": len(self._notes.names()),
         }
