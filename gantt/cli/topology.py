@@ -52,6 +52,8 @@ def _picture(view: HostTopologyView, *, has_bars: bool) -> Iterator[Styled | Box
         yield [("The host reports no NUMA cells.", "")]
     if view.pools is None:
         yield [("The host reports no devices.", "")]
+    for name, why in view.unreadable.items():
+        yield [(f"{name} cannot be read, and counts as unknown: {why}", "yellow")]
     if view.cells:
         yield Box("legend", list(_legend(view.cells, has_bars)))
     if view.pending:

@@ -91,6 +91,7 @@ class WholeFleet:
                 writes_books=writes_books,
                 takes_uuid=not writes_books,
                 saved_at=report.saved_at,
+                unreadable=report.unreadable,
             )
 
         good, refused = _checked(part.hosts, command, _name_of_host)

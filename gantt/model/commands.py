@@ -247,6 +247,7 @@ class UpdateHost(Command[HostView], frozen=True):
     that is known of the host, else of ``node``. ``takes_uuid``: where another host has
     this provider, it has moved here with all claims; else that is refused.
     ``saved_at``: when the host wrote the report, in microseconds; None: just now.
+    ``unreadable``: as in HostReport.
     ``place``: which report of the host's agent this is; None: of no agent, or without
     changes. ``listed_at``: when that agent saw all that runs; None: it did not.
     ``is_of_agent``: an agent says so, also that nothing changed.
@@ -263,6 +264,7 @@ class UpdateHost(Command[HostView], frozen=True):
     is_bare: bool = False
     takes_uuid: bool = False
     saved_at: int | None = None
+    unreadable: dict[str, str] = {}
     place: ReportPlace | None = None
     listed_at: int | None = None
     is_of_agent: bool = False

@@ -39,12 +39,14 @@ class Verdict(Struct, frozen=True):
 
 class HostReport(Struct, frozen=True):
     """What is known of one compute node. ``saved_at``: when Nova last wrote its row, in
-    microseconds since the epoch; None: just now."""
+    microseconds since the epoch; None: just now. ``unreadable``: columns that count as
+    unknown because they cannot be read, and why."""
 
     host: Name
     node: Name
     stats: HostStats
     saved_at: int | None = None
+    unreadable: dict[str, str] = {}
 
 
 class Cell(Struct, frozen=True):

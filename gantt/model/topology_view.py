@@ -76,7 +76,8 @@ class PendingView(Struct, frozen=True):
 
 class HostTopologyView(Struct, frozen=True):
     """What of a host instances are fitted into. ``cells`` empty: it reports no NUMA
-    cells; ``pools`` None: no devices. ``obeys_claims``: it starts instances on the
+    cells; ``pools`` None: no devices; ``unreadable``: or what it reports there cannot
+    be read, by column, and why. ``obeys_claims``: it starts instances on the
     CPUs, pages and devices that claims name. ``pending``: claims that no report counts
     yet, the oldest first. ``is_closed``: one of them does not fit the report, so that
     nothing more is promised until it ends."""
@@ -89,3 +90,4 @@ class HostTopologyView(Struct, frozen=True):
     pools: tuple[PoolView, ...] | None
     pending: tuple[PendingView, ...] = ()
     is_closed: bool = False
+    unreadable: dict[str, str] = {}

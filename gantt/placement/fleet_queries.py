@@ -28,7 +28,9 @@ LISTING: Final = "_listing"
 """Beside it: when that list was made, see ``listings``; absent: it is not whole."""
 ADOPTED: Final = "_adopted"
 """Beside it: the uuid by which the host calls its provider, which has another one."""
-_HIDDEN: Final = (OWNED, SAVED, PLACE, LISTED, LISTING, ADOPTED)
+UNREADABLE: Final = "_unreadable"
+"""Beside it: columns of cells and devices that could not be read, and why."""
+_HIDDEN: Final = (OWNED, SAVED, PLACE, LISTED, LISTING, ADOPTED, UNREADABLE)
 
 
 def hosts(

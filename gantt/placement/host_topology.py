@@ -18,6 +18,7 @@ from gantt.model.topology_view import (
     PendingView,
     PoolView,
 )
+from gantt.placement.fleet_queries import UNREADABLE
 from gantt.state.promises import Promises
 from gantt.state.state import State
 from gantt.topology.pending import Remaining, after, fitted
@@ -44,12 +45,15 @@ def host_topology(state: State, host: str, node: str) -> HostTopologyView:
         None if reported.pools is None else tuple(pools_view(reported, left)),
         tuple(_pending(state, table.promises[row])),
         table.promises[row].left.is_closed,
+        table.stats[row].get(UNREADABLE, {}),
     )
 
 
 def _pending(state: State, promises: Promises) -> Iterator[PendingView]:
     left = Remaining(promises.report)
     for claim_id, pending in promises.pendings():
+        if pending.is_counted:
+            continue
         found = fitted(left, pending)
         left = after(left, pending, found)
         row = state.fleet.claims.by_id[claim_id]

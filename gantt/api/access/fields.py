@@ -168,7 +168,7 @@ _STATEMENTS: Final[dict[str, dict[str, Verdict]]] = {
         "host binary disabled forced_down last_seen_up availability_zone cell_uuid "
         "version disabled_reason",
     ),
-    "HostReport": _all(RULE, "host node stats saved_at"),
+    "HostReport": _all(RULE, "host node stats saved_at unreadable"),
     "HostAggregate": _all(RULE, "uuid name id hosts metadata"),
     "ServerGroup": _all(RULE, "uuid name policy max_server_per_host members"),
     "Instance": _all(RULE, "uuid facts saved_at"),

@@ -16,6 +16,7 @@ from gantt.model.bounds import MAX_CELLS, MAX_CPUS, MAX_PAGE_SIZES, MAX_PAGES
 from gantt.model.cpu_sets import mask_of, text_of
 from gantt.model.forms import scalars
 from gantt.model.forms.document import Fields, Reading, lowered, opened
+from gantt.model.forms.nova_topology import mended
 from gantt.model.topology import Cpus, HostCell, Pages
 
 _RANGE: Final = re.compile(r"\s*(\^?)\s*(\d{1,5})(?:\s*-\s*(\d{1,5}))?\s*")
@@ -26,7 +27,8 @@ def read_cells(path: str, value: Any) -> tuple[HostCell, ...]:
     """The cells of a topology in any form, in its order; none where it is null.
 
     Raises Invalid, which names the field: one of a wrong type, above a limit of
-    ``model.bounds``, or a topology that no machine can have.
+    ``model.bounds``, or a topology that no machine can have; what Nova's computes wrote
+    (objects) is read then as far as it goes.
     """
     found = unwrapped(path, value)
     if found is None:
@@ -37,6 +39,11 @@ def read_cells(path: str, value: Any) -> tuple[HostCell, ...]:
     if len(parts) > MAX_CELLS:
         raise Invalid(f"{part.at('cells')} has {len(parts)}; the limit is {MAX_CELLS}.")
     cells = [_cell(one) for one in parts]
+    _check_ids(cells, parts)
+    if all(one.is_object for one in parts):
+        return tuple(mended(cells))
+    for cell, one in zip(cells, parts, strict=True):
+        _check_cell(one, cell)
     _check_apart(cells, parts)
     return tuple(cells)
 
@@ -61,7 +68,7 @@ def _cell(part: Fields) -> HostCell:
         memory,
         part.get("pinned_cpus", _cpus) or 0,
         part.get("siblings", _siblings) or (),
-        part.amount("cpu_usage"),
+        _usage(part, "cpu_usage"),
         memory_usage,
         _pages(part),
         frozenset(() if network is None else network.names("physnets")),
@@ -71,7 +78,6 @@ def _cell(part: Fields) -> HostCell:
     part.done()
     if network is not None:
         network.done()
-    _check_cell(part, cell)
     return cell
 
 
@@ -80,7 +86,12 @@ def _memory(part: Fields) -> tuple[int, int]:
     before = part.part("mem", "NUMACell")
     if before is not None:
         return before.need("total", _amount), before.amount("used")
-    return part.need("memory", _amount), part.amount("memory_usage")
+    return part.need("memory", _amount), _usage(part, "memory_usage")
+
+
+def _usage(part: Fields, name: str) -> int:
+    """Computes of Nova may count below 0, when an instance ends twice."""
+    return max(0, part.number(name) or 0) if part.is_object else part.amount(name)
 
 
 def _pages(part: Fields) -> tuple[Pages, ...]:
@@ -205,12 +216,18 @@ def _check_pages(part: Fields, cell: HostCell) -> None:
         )
 
 
+def _check_ids(cells: list[HostCell], parts: tuple[Fields, ...]) -> None:
+    seen: set[int] = set()
+    for cell, part in zip(cells, parts, strict=True):
+        if cell.id in seen:
+            raise Invalid(f"{part.at('id')} is {cell.id}, as of another cell.")
+        seen.add(cell.id)
+
+
 def _check_apart(cells: list[HostCell], parts: tuple[Fields, ...]) -> None:
     by_id: dict[int, HostCell] = {}
     seen = 0
     for cell, part in zip(cells, parts, strict=True):
-        if cell.id in by_id:
-            raise Invalid(f"{part.at('id')} is {cell.id}, as of another cell.")
         shared_twice = (cell.cpus | cell.pcpus) & seen
         if shared_twice:
             other = next(

@@ -196,7 +196,7 @@ class CellReader:
                 continue
             fields = row[_STATS_AT : _STATS_AT + len(t.STATS)]
             stats, bad = report_of(dict(zip(t.STATS, fields, strict=True)))
-            found.append(HostReport(host, node, stats, _saved_at(row)))
+            found.append(HostReport(host, node, stats, _saved_at(row), dict(bad)))
             unreadable += [
                 f"{name} of host {host}, node {node} ({why})" for name, why in bad
             ]

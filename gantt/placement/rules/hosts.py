@@ -19,7 +19,7 @@ from gantt.model.fleet import AGENT, OPERATOR
 from gantt.model.hosts import HostView
 from gantt.model.rows import ClaimRow, HostRow, ProviderRow
 from gantt.placement import fleet_queries, listings
-from gantt.placement.fleet_queries import ADOPTED, PLACE, SAVED
+from gantt.placement.fleet_queries import ADOPTED, PLACE, SAVED, UNREADABLE
 from gantt.placement.rules import (
     counting,
     identity,
@@ -34,6 +34,8 @@ from gantt.state.column import NO_ROW
 from gantt.state.reports import topology_of
 from gantt.state.state import State
 
+_LONGEST: Final = 400
+"""Characters of why a column cannot be read."""
 _LATE_US: Final = 600_000_000
 """A report that is older than the last one by more is of a clock that was set back."""
 
@@ -77,7 +79,7 @@ def take_in(draft: Draft, command: UpdateHost) -> _Taken | int:
         or found
         or command.place is not None
         or not _is_settled(state, row, command)
-        or (command.saved_at is not None and _is_awaited(state, row, command))
+        or _says_more(state, row, command)
     ):
         return _write(draft, command, row, found)
     is_due = _is_due(state, row, command, draft.now)
@@ -104,7 +106,7 @@ def has_news(state: State, command: UpdateHost) -> bool:
             (found := reports.news(command.stats, table.stats[row]))
             and _in_time(state, row, command, found)
         )
-        or (command.saved_at is not None and _is_awaited(state, row, command))
+        or _says_more(state, row, command)
     )
 
 
@@ -124,7 +126,7 @@ def as_known(
             and _in_time(state, row, command, found)
         )
         or not _is_settled(state, row, command)
-        or (command.saved_at is not None and _is_awaited(state, row, command))
+        or _says_more(state, row, command)
         or _is_due(state, row, command, now)
         or _names_any(state, row, command, now)
     ):
@@ -224,6 +226,21 @@ def _is_late(state: State, row: int, command: UpdateHost) -> bool:
     if known is None or command.saved_at is None or command.place is not None:
         return False  # those of agents are in sequence
     return 0 < known - command.saved_at <= _LATE_US
+
+
+def _says_more(state: State, row: int, command: UpdateHost) -> bool:
+    """Whether a report without other news says why it has none, or when it was saved,
+    where that counts."""
+    why = _unreadable(command)
+    if why and why != state.fleet.hosts.stats[row].get(UNREADABLE):
+        return True
+    return _is_awaited(state, row, command)
+
+
+def _unreadable(command: UpdateHost) -> dict[str, str]:
+    """Of what instances are fitted to."""
+    said = command.unreadable
+    return {name: said[name][:_LONGEST] for name in said if name in reports.FITTED}
 
 
 def _is_awaited(state: State, row: int, command: UpdateHost) -> bool:
@@ -326,6 +343,10 @@ def _write(
         row is None or not _is_late(draft.state, row, command)
     ):
         stats[SAVED] = command.saved_at
+    if why := _unreadable(command):
+        stats[UNREADABLE] = why
+    elif not found.keys().isdisjoint(reports.FITTED):
+        stats.pop(UNREADABLE, None)
     if command.place is not None:
         stats[PLACE] = to_builtins(command.place)
     listings.note(draft.state, command, row, stats, draft.now)

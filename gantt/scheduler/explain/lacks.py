@@ -12,6 +12,7 @@ from gantt.errors import GanttError
 from gantt.model.answers import Candidate
 from gantt.model.topology import Lack
 from gantt.placement.candidates.combine import Budget, Spent
+from gantt.placement.fleet_queries import UNREADABLE
 from gantt.scheduler.feasibility.candidates import NOTHING
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.feasibility.topology import missing_of
@@ -49,8 +50,19 @@ class Lacks:
         pending = self._fitting.pending(row, self._candidate(row))
         found = self._promises[row].fit(pending)
         if isinstance(found, Lack):
-            return missing(found), sentence(found)
+            return missing(found), self._words(row, found)
         return 0.0, None
+
+    def _words(self, row: int, lack: Lack) -> str:
+        """What lacks, and why the host is not known to have it."""
+        column = "pci_stats" if lack.what == "devices" else "numa_topology"
+        why = self._fleet.hosts.stats[row].get(UNREADABLE, {}).get(column)
+        if why is None:
+            return sentence(lack)
+        return (
+            f"{sentence(lack)}; its {column} cannot be read, and counts as unknown: "
+            f"{why}"
+        )
 
     def _candidate(self, row: int) -> Candidate:
         if self._has_devices:

@@ -236,3 +236,55 @@ def test_sets_of_cpus_as_lists_and_texts() -> None:
     assert list(numbers_of(mask_of(numbers))) == numbers
     assert text_of(mask_of(numbers)) == "0-2,8,70-71"
     assert text_of(0) == "none"
+
+
+# -- what a compute of Nova wrote that no machine can have -----------------------------
+
+
+def of_nova(**fields: Any) -> tuple[HostCell, ...]:
+    """Two cells as Nova's objects; ``fields`` of the second."""
+    first = {"id": 0, "cpuset": [0, 1], "pcpuset": [0, 1], "memory": 8}
+    second = {"id": 1, "cpuset": [4, 5], "pcpuset": [4, 5], "memory": 8, **fields}
+    made = [nova("NUMACell", "1.5", **one) for one in (first, second)]
+    return read_cells("t", nova("NUMATopology", "1.2", cells=made))
+
+
+def test_cpus_of_two_cells_are_of_the_first() -> None:
+    first, second = of_nova(cpuset=[1, 4], pcpuset=[1, 4], pinned_cpus=[1, 4])
+    assert (first.cpus, first.pcpus) == (0b11, 0b11)
+    assert (second.cpus, second.pcpus, second.pinned) == (1 << 4, 1 << 4, 1 << 4)
+
+
+@pytest.mark.parametrize(
+    ("siblings", "cores"),
+    [
+        ([[4, 6]], (1 << 4, 1 << 5)),
+        ([[4]], (1 << 4, 1 << 5)),
+        ([[4, 5], [5]], (0b11 << 4,)),
+    ],
+    ids=["beyond", "lacking", "twice"],
+)
+def test_each_cpu_is_in_one_core(siblings: Any, cores: tuple[int, ...]) -> None:
+    assert of_nova(siblings=siblings)[1].siblings == cores
+
+
+def test_cpus_that_cannot_be_pinned_are_not() -> None:
+    assert of_nova(pinned_cpus=[5, 6])[1].pinned == 1 << 5
+
+
+def test_more_in_use_than_there_is_leaves_nothing_free() -> None:
+    """And use below nothing is none."""
+    sizes = ((4, 99_999, 0), (2048, 3, 5))
+    pages = [
+        nova("NUMAPagesTopology", "1.1", size_kb=size, total=total, used=used)
+        for size, total, used in sizes
+    ]
+    cell = of_nova(mempages=pages, memory_usage=99, cpu_usage=-2)[1]
+    assert [one.free for one in cell.pages] == [99_999, -2]
+    assert (cell.memory_usage, cell.cpu_usage) == (99, 0)
+
+
+def test_what_cannot_be_read_of_nova_is_refused() -> None:
+    for fields in ({"id": 0}, {"memory": None}, {"cpuset": [True]}):
+        with pytest.raises(Invalid, match="t.cells.1"):
+            of_nova(**fields)

@@ -314,11 +314,12 @@ def test_a_topology_that_cannot_be_costs_only_itself(
     database, good = cloud.cell("one"), synthetic.nova_form(synthetic.four_cells())
     bad = synthetic.nova_form(synthetic.four_cells())
     first, second, *_ = bad["numa_topology"]["nova_object.data"]["cells"]
-    second["nova_object.data"]["cpuset"] = first["nova_object.data"]["cpuset"]
+    second["nova_object.data"]["id"] = first["nova_object.data"]["id"]
     pools = json.dumps([{"count": 1, "vendor_id": "1", "product_id": "1"}])
+    keys = []
     for host, topology in (("h1", bad), ("h2", good)):
         text = json.dumps(topology["numa_topology"])
-        database.host(host, numa_topology=text, pci_stats=pools)
+        keys.append(database.host(host, numa_topology=text, pci_stats=pools))
     with caplog.at_level(logging.WARNING):
         feed = cloud.feed()
     refused, taken = cloud.books.list_hosts()
@@ -326,7 +327,11 @@ def test_a_topology_that_cannot_be_costs_only_itself(
     assert refused.stats["pci_stats"] == taken.stats["pci_stats"] != []
     assert taken.stats["numa_topology"] == good["numa_topology"]
     assert feed.counts()["unreadable"] == 1
-    assert "cells.1.siblings has CPUs 8,40; the cell has only" in caplog.text
+    assert "cells.1.id is 0, as of another cell" in caplog.text
+    view = cloud.books.host_topology("h1", "h1")
+    assert "cells.1.id is 0" in view.unreadable["numa_topology"]
+    database.change("compute_nodes", keys[0], numa_topology=text, updated_at=now())
+    until(lambda: not cloud.books.host_topology("h1", "h1").unreadable)
 
 
 def test_a_failed_migration_ends_the_promise_of_its_target(cloud: Cloud) -> None:

@@ -219,3 +219,71 @@ def test_the_last_cpus_are_given_while_the_first_server_builds(cloud: Cloud) -> 
     host.schedule(OTHER, small)
     with pytest.raises(NoValidHost):
         host.schedule(THIRD, small)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"memory_usage": 4096},
+        {"mempages": [{"size_kb": 4, "total": 999_999}]},
+        {
+            "mempages": [
+                {"size_kb": 4, "total": 99_999},
+                {"size_kb": 2048, "total": 1, "used": 2},
+            ]
+        },
+        {"pinned_cpus": [7]},
+        {"siblings": [[0]]},
+    ],
+    ids=["memory", "pages", "used", "pinned", "siblings"],
+)
+def test_a_row_that_contradicts_itself_is_read_as_far_as_it_goes(
+    cloud: Cloud, fields: dict[str, Any]
+) -> None:
+    host = Host(cloud)
+    row = json.loads(topology())
+    (cell,) = row["nova_object.data"]["cells"]
+    pages = fields.get("mempages", ())
+    fields = {
+        **fields,
+        "mempages": [nova("NUMAPagesTopology", "1.1", **one) for one in pages],
+    }
+    cell["nova_object.data"].update(fields)
+    host.rows.change(
+        "compute_nodes",
+        host.key,
+        numa_topology=json.dumps(row),
+        vcpus_used=1,
+        updated_at=now() + timedelta(seconds=1),
+    )
+    until(lambda: host.reported("vcpus_used") == 1)
+    if "memory_usage" in fields:
+        # All is used, and more: none is pinned there, and it says so.
+        with pytest.raises(NoValidHost):
+            host.schedule(host.uuid)
+    else:
+        host.schedule(host.uuid)
+
+
+def test_a_refusal_says_that_the_row_could_not_be_read(cloud: Cloud) -> None:
+    host = Host(cloud)
+    row = json.loads(topology())
+    (cell,) = row["nova_object.data"]["cells"]
+    row["nova_object.data"]["cells"] = [cell, cell]
+    host.rows.change(
+        "compute_nodes",
+        host.key,
+        numa_topology=json.dumps(row),
+        updated_at=now() + timedelta(seconds=1),
+    )
+    until(lambda: host.reported("numa_topology") is None)
+    with pytest.raises(NoValidHost) as refused:
+        host.schedule(host.uuid)
+    words = _told(refused.value)
+    assert "its numa_topology cannot be read, and counts as unknown" in words
+    assert "cells.1.id is 0, as of another cell" in words
+
+
+def _told(refused: NoValidHost) -> str:
+    """All that the explanation says."""
+    return repr(refused.why)
