@@ -162,7 +162,7 @@ _STATEMENTS: Final[dict[str, dict[str, Verdict]]] = {
     "FleetStatement": _all(
         RULE, "cells services hosts aggregates groups instances names writes_books"
     ),
-    "Cell": _all(RULE, "uuid disabled unreadable"),
+    "Cell": _all(RULE, "uuid disabled unreadable read_at"),
     "Service": _all(
         RULE,
         "host binary disabled forced_down last_seen_up availability_zone cell_uuid "
