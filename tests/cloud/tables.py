@@ -58,7 +58,7 @@ class CloudDatabases(Mariadb):
         """Make the database user that ``document`` describes, with its rights."""
         for block in SQL.findall(document.read_text()):
             # The driver takes a single % for the place of a value.
-            told = block.replace("`nova`", "`nova_cell1`").replace("%", "%%")
+            told = block.replace("%", "%%")
             statements = told.split(";")
             self.execute(*(one for one in statements if one.strip()))
 

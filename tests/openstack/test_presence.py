@@ -227,7 +227,7 @@ def test_the_documented_rights_are_enough_and_none_can_be_left_out(
         names = [str(sa.make_url(url).database) for url in urls]
         create, *grants = (
             one.replace("`nova_api`", f"`{names[0]}`")
-            .replace("`nova`", f"`{names[1]}`")
+            .replace("`nova_cell1`", f"`{names[1]}`")
             .replace("'secret'", "'pw'")
             .replace("%", "%%")
             for one in documented_grants()

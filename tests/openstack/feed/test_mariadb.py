@@ -60,7 +60,7 @@ class Cloud:
         )
         text = "\n".join(STATEMENT.findall(DOCUMENT.read_text()))
         text = text.replace("`nova_api`", f"`{sa.make_url(api_url).database}`")
-        text = text.replace("`nova`", f"`{sa.make_url(cell_url).database}`")
+        text = text.replace("`nova_cell1`", f"`{sa.make_url(cell_url).database}`")
         self.statements = text.split("\n")
 
     def execute(self, *statements: str) -> None:
