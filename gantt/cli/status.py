@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+import traceback
 from collections.abc import Iterator
 from enum import IntEnum
 from pathlib import Path
@@ -136,6 +137,10 @@ def check(
         rules = check_policy_rules(settings)
     except (GanttError, OSError) as error:
         say(f"Error: {printable(str(error))}", err=True)
+        sys.exit(IMPOSSIBLE)
+    except Exception:
+        # Python's own exit status after a traceback means "warnings" here.
+        traceback.print_exc()
         sys.exit(IMPOSSIBLE)
     findings = (
         check_rows(

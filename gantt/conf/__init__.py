@@ -22,6 +22,7 @@ from gantt.conf.values import (
     Settings,
     TracingOptions,
 )
+from gantt.conf.written import check_written
 
 __all__ = [
     "AUTH_STRATEGIES",
@@ -37,6 +38,7 @@ __all__ = [
     "Settings",
     "Source",
     "TracingOptions",
+    "check_written",
     "engine_options",
     "feed_options",
     "has_nova_databases",

@@ -13,6 +13,7 @@ from msgspec import Struct
 from oslo_config import cfg
 
 from gantt.conf.table import rows
+from gantt.conf.written import check_written
 from gantt.errors import Refused
 from gantt.scheduler.options import SchedulerOptions
 
@@ -94,6 +95,7 @@ def feed_options(
         conf.register_opts(opts, None if group == "DEFAULT" else group)
     try:
         conf(args=[], project="gantt", default_config_files=list(config_files))
+        check_written(config_files)
         own = conf.nova
         named = {opt.dest: own[opt.dest] for opt in NOVA}
         named["feed_password"] = named["feed_password"] or ""

@@ -38,6 +38,7 @@ from gantt.conf.values import (
     ServeOptions,
     Settings,
 )
+from gantt.conf.written import check_written
 from gantt.engine.options import EngineOptions
 from gantt.errors import Refused
 from gantt.store.interface import StoreOptions
@@ -84,6 +85,7 @@ def load(
     known = list_opts() + _ignored()
     overrides = overrides or {}
     ours = _parse(files, directories, known)
+    check_written(files, directories, known)
     probe = _parse(files, directories, list(PROBES.items()))
     keystone = _parse(files, directories, [(identity.GROUP, identity.OPTIONS)])
     if not (files or directories):

@@ -24,6 +24,7 @@ LOG = logging.getLogger(__name__)
 # Load balancers probe every few seconds, and wait about as long.
 _READY_S = 1.5
 _UNREADABLE = "the books cannot be read; the log says why"
+_UNWRITABLE = "the books cannot be written; the log says why"
 
 Totals = tuple[dict[str, tuple[float, float]], dict[str, int]]
 
@@ -90,20 +91,26 @@ class Health:
         checks: Checks,
         clock: Clock,
         threads: Threads,
+        check_writable: Callable[[], None],
     ) -> None:
         self._reader = reader
         self._log_tailer = log_tailer
         self._checks = checks
         self._clock = clock
-        self._probe = Probe(log_tailer.look, _READY_S, threads)
+        self._check_writable = check_writable
+        self._unwritable: StoreFailed | None = None
+        self._probe = Probe(self._look, _READY_S, threads)
         self._companions: tuple[Companion, ...] = ()
         self._was_unready = False
         self._is_closed = False
 
     def unready(self) -> str:
-        """Why the engine is not ready; "": it knows all commits. Takes two seconds at
-        most."""
+        """Why the engine is not ready; "": it knows all commits, and can write. Takes
+        two seconds at most."""
         error = self._probe.failure()
+        if error is not None and error is self._unwritable:
+            self._log_tailer.outage.failed("write", error)
+            return _UNWRITABLE
         if isinstance(error, StoreFailed):
             self._log_tailer.outage.failed("read", error)
             return _UNREADABLE
@@ -116,6 +123,17 @@ class Health:
             LOG.warning("ready again: the books can be read")
         self._was_unready = False
         return "closed" if self._is_closed else ""
+
+    def _look(self) -> None:
+        self._log_tailer.look()
+        try:
+            self._check_writable()
+        except StoreFailed as error:
+            self._unwritable = error
+            raise
+        if self._unwritable is not None:
+            self._log_tailer.outage.succeeded("write")
+        self._unwritable = None
 
     def notice(self) -> str:
         """What operators should know although the engine is ready; "": nothing. As last

@@ -192,6 +192,8 @@ _COUNTERS = {
     "usage_left_out": "Resource classes left out of usage history samples.",
     "usage_zones_left_out": "Zones left out of usage history samples.",
     "reloads": "Times that all tables were reloaded.",
+    "lost_revisions": "Acknowledged revisions that the database no longer has, as "
+    "after a failover to a server that lagged.",
     "reports_applied": "Reports of agents that were applied.",
     "reports_unchanged": "Reports of agents that said that nothing changed.",
     "reports_duplicate": "Reports of agents that had been applied before.",

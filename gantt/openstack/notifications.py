@@ -14,6 +14,7 @@ from typing import Any, Final, Protocol
 import oslo_messaging as messaging
 from oslo_config import cfg
 
+from gantt.conf import check_written
 from gantt.errors import GanttError, Invalid, Refused
 from gantt.model.forms.notification import read_payload
 from gantt.model.shadow import Phase, ShadowEvent
@@ -147,6 +148,7 @@ def read_conf(files: Sequence[str]) -> cfg.ConfigOpts:
     conf = cfg.ConfigOpts()
     try:
         conf([], project="nova", default_config_files=list(files))
+        check_written(files)
     except (cfg.Error, OSError) as error:
         raise Refused(f"{', '.join(files)} cannot be read: {error}") from error
     return conf

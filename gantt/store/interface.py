@@ -282,6 +282,10 @@ class Store(Protocol):
         """Take the head lock. Raises DefiniteAbort if it is not free in time,
         errors.StoreFailed if the database cannot be reached or written."""
 
+    def check_writable(self) -> None:
+        """Raises StoreFailed where the database takes no writes, as a server that is
+        read-only or a standby. Waits for no other writer."""
+
     def has_batch(self, end: Cursor) -> bool | None:
         """Whether the log has the batch that ends, or would end, at ``end``, judged
         under the head lock. None: unknown, because the log was compacted beyond that

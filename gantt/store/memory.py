@@ -108,6 +108,9 @@ class MemoryStore:
     def history(self, after: Cursor) -> Page:
         return page_of(list(self._log), after)
 
+    def check_writable(self) -> None:
+        pass
+
     def compact(self, keep: int) -> int:
         del keep  # the log is never longer than _KEPT
         return 0

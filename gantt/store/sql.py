@@ -233,6 +233,11 @@ class SqlStore:
                 raise
             self.finish(session, session.commit)
 
+    def check_writable(self) -> None:
+        self._database.check_writable()
+        if self._database.has_row_lock:
+            self._read(self._leadership.check_writable)
+
     def has_batch(self, end: Cursor) -> bool | None:
         session = self.take_head()
         try:

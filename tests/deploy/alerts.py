@@ -113,6 +113,7 @@ FAULTS: Final[dict[str, dict[str, str]]] = {
     "GanttCommitSlow": _commits("5.0"),
     "GanttRevisionLag": {at("gantt_revision_lag"): "1001x60"},
     "GanttForeignWrites": _counts("gantt_foreign_writes_total"),
+    "GanttHistoryLost": _counts("gantt_lost_revisions_total"),
     "GanttNoValidHost": {
         at("gantt_schedule_total", 'outcome="no_valid_host"'): "0+300x60"
     },

@@ -67,6 +67,39 @@ def test_reader_detects_another_history(books: Gantt, sql: Sql, how: str) -> Non
     assert books.verify().problems == ()
 
 
+@pytest.mark.parametrize(
+    ("how", "gone"),
+    [
+        (REPLACED, "1 acknowledged revision is gone; it still has revision 3-"),
+        (CUT, "2 acknowledged revisions are gone; it still has revision 2-"),
+        ("UPDATE gantt_log SET batch = 'other'", "4 acknowledged revisions are gone"),
+    ],
+)
+def test_how_much_history_is_lost_is_told(
+    books: Gantt, sql: Sql, how: str, gone: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    sql(how)
+    names(books)
+    (told,) = (one for one in caplog.messages if "does not continue" in one)
+    assert gone in told
+    assert books.counts()["lost_revisions"] == int(gone.split(" acknow")[0][-1])
+
+
+def test_a_process_knows_of_no_more_than_it_saw(
+    books: Gantt,
+    sql: Sql,
+    url: str,
+    connect: Connect,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    late = connect(opened(url))
+    books.submit(create(2))
+    assert len(names(late)) == 2
+    sql("UPDATE gantt_log SET batch = 'other'")
+    names(late)
+    assert "at least 2 acknowledged revisions are gone." in caplog.text
+
+
 @pytest.mark.parametrize("how", [REPLACED, CUT])
 def test_committer_detects_another_history(books: Gantt, sql: Sql, how: str) -> None:
     sql(RENAMED, how)
@@ -86,6 +119,7 @@ def test_an_engine_that_kept_up_survives_compaction(
     assert len(names(books)) == len(names(behind)) == 11
     assert books.counts()["reloads"] == 0
     assert behind.counts()["reloads"] == 1
+    assert behind.counts()["lost_revisions"] == 0
 
 
 def test_foreign_generation_is_detected(books: Gantt, sql: Sql) -> None:

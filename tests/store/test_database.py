@@ -5,13 +5,15 @@ from __future__ import annotations
 import importlib
 import logging
 import sqlite3
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 
 from gantt import errors
-from gantt.store import StoreOptions
+from gantt.store import StoreOptions, open_store, schema
 from gantt.store.database import Database, open_database
 from gantt.store.database.psycopg_connection import BoundedConnection
 from gantt.store.outcomes import DataError, DefiniteAbort, ForeignWrite, UnknownOutcome
@@ -335,3 +337,24 @@ def test_an_sqlite_connection_is_durable_and_strict(store: Any) -> None:
     assert session.one("PRAGMA foreign_keys")[0] == 1
     assert session.one("PRAGMA journal_mode")[0] == "wal"
     session.discard()
+
+
+def test_a_new_file_and_those_beside_it_are_private(tmp_path: Path) -> None:
+    file = tmp_path / "books.db"
+    with closing(open_store(f"sqlite:///{file}", StoreOptions(create=True))) as store:
+        transaction = store.begin()
+        transaction.rollback()
+        rights = {one.name: one.stat().st_mode & 0o777 for one in tmp_path.iterdir()}
+    assert rights == dict.fromkeys(("books.db", "books.db-wal", "books.db-shm"), 0o600)
+
+
+def test_a_file_that_every_user_can_read_is_told_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "books.db"
+    schema.sync(f"sqlite:///{file}")
+    open_store(f"sqlite:///{file}", StoreOptions()).close()
+    assert "chmod" not in caplog.text
+    file.chmod(0o644)
+    open_store(f"sqlite:///{file}", StoreOptions()).close()
+    assert f"chmod o-rwx {file}" in caplog.text

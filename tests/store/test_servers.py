@@ -14,14 +14,21 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from sqlalchemy import make_url
 
+from gantt.connection import open_gantt
 from gantt.engine.gantt import Gantt
 from gantt.errors import DuplicateName, Refused, StoreFailed
 from gantt.model import rows
 from gantt.model.changes import Change, Cursor
-from gantt.model.commands import ConsumerAllocations, CreateResourceClass, Inventory
+from gantt.model.commands import (
+    ConsumerAllocations,
+    CreateProvider,
+    CreateResourceClass,
+    Inventory,
+)
 from gantt.model.selection import Asked
-from gantt.store import StoreOptions, open_store
+from gantt.store import StoreOptions, open_store, schema
 from gantt.store.database import Statement, open_database
 from gantt.store.database.dialect import POOLED
 from gantt.store.interface import SharedDecision
@@ -30,6 +37,7 @@ from gantt.store.session import Counter, Session
 from gantt.store.sql import SqlStore
 from tests.databases import Databases, DatabaseServer, execute
 from tests.engine.conftest import opened
+from tests.engine.test_leader_tasks import until
 from tests.kinds import SERVER_KINDS
 from tests.store import books
 
@@ -509,3 +517,56 @@ def test_names_equal_to_the_collation_are_equal_in_the_columns(url: str) -> None
         assert gantt.get_usages(uuid.upper()).usages == {"CUSTOM_A": 2}
         assert gantt.counts()["foreign_writes"] == 0
         assert gantt.verify().problems == ()
+
+
+@ON_POSTGRESQL
+def test_a_database_in_sql_ascii(server: DatabaseServer) -> None:
+    execute(
+        server.url("postgres"),
+        "CREATE DATABASE plain ENCODING 'SQL_ASCII' TEMPLATE template0 "
+        "LC_COLLATE 'C' LC_CTYPE 'C'",
+    )
+    url = server.url("plain")
+    schema.sync(url)
+    with open_gantt(url) as gantt:
+        gantt.submit(CreateProvider(books.uuid_of(7), "Zürich"))
+    with open_gantt(url) as gantt:
+        assert gantt.get_provider(books.uuid_of(7)).name == "Zürich"
+
+
+# Statements of an administrator, for "on" and "off".
+READ_ONLY = {
+    "postgresql": (
+        "ALTER SYSTEM SET default_transaction_read_only = {}",
+        "SELECT pg_reload_conf()",
+    ),
+    "mariadb": ("SET GLOBAL read_only = {}",),
+}
+
+
+def test_a_server_that_takes_no_writes(
+    url: str, kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    place = make_url(url)
+    if kind == "mariadb":
+        # Users with all rights write all the same.
+        execute(
+            url,
+            "CREATE OR REPLACE USER reader@127.0.0.1",
+            f"GRANT ALL ON {place.database}.* TO reader@127.0.0.1",
+        )
+        place = place.set(username="reader")
+
+    def make(switch: str) -> None:
+        execute(url, *(one.format(switch) for one in READ_ONLY[kind]))
+
+    with open_gantt(place.render_as_string(hide_password=False)) as gantt:
+        assert gantt.unready() == ""
+        make("on")
+        try:
+            until(lambda: "cannot be written" in gantt.unready())
+            assert "it is read-only, as a standby is" in caplog.text
+        finally:
+            make("off")
+        until(lambda: gantt.unready() == "")
+        assert "takes writes again" in caplog.text

@@ -14,6 +14,7 @@ import msgspec
 from gantt.engine.clock import Clock
 from gantt.engine.options import EngineOptions
 from gantt.engine.reading.admission import AdmissionControl
+from gantt.engine.reading.lost_history import lost
 from gantt.engine.reading.outage import Outage
 from gantt.engine.reading.replica import Replica
 from gantt.engine.threads import Threads
@@ -96,7 +97,7 @@ class LogTailer:
         self._unanswered_since: float | None = None
         # The position that the log was found not to continue, if any.
         self._stranded: Cursor | None = None
-        self.reloads = 0
+        self.reloads = self.lost_revisions = 0
 
     def keep_fresh(self, options: EngineOptions) -> None:
         """Keep reads as fresh as ``options`` say from now on."""
@@ -215,6 +216,7 @@ class LogTailer:
         return {
             "reads_turned_away": self.admission.turned_away,
             "reloads": self.reloads,
+            "lost_revisions": self.lost_revisions,
         }
 
     def lag(self) -> int:
@@ -252,14 +254,27 @@ class LogTailer:
         if tail is None:
             known = self._replica.state.cursor
             if self._stranded != known:  # once: every caller meanwhile tries again
-                LOG.warning(
-                    "the log does not continue revision %s: reloading all tables",
-                    known,
-                )
+                self._tell_lost(known)
             self._stranded = known
             self.reload()
         elif tail:
             self._replica.follow(tail)
+
+    def _tell_lost(self, known: Cursor) -> None:
+        gone = lost(self._store, tuple(self._replica.remembered))
+        if gone is None:
+            LOG.warning(
+                "the log does not continue revision %s: reloading all tables", known
+            )
+            return
+        self.lost_revisions += gone.revisions
+        LOG.error(
+            "the log does not continue revision %s: %s. The database lost history, as "
+            "after a failover to a server that lagged, or a restored backup: reloading "
+            "all tables. Run gantt audit: what hosts run may no longer be claimed.",
+            known,
+            gone,
+        )
 
     def reload(self) -> None:
         """Load everything under a new epoch; under ``turn``, with nothing assumed."""

@@ -15,11 +15,13 @@ which is waited for with neither of them held.
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from typing import NamedTuple, Protocol
 
 from gantt.engine.reading.admission import AdmissionControl
+from gantt.engine.reading.lost_history import REMEMBERED
 from gantt.engine.threads import SystemThreads, Threads
 from gantt.errors import StoreFailed
 from gantt.model.changes import Change, Cursor, LogEntry
@@ -76,6 +78,8 @@ class Replica:
         self.committer = threads.lock()
         self.epoch = 0
         self.durable = state.revision
+        # Where the last batches that are durable ended, oldest first; under ``turn``.
+        self.remembered: deque[Cursor] = deque([state.cursor], REMEMBERED)
         self.listener: ChangeListener | None = None
         self.recorder: ChangeRecorder | None = None
         # As ``durable``, in calls of ``State.apply``: to compare ``touched`` with.
@@ -164,6 +168,7 @@ class Replica:
     def settle(self) -> None:
         """All that was assumed is durable."""
         self.durable = self.state.revision
+        self._remember(self.state.cursor)
         self.settled = self.state.applied
         if self._waiting:
             with self._settled:
@@ -182,10 +187,18 @@ class Replica:
     def follow(self, entries: Iterable[LogEntry]) -> None:
         """Apply what others committed; under ``turn``."""
         for entry in entries:
+            cursor = Cursor(entry.revision, entry.batch)
             with self.lock:
-                self._apply(entry.changes, Cursor(entry.revision, entry.batch))
+                self._apply(entry.changes, cursor)
             self.stamp = max(self.stamp, entry.at)
+            self._remember(cursor)
         self.settle()
+
+    def _remember(self, cursor: Cursor) -> None:
+        """The end of a batch, so far."""
+        if self.remembered and self.remembered[-1].batch == cursor.batch:
+            self.remembered.pop()
+        self.remembered.append(cursor)
 
     def reload(self, load: Callable[[], tuple[State, int]]) -> None:
         """Replace the State by what the store has; under ``turn``."""
@@ -193,6 +206,7 @@ class Replica:
         self.stamp = max(self.stamp, stamp)
         with self.lock:
             self.state = state
+            self.remembered.clear()
             if self.recorder is not None:
                 self._note_reload(self.recorder)
             self._begin_epoch()

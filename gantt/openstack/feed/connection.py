@@ -206,6 +206,7 @@ def _limits(url: URL, timeout_s: float) -> dict[str, Any]:
         case "postgresql":
             given = {
                 "connect_timeout": whole,
+                "client_encoding": "utf8",
                 "options": f"-c statement_timeout={1000 * whole}",
                 "tcp_user_timeout": 1000 * whole,
             }

@@ -33,6 +33,17 @@ class Leadership:
             .values(holder=bindparam("to_holder"), beat=bindparam("to_beat"))
         )
 
+        # Of no row: it locks nothing, and a server that is read-only refuses it.
+        self._none = database.compile(
+            update(gantt_leader)
+            .where(table.id == literal_column("0"))
+            .values(beat=table.beat)
+        ).text
+
+    def check_writable(self, session: Session) -> None:
+        """Raises an outcome where the server takes no writes."""
+        session.execute(self._none)
+
     def read(self, session: Session) -> Lead:
         row = session.one(self._read)
         return Lead() if row is None else Lead(row[0], int(row[1]))

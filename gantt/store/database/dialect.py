@@ -52,6 +52,11 @@ MAKE_IT = (
     "`gantt-manage db sync` creates only the tables."
 )
 
+READ_ONLY = (
+    "it is read-only, as a standby is: name the server that takes writes, or end that "
+    "(default_transaction_read_only, read_only)."
+)
+
 # Seconds between TCP probes of a silent peer, and how many may go unanswered.
 PROBE_S, PROBES = 2, 3
 CONNECT_S = 10
@@ -165,6 +170,9 @@ class Database:
         make answers wrong."""
         for warning in self.warnings({str(name): str(value) for name, value in rows}):
             self.warn(warning)
+
+    def check_writable(self) -> None:
+        """Raises StoreFailed where that can be told without a query."""
 
     @property
     def silence_s(self) -> int:

@@ -26,6 +26,7 @@ from gantt.store.database.dialect import (
     POOLED,
     PROBE_S,
     PROBES,
+    READ_ONLY,
     UNKNOWN,
     Database,
     not_kept,
@@ -107,6 +108,9 @@ class MysqlDatabase(Database):
     _ADVICE: ClassVar[dict[int, str]] = {
         1021: _FULL,
         1114: _FULL,
+        1290: READ_ONLY,
+        1792: READ_ONLY,
+        1836: READ_ONLY,
         1049: MAKE_IT,
         1040: "raise its max_connections, or lower max_pool_size and workers.",
     }

@@ -21,6 +21,7 @@ from gantt.store.database.dialect import (
     POOLED,
     PROBE_S,
     PROBES,
+    READ_ONLY,
     UNKNOWN,
     Database,
     not_kept,
@@ -70,6 +71,7 @@ class PostgresDatabase(Database):
 
     _ADVICE: ClassVar[dict[str, str]] = {
         "3D000": MAKE_IT,
+        "25006": READ_ONLY,
         "42P05": f"{POOLED}.",
         "53100": "its disk is full: make room; no write is half done.",
         "53300": "raise its max_connections, or lower max_pool_size and workers.",
@@ -84,6 +86,8 @@ class PostgresDatabase(Database):
             "keepalives_interval": PROBE_S,
             "keepalives_count": PROBES,
             "tcp_user_timeout": self._lost_ms,
+            # That of a database in SQL_ASCII would be none, and all text bytes.
+            "client_encoding": "utf8",
         }
         mine = {name: value for name, value in given.items() if name not in url.query}
         engine = super()._make_engine(url, connect_args=mine, **more)

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 from urllib.parse import quote, urlencode
 
 from sqlalchemy import URL, Engine, create_engine
@@ -19,6 +21,8 @@ from gantt import errors
 from gantt.store import times
 from gantt.store.database.dialect import UNKNOWN, Database, not_kept
 from gantt.store.outcomes import DataError, DefiniteAbort, ForeignWrite
+
+_PRIVATE: Final = 0o600
 
 
 class SqliteDatabase(Database):
@@ -88,6 +92,8 @@ class SqliteDatabase(Database):
         )
 
     def _connect(self) -> sqlite3.Connection:
+        if self.options.create:
+            self._make_private()
         # mode=rw: a mistyped path must not become a new, empty database.
         mode = "rwc" if self.options.create else "rw"
         connection = sqlite3.connect(
@@ -100,6 +106,13 @@ class SqliteDatabase(Database):
         self._opened = self._opened or self._found()
         return connection
 
+    def _make_private(self) -> None:
+        """A new file is this user's alone; SQLite gives those beside it the same
+        rights."""
+        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY
+        with suppress(OSError):  # it is there already, or SQLite says why not
+            os.close(os.open(self._file, flags, _PRIVATE))
+
     def check_place(self) -> None:
         # A deleted file can still be written to, but no other process would find it.
         if self._opened is None or self._found() == self._opened:
@@ -108,6 +121,13 @@ class SqliteDatabase(Database):
             f"The database {self.url} was moved, deleted or replaced while it was in "
             "use, so that nothing can be stored: put the file back, or restart."
         )
+
+    def check_writable(self) -> None:
+        if self._file and not os.access(self._file, os.W_OK):
+            raise errors.StoreFailed(
+                f"The database {self.url} takes no writes: "
+                f"{self._ADVICE[sqlite3.SQLITE_READONLY]}"
+            )
 
     def _found(self) -> tuple[int, int] | None:
         """Device and inode of the path now; None: no file, or not a plain path."""
@@ -146,8 +166,19 @@ class SqliteDatabase(Database):
             warnings.append(
                 f"foreign_keys is {value}: rows can be left behind by another writer"
             )
+        if self._is_readable_by_all():
+            warnings.append(
+                "every user of this machine can read it: chmod o-rwx "
+                f"{self._file}, and the files beside it"
+            )
         wait_ms = str(int(self.options.lock_timeout_s * 1000))
         return warnings + not_kept(found, {"busy_timeout": wait_ms})
+
+    def _is_readable_by_all(self) -> bool:
+        try:
+            return bool(Path(self._file).stat().st_mode & stat.S_IROTH)
+        except OSError:
+            return False
 
     def refusal(self) -> str | None:
         if self.path is None or self.path.is_file():

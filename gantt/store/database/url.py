@@ -26,6 +26,7 @@ _DRIVERS = {
     "mariadb": "mysql+pymysql",
     "mariadb+pymysql": "mysql+pymysql",
 }
+_LATIN_1 = 0xFF
 _SERVICE = re.compile(r"(?:https?:)?/*([\w.-]+:\d+)/?")
 _FORMS = (
     "Databases are named as sqlite:////absolute/path/to/file, "
@@ -49,12 +50,34 @@ def understood(url: str) -> URL:
             f"{without_secrets(url)} names a host, {parsed.host!r}, and no file. "
             f"{_sqlite_forms(parsed.host + '/' + (parsed.database or ''))}"
         )
+    _check_escapes(parsed, url)
     driver = _DRIVERS.get(parsed.drivername)
     if driver is None:
         return parsed
     if driver != parsed.drivername and parsed.drivername != "sqlite":
         LOG.warning("The URL says %s; Gantt uses %s for it.", parsed.drivername, driver)
     return parsed.set(drivername=driver)
+
+
+def _check_escapes(parsed: URL, url: str) -> None:
+    """Of user and password. MySQL's protocol, as its driver speaks it, has Latin-1
+    passwords. Raises Refused."""
+    for what, value in (("user", parsed.username), ("password", parsed.password)):
+        if not value:
+            continue
+        if "\0" in value or ("\ufffd" in value and "\ufffd" not in url):
+            raise errors.Refused(
+                f"The {what} in the database URL {without_secrets(url)} has a % that "
+                "is read as an escape, and what that stands for is no UTF-8: write a % "
+                "in it as %25."
+            )
+        is_mysql = parsed.get_backend_name() in ("mysql", "mariadb")
+        if is_mysql and any(ord(one) > _LATIN_1 for one in value):
+            raise errors.Refused(
+                f"The {what} in the database URL {without_secrets(url)} has characters "
+                "beyond Latin-1, which the driver of MySQL cannot send: give the user "
+                "another password. A % in it is written as %25."
+            )
 
 
 def shown(url: URL) -> str:

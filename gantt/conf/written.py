@@ -1,0 +1,105 @@
+"""Values that cannot be meant as they are written, passwords above all.
+
+oslo.config reads ``$word`` in any value as the option of that name, and a URL reads
+``%`` as the beginning of an escape. Separate from the reading of options because
+libraries read some of these themselves, later, and fail in as many ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import unquote, urlsplit
+
+from oslo_config import cfg
+
+from gantt.errors import Refused
+
+Options = Sequence[tuple[str, Sequence[cfg.Opt]]]
+
+# What libraries read from the same files.
+_THEIRS: Final[Mapping[str, tuple[str, ...]]] = {
+    "DEFAULT": ("transport_url",),
+    "oslo_messaging_notifications": ("transport_url",),
+    "oslo_messaging_rabbit": ("ssl_key_password",),
+    "api_database": ("connection",),
+    "database": ("connection",),
+    "keystone_authtoken": ("password", "memcache_secret_key"),
+    "placement": ("password",),
+    "neutron": ("password",),
+}
+_URLS: Final = frozenset({"connection", "transport_url", "backend_url"})
+_BUS: Final = "transport_url"
+_NO_OPTION: Final = (
+    cfg.TemplateSubstitutionError,
+    cfg.NoSuchOptError,
+    cfg.NoSuchGroupError,
+)
+_ESCAPES: Final = (
+    "In the user and the password of a URL, write % as %25, @ as %40, : as %3A, / as "
+    "%2F, ? as %3F and # as %23; each $ of a value as $$."
+)
+
+
+def check_written(
+    files: Sequence[str], directories: Sequence[str] = (), options: Options = ()
+) -> None:
+    """Raises Refused, which names section and option and says how to write it, but
+    shows nothing of the value. ``options``: further ones, to be read as well."""
+    conf = cfg.ConfigOpts()
+    known = {(group, opt.dest): opt for group, several in options for opt in several}
+    for group, names in _THEIRS.items():
+        for name in names:
+            known.setdefault((group, name), cfg.StrOpt(name))
+    for (group, _), opt in known.items():
+        conf.register_opt(opt, None if group == "DEFAULT" else group)
+    conf(
+        args=[],
+        project="gantt",
+        default_config_files=list(files),
+        default_config_dirs=list(directories),
+    )
+    for (group, name), value in _values(conf, known):
+        if name in _URLS and isinstance(value, str):
+            _check_url(f"[{group}] {name}", name, value)
+
+
+def _values(
+    conf: cfg.ConfigOpts, known: Mapping[tuple[str, str], cfg.Opt]
+) -> Iterator[tuple[tuple[str, str], Any]]:
+    for group, name in known:
+        try:
+            value = conf[name] if group == "DEFAULT" else conf[group][name]
+        except _NO_OPTION as error:
+            raise Refused(
+                f"[{group}] {name} has a $, and the configuration reads what follows "
+                "as the name of an option, but there is no such option. Write each $ "
+                "as $$, in passwords too."
+            ) from error
+        except (cfg.Error, ValueError):
+            continue  # refused where it is read
+        yield (group, name), value
+
+
+def _check_url(where: str, name: str, url: str) -> None:
+    plain = unquote(url)
+    if ("\ufffd" in plain and "\ufffd" not in url) or "\0" in plain:
+        raise Refused(
+            f"{where} has a % that is read as an escape of a URL, and what that stands "
+            f"for is no UTF-8. {_ESCAPES}"
+        )
+    if name == _BUS and not _is_bus(url):
+        raise Refused(
+            f"{where} is not a URL such as rabbit://user:password@host:5672/"
+            f"nova. {_ESCAPES}"
+        )
+
+
+def _is_bus(url: str) -> bool:
+    """Whether hosts and ports can be told apart; several are divided by commas."""
+    try:
+        for one in urlsplit(url).netloc.split(","):
+            _ = urlsplit(f"//{one}").port
+    except ValueError:
+        return False
+    return True
