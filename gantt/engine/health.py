@@ -108,10 +108,10 @@ class Health:
         """Why the engine is not ready; "": it knows all commits, and can write. Takes
         two seconds at most."""
         error = self._probe.failure()
-        if error is not None and error is self._unwritable:
-            self._log_tailer.outage.failed("write", error)
-            return _UNWRITABLE
         if isinstance(error, StoreFailed):
+            if error is self._unwritable:
+                self._log_tailer.outage.failed("write", error)
+                return _UNWRITABLE
             self._log_tailer.outage.failed("read", error)
             return _UNREADABLE
         if error is not None:

@@ -175,6 +175,9 @@ class SharedStore:
                 world.wait(books, min(end, idle_since) - world.time)
         return SharedTransaction(self)
 
+    def check_writable(self) -> None:
+        """Its faults come with writes."""
+
     def has_batch(self, end: Cursor) -> bool | None:
         transaction = self.begin()
         try:

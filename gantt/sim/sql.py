@@ -347,6 +347,9 @@ class WiredStore:
             self._committer.release()
             raise
 
+    def check_writable(self) -> None:
+        """Its faults come with writes."""
+
     def has_batch(self, end: Cursor) -> bool | None:
         with self._committer:
             return self.inner.has_batch(end)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import partial
 from typing import TypeVar
 
 from gantt.model.changes import Change, Cursor, LogEntry
@@ -81,6 +82,7 @@ class SqlStore:
         self.reached = 0
         self._readers = Readers(database, self._counter)
         self._read = self._readers.read
+        self.check_writable = partial(self._leadership.check_writable, self._read)
         beside = database, self._readers, self._counter, self._committer
         self.decisions = DecisionTable(*beside)
         self.shadows = ShadowTable(*beside)
@@ -232,11 +234,6 @@ class SqlStore:
                 self.finish(session, session.rollback)
                 raise
             self.finish(session, session.commit)
-
-    def check_writable(self) -> None:
-        self._database.check_writable()
-        if self._database.has_row_lock:
-            self._read(self._leadership.check_writable)
 
     def has_batch(self, end: Cursor) -> bool | None:
         session = self.take_head()

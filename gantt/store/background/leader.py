@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from sqlalchemy import bindparam, insert, literal_column, select, update
 
 from gantt.store.database import Database
@@ -17,6 +20,7 @@ class Leadership:
     clocks whether it changes, so that no wrong clock makes two leaders for long."""
 
     def __init__(self, database: Database) -> None:
+        self._database = database
         table = gantt_leader.c
         one = table.id == literal_column("1")
         self._read = database.compile(select(table.holder, table.beat).where(one)).text
@@ -40,9 +44,12 @@ class Leadership:
             .values(beat=table.beat)
         ).text
 
-    def check_writable(self, session: Session) -> None:
-        """Raises an outcome where the server takes no writes."""
-        session.execute(self._none)
+    def check_writable(self, read: Callable[[Callable[[Session], Any]], Any]) -> None:
+        """Raises StoreFailed where the database takes no writes. A file has one writer
+        at a time, and is only looked at."""
+        self._database.check_writable()
+        if self._database.has_row_lock:
+            read(lambda session: session.execute(self._none))
 
     def read(self, session: Session) -> Lead:
         row = session.one(self._read)
