@@ -156,10 +156,7 @@ class _Parts:
         self._watching = Watching(
             self._store, self._replica, self._log_tailer, clock=clock, threads=threads
         )
-        self._health = Health(
-            *(reader, self._log_tailer, checks, clock, threads),
-            self._store.check_writable,
-        )
+        self._health = Health(reader, self._log_tailer, checks, clock, threads)
         self._clock_watch = ClockWatch(clock, checks, self._store.now)
         self._health.accompany(self._clock_watch)
         self._books = Books(reader, committer)

@@ -91,13 +91,11 @@ class Health:
         checks: Checks,
         clock: Clock,
         threads: Threads,
-        check_writable: Callable[[], None],
     ) -> None:
         self._reader = reader
         self._log_tailer = log_tailer
         self._checks = checks
         self._clock = clock
-        self._check_writable = check_writable
         self._unwritable: StoreFailed | None = None
         self._probe = Probe(self._look, _READY_S, threads)
         self._companions: tuple[Companion, ...] = ()
@@ -127,7 +125,7 @@ class Health:
     def _look(self) -> None:
         self._log_tailer.look()
         try:
-            self._check_writable()
+            self._log_tailer.check_writable()
         except StoreFailed as error:
             self._unwritable = error
             raise

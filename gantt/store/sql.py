@@ -66,7 +66,7 @@ class SqlStore:
     def __init__(self, database: Database, progress: Progress | None = None) -> None:
         self._database = database
         self._counter = Counter()
-        self.as_kept = database.as_kept
+        self.fold, self.as_kept = database.fold, database.as_kept
         self.log = Log(database)
         self.writer = Writer(database)
         self._loader = Loader(database, progress)
@@ -95,9 +95,6 @@ class SqlStore:
     @property
     def statements(self) -> int:
         return self._counter.statements
-
-    def fold(self, name: str) -> str:
-        return self._database.fold(name)
 
     def cursor(self) -> Cursor:
         return self._read(self._look)

@@ -123,6 +123,10 @@ class LogTailer:
         self._asked_at = max(self._asked_at, came_at)
         self.outage.succeeded("read")
 
+    def check_writable(self) -> None:
+        """Raises StoreFailed where the database takes no writes."""
+        self._store.check_writable()
+
     def is_fresh(self) -> bool:
         """Whether the columns are as fresh as the options say, where that can be told
         without waiting."""
