@@ -75,6 +75,9 @@ def removals(state: State, uuids: Iterable[str], at: int) -> tuple[Change, ...]:
         # One that was on the host before is no news of this claim.
         if named and named.host in hosts and is_since(named.created_at, at):
             found.append(Change(t.INSTANCES, named.id, named, None))
+        claim = state.fleet.claims.by_instance.get(uuid)
+        if claim is not None and is_since(claim.created_at, at):
+            found.append(Change(t.CLAIMS, claim.id, claim, None))
     return tuple(found)
 
 

@@ -33,6 +33,7 @@ from gantt.model.commands import (
 from gantt.model.names import MAX_INT
 from gantt.model.rows import AllocationRow, ConsumerRow, ProviderRow
 from gantt.placement.rules import inventories
+from gantt.placement.rules.arrivals import arrive
 from gantt.placement.rules.draft import Draft
 from gantt.placement.rules.inventories import check_numbers, class_id
 from gantt.placement.rules.leases import allocations_of, overtaken
@@ -54,6 +55,8 @@ class Wish(Struct, frozen=True):
 def replace(draft: Draft, command: SetAllocations) -> None:
     """PUT and POST of allocations."""
     replace_rows(draft, command.consumers, Ledger(draft.state))
+    if len(command.consumers) == 1:
+        arrive(draft, command.consumers[0])
 
 
 def replace_rows(

@@ -1,0 +1,157 @@
+"""Instances that Nova places in these books count until their host names them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from gantt.model import commands as c
+from gantt.model.commands import ConsumerAllocations
+from gantt.model.hosts import Instance, ServerGroup
+from gantt.model.spec import InstanceGroup
+from gantt.placement import groups
+from gantt.placement.claimed import removals
+from tests.placement.fleet_desk import (
+    SIZE,
+    FleetDesk,
+    claim,
+    on,
+    report,
+    server,
+    undone,
+    uuid_of,
+)
+from tests.placement.rules.test_topology_claims import SECOND, saved
+
+LOAD = {"vcpus": 2, "memory_mb": 1024, "disk_mb": 10 * 1024, "instances": 1}
+NOTHING = dict.fromkeys(LOAD, 0)
+GROUP = "88888888-5555-4555-8555-000000000001"
+
+
+def desk_of(hosts: int = 2) -> FleetDesk:
+    """Hosts that the feed reads."""
+    desk = FleetDesk(hosts)
+    for number in range(1, hosts + 1):
+        desk.do(saved(number, 1, vcpus_used=1))
+    return desk
+
+
+def allocated(instance: int, *hosts: int, **more: Any) -> ConsumerAllocations:
+    shares = {uuid_of(number): SIZE for number in hosts}
+    fields = {"generation": None, **more}
+    return ConsumerAllocations(server(instance), shares, "p", "u", **fields)
+
+
+def placed(instance: int, *hosts: int, **more: Any) -> c.SetAllocations:
+    return c.SetAllocations((allocated(instance, *hosts, **more),))
+
+
+def named(instance: int, host: str = "h1") -> c.UpdateInstances:
+    return c.UpdateInstances(host, (Instance(server(instance)),))
+
+
+def test_it_is_load_from_its_allocations_on_until_its_host_names_it() -> None:
+    desk = desk_of()
+    assert undone(desk, placed(1, 1))
+    desk.do(placed(1, 1))
+    assert (desk.host(1).claimed, desk.host(2).claimed) == (LOAD, NOTHING)
+    hosts = desk.state.fleet.hosts
+    assert (hosts.num_io_ops[0], hosts.num_instances[0]) == (1, 1)
+    desk.do(named(1))
+    assert desk.host().claimed == NOTHING
+    assert desk.used() == SIZE
+
+
+def test_a_member_counts_on_its_host_at_once() -> None:
+    """Eight hosts, eight members: there is no place for the ninth."""
+    desk = desk_of(2)
+    members = frozenset(server(number) for number in (1, 2, 3))
+    desk.do(
+        c.SetServerGroup(ServerGroup(GROUP, policy="anti-affinity", members=members))
+    )
+    desk.do(placed(1, 1), placed(2, 2))
+    assert groups.counts(desk.state.fleet, InstanceGroup(GROUP)) == {"h1": 1, "h2": 1}
+
+
+@pytest.mark.parametrize("how", ["delete", "put", "elsewhere", "host"])
+def test_it_ends_with_its_allocations(how: str) -> None:
+    desk = desk_of()
+    desk.do(placed(1, 1))
+    desk.do(
+        {
+            "delete": c.DeleteAllocations(server(1)),
+            "put": c.SetAllocations((ConsumerAllocations(server(1), {}, "p", "u", 1),)),
+            "elsewhere": placed(1, 2, generation=1),
+            "host": c.DeleteInstance("h1", server(1)),
+        }[how]
+    )
+    assert desk.host(1).claimed == NOTHING
+    assert desk.host(2).claimed == (LOAD if how == "elsewhere" else NOTHING)
+
+
+def test_releasing_it_gives_back_its_allocations() -> None:
+    desk = desk_of()
+    desk.do(placed(1, 1))
+    (row,) = desk.claims()
+    desk.do(c.ReleaseClaim(row.claim))
+    assert (desk.claims(), desk.used()) == ([], {})
+
+
+def test_one_that_is_evacuated_counts_where_it_goes() -> None:
+    desk = desk_of()
+    desk.do(named(1), placed(1, 1), placed(1, 1, 2, generation=1))
+    assert (desk.host(1).claimed, desk.host(2).claimed) == (NOTHING, LOAD)
+
+
+def test_what_counts_already_does_not_count_twice() -> None:
+    desk = desk_of()
+    desk.do(claim("mine", on(1, 1)), placed(1, 1, generation=1))
+    assert desk.host().claimed == LOAD
+    desk.do(named(2), placed(2, 1))
+    assert desk.host().claimed == LOAD
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        placed(1, 1, consumer_type="MIGRATION"),
+        c.SetAllocations((allocated(1, 1), allocated(2, 2))),
+        c.SetAllocations(
+            (
+                ConsumerAllocations(
+                    server(1), {uuid_of(1): {"DISK_GB": 1}}, "p", "u", None
+                ),
+            )
+        ),
+    ],
+    ids=["migration", "move", "disk"],
+)
+def test_what_is_no_instance_that_starts_is_no_load(
+    command: c.SetAllocations,
+) -> None:
+    desk = desk_of()
+    desk.do(command)
+    assert desk.claims() == []
+
+
+def test_hosts_that_name_no_instances_are_not_filled_for_ever() -> None:
+    desk = FleetDesk(1)
+    desk.do(placed(1, 1))
+    assert desk.claims() == []
+    # A report of an agent without a list is no list, either.
+    desk.do(replace(report(1, vcpus_used=1), is_of_agent=True), placed(2, 1))
+    assert desk.claims() == []
+
+
+def test_a_shadow_does_not_see_what_it_is_compared_with() -> None:
+    desk = desk_of()
+    desk.now += 9 * SECOND
+    desk.do(placed(1, 1))
+    hidden = removals(desk.state, (server(1),), desk.now)
+    desk.state.apply(hidden, desk.state.cursor)
+    assert desk.host().claimed == NOTHING
+    back = [one.inverse() for one in reversed(hidden)]
+    desk.state.apply(back, desk.state.cursor)
+    assert desk.host().claimed == LOAD
