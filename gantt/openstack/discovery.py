@@ -63,7 +63,8 @@ class Discovery:
         """One turn over all cells; a cell that fails does not keep the others. Raises
         Refused, StoreFailed, for the last that failed."""
         failure: GanttError | None = None
-        for cell in read_mappings(self._api, self._options):
+        cells, _ = read_mappings(self._api, self._options)
+        for cell in cells:
             try:
                 self._map_cell(cell, now)
             except GanttError as error:

@@ -57,7 +57,7 @@ _COUNTERS: Final = {
     "feed_rows": "Rows of hosts and instances that were new or had changed.",
     "feed_reread": "Rows that were read again although nothing said that they changed.",
     "feed_missed": "Of these, rows that had changed.",
-    "feed_unreadable": "Columns of hosts that could not be read.",
+    "feed_unreadable": "Rows, or columns of rows, that could not be read.",
     "feed_statements": "Statements that were passed on.",
     "feed_refused": "Parts of statements that were refused.",
     "presence_beats": "Heartbeats that were written.",
@@ -112,6 +112,7 @@ class FeedSigns:
 
     def __init__(self, feed: Feed) -> None:
         self.unready = feed.unready
+        self.notice = feed.notice
         self._meters = CloudMeters(lambda: feed_counts(feed.counts()))
         self._lock = threading.Lock()
 
@@ -120,10 +121,6 @@ class FeedSigns:
         with self._lock:
             self._meters.mirror()
             return self._meters.exposition()
-
-    def notice(self) -> str:
-        """Nothing more."""
-        return ""
 
 
 def feed_counts(counts: Mapping[str, float]) -> dict[str, float]:

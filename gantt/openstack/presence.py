@@ -22,6 +22,7 @@ from gantt.errors import GanttError
 from gantt.openstack.discovery import Discovery
 from gantt.openstack.feed.cell_mappings import with_user
 from gantt.openstack.feed.connection import Database
+from gantt.openstack.feed.moments import Moment
 
 LOG = logging.getLogger(__name__)
 
@@ -37,10 +38,7 @@ _SERVICES: Final = sa.Table(
     *(sa.Column(name, sa.String(255)) for name in ("uuid", "host", "binary", "topic")),
     *(sa.Column(name, sa.Integer) for name in ("report_count", "version", "deleted")),
     *(sa.Column(name, sa.Boolean) for name in ("disabled", "forced_down")),
-    *(
-        sa.Column(name, sa.DateTime)
-        for name in ("created_at", "updated_at", "last_seen_up")
-    ),
+    *(sa.Column(name, Moment) for name in ("created_at", "updated_at", "last_seen_up")),
 )
 _T: Final = _SERVICES.c
 
@@ -105,7 +103,8 @@ class ServiceRow:
         up = [
             host
             for host, seen, created in rows
-            if (seen or created) and abs(now - (seen or created)) <= self._down
+            if isinstance(at := seen or created, datetime)
+            and abs(now - at) <= self._down
         ]
         return min(up, default="") == self._host
 

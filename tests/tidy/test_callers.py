@@ -27,6 +27,7 @@ PUBLIC = {
     r"gantt\.openstack\.rpc\.(methods|notifications):\w+\.\w+": "called by "
     "oslo.messaging",
     r"gantt\.stream\.changes\.copy:\w+(\.\w+)?": "for readers of the topic of changes",
+    r"gantt\.openstack\.feed\.moments:Moment\.\w+": "called by SQLAlchemy",
     r"gantt\.conf\.unknown:\w+\.(new_section|assignment)": "called by oslo.config",
 }
 # Decorators that leave a function to be called by its name.

@@ -15,9 +15,13 @@ from typing import Any, Final
 import msgspec
 import sqlalchemy as sa
 
+from gantt.errors import Invalid
+from gantt.model.bounds import MAX_TEXT, MAX_WHOLE
+from gantt.model.forms import nouns
 from gantt.model.hosts import HostAggregate, ServerGroup
 from gantt.openstack.feed import tables as t
 from gantt.openstack.feed.connection import Database, Row
+from gantt.openstack.feed.unreadable import Bad, is_uuid, mended, names
 
 _TIMES: Final = ("created_at", "updated_at")
 
@@ -44,7 +48,8 @@ class Watched:
                 sa.select(sa.func.count(), sa.func.sum(table.c.id), *columns)
             )
             found += (count, total, *times)
-            latest = max((one for one in times if one is not None), default=None)
+            known = (one for one in times if isinstance(one, datetime))
+            latest = max(known, default=None)
             is_fresh |= latest is not None and latest > now - self._overlap
         last, self._last = self._last, tuple(found)
         was_fresh, self._is_fresh = self._is_fresh, is_fresh
@@ -55,53 +60,84 @@ class Watched:
         self._last = None
 
 
-def read_aggregates(database: Database) -> tuple[HostAggregate, ...]:
-    """All aggregates. Raises Refused, StoreFailed."""
+def read_aggregates(database: Database) -> tuple[tuple[HostAggregate, ...], Bad]:
+    """All aggregates, each without what of it cannot be read. Raises Refused,
+    StoreFailed."""
     hosts, metadata = t.AGGREGATE_HOSTS.c, t.AGGREGATE_METADATA.c
-    of: defaultdict[int, set[str]] = defaultdict(set)
+    of: defaultdict[int, list[Any]] = defaultdict(list)
     for _, number, host in _whole(database, hosts.id, hosts.aggregate_id, hosts.host):
-        of[number].add(host)
-    said: defaultdict[int, dict[str, str]] = defaultdict(dict)
+        of[number].append(host)
+    said: defaultdict[int, list[tuple[Any, Any]]] = defaultdict(list)
     for _, number, key, value in _whole(
         database, metadata.id, metadata.aggregate_id, metadata.key, metadata.value
     ):
-        said[number][key] = value or ""
+        said[number].append((key, value))
     own = t.AGGREGATES.c
-    return tuple(
-        HostAggregate(
-            uuid,
-            name or "",
-            number,
-            frozenset(of.get(number, ())),
-            said.get(number, {}),
-        )
-        for number, uuid, name in _whole(database, own.id, own.uuid, own.name)
-        if uuid
-    )
+    bad: Bad = {}
+    found = []
+    for number, uuid, name in _whole(database, own.id, own.uuid, own.name):
+        if is_uuid(f"row {number} of aggregates", uuid, bad):
+            what = f"aggregate {uuid}"
+            one = HostAggregate(
+                uuid,
+                mended(f"{what}, its name", name or "", bad, MAX_TEXT),
+                number,
+                names(f"{what}, a host", of.get(number, ()), bad),
+                _metadata(what, said.get(number, []), bad),
+            )
+            found.append(one)
+    return tuple(found), bad
 
 
-def read_groups(database: Database) -> tuple[ServerGroup, ...]:
-    """All server groups. Raises Refused, StoreFailed."""
+def _metadata(what: str, said: list[tuple[Any, Any]], bad: Bad) -> dict[str, str]:
+    """A value is kept without what cannot be: its key alone may be a limit."""
+    what = f"{what}, its metadata"
+    return {
+        mended(what, key or "", bad): mended(what, value or "", bad, MAX_TEXT)
+        for key, value in said
+    }
+
+
+def read_groups(database: Database) -> tuple[tuple[ServerGroup, ...], Bad]:
+    """All server groups, each without what of it cannot be read. Raises Refused,
+    StoreFailed."""
     members, policies = t.GROUP_MEMBERS.c, t.GROUP_POLICIES.c
-    of: defaultdict[int, set[str]] = defaultdict(set)
+    of: defaultdict[int, list[Any]] = defaultdict(list)
     for _, number, uuid in _whole(
         database, members.id, members.group_id, members.instance_uuid
     ):
-        of[number].add(uuid)
-    rules: dict[int, tuple[str | None, int]] = {}
+        of[number].append(uuid)
+    rules: dict[int, tuple[str | None, str | None]] = {}
     for _, number, policy, rule in _whole(
         database, policies.id, policies.group_id, policies.policy, policies.rules
     ):
-        rules.setdefault(number, (policy, _max_per_host(rule)))
+        rules.setdefault(number, (policy, rule))
     own = t.GROUPS.c
+    bad: Bad = {}
     found = []
     for number, uuid, name in _whole(database, own.id, own.uuid, own.name):
-        policy, most = rules.get(number, (None, 1))
-        group = ServerGroup(
-            uuid, name or "", policy, most, frozenset(of.get(number, ()))
-        )
-        found.append(group)
-    return tuple(found)
+        if is_uuid(f"row {number} of instance_groups", uuid, bad):
+            what = f"server group {uuid}"
+            policy, rule = rules.get(number, (None, None))
+            group = ServerGroup(
+                uuid,
+                mended(f"{what}, its name", name or "", bad, MAX_TEXT),
+                _policy(what, policy, bad),
+                _max_per_host(what, rule, bad),
+                names(f"{what}, a member", of.get(number, ()), bad),
+            )
+            found.append(group)
+    return tuple(found), bad
+
+
+def _policy(what: str, value: str | None, bad: Bad) -> str | None:
+    if value is None:
+        return None
+    try:
+        return nouns.group_policy("its policy", value)
+    except Invalid as refusal:
+        bad[f"{what}, its policy"] = refusal.message
+        return None
 
 
 def read_host_mappings(database: Database) -> dict[str, int]:
@@ -118,12 +154,16 @@ def read_flavors(database: Database) -> dict[int, str]:
     return dict(tuple(row) for row in _whole(database, own.id, own.flavorid))
 
 
-def _max_per_host(rules: str | None) -> int:
+def _max_per_host(what: str, rules: str | None, bad: Bad) -> int:
+    """One where it cannot be read: the strictest."""
     try:
         found = msgspec.json.decode(rules or "{}", type=dict[str, Any])
-        return max(1, int(found.get("max_server_per_host", 1)))
-    except (msgspec.MsgspecError, TypeError, ValueError):
-        return 1
+        return min(max(1, int(found.get("max_server_per_host", 1))), MAX_WHOLE)
+    except (msgspec.MsgspecError, ArithmeticError, TypeError, ValueError) as error:
+        bad[f"{what}, its rules"] = f"{error}. It takes one per host"
+    except RecursionError:
+        bad[f"{what}, its rules"] = "they are nested too deep. It takes one per host"
+    return 1
 
 
 def _whole(

@@ -26,6 +26,7 @@ from gantt.openstack.feed.cell_mappings import CellMapping, read_mappings, with_
 from gantt.openstack.feed.connection import Database
 from gantt.openstack.feed.delivery import Delivery
 from gantt.openstack.feed.notes import Notes
+from gantt.openstack.feed.unreadable import Bad, Unreadable
 
 AGGREGATES: Final = ""
 """The name under which casts about aggregates are noted: no host has it."""
@@ -33,7 +34,8 @@ AGGREGATES: Final = ""
 
 class ApiFeed:
     """``cells``, ``aggregates``, ``groups``: as they were last read; the latter two by
-    uuid. ``moved``: whether the last round found hosts in another cell than before.
+    uuid. ``moved``: whether the last round found hosts in another cell than before;
+    ``unreadable``: what cannot be read.
     ``state_names`` lets everything be deleted that is in neither. Raises Refused."""
 
     def __init__(
@@ -54,6 +56,9 @@ class ApiFeed:
         self.aggregates: dict[str, HostAggregate] = {}
         self.groups: dict[str, ServerGroup] = {}
         self.moved = False
+        self.unreadable = Unreadable("Nova's API database")
+        self._bad_aggregates: Bad = {}
+        self._bad_groups: Bad = {}
         self._cell_of: dict[str, int] = {}
         self._flavors: dict[int, str] = {}
         overlap = timedelta(seconds=options.feed_overlap)
@@ -92,7 +97,7 @@ class ApiFeed:
             if flavors and FLAVOR in self._options.facts:
                 self._flavors = read_flavors(self.database)
             self.moved = hosts and self._read_cells_of_hosts()
-            self.cells = read_mappings(self.database, self._options)
+            self.cells, bad_cells = read_mappings(self.database, self._options)
             is_told = AGGREGATES in self._notes.names()
             if aggregates or is_told:
                 self._state_aggregates(began, is_told=is_told)
@@ -103,6 +108,7 @@ class ApiFeed:
             for one in watched:
                 one.forget()
             raise
+        self.unreadable.tell(bad_cells | self._bad_aggregates | self._bad_groups)
 
     def _read_cells_of_hosts(self) -> bool:
         """Whether any host is in another cell than it was."""
@@ -114,7 +120,8 @@ class ApiFeed:
     def _state_aggregates(self, began: float, *, is_told: bool) -> None:
         """``is_told``: casts told of some, which may have left others as they were
         before: all are stated."""
-        found = {one.uuid: one for one in read_aggregates(self.database)}
+        read, self._bad_aggregates = read_aggregates(self.database)
+        found = {one.uuid: one for one in read}
         with self._delivery.turn:
             if AGGREGATES in self._notes.since(began):
                 return
@@ -136,7 +143,8 @@ class ApiFeed:
             self._has_lost = False
 
     def _state_groups(self) -> None:
-        found = {one.uuid: one for one in read_groups(self.database)}
+        read, self._bad_groups = read_groups(self.database)
+        found = {one.uuid: one for one in read}
         with self._delivery.turn:
             for uuid in self.groups.keys() - found.keys():
                 self._delivery.gantt.delete_server_group(uuid)

@@ -22,8 +22,9 @@ from gantt.model.fleet import Cell
 from gantt.openstack.feed.cell_mappings import CellMapping, open_cell
 from gantt.openstack.feed.cell_reader import CellNews, CellReader
 from gantt.openstack.feed.connection import Database
+from gantt.openstack.feed.moments import micros
 from gantt.openstack.feed.notes import Notes
-from gantt.openstack.feed.services import moment
+from gantt.openstack.feed.unreadable import Unreadable
 
 LOG = logging.getLogger(__name__)
 # Rows of instances are counted once in so many rounds: there are many.
@@ -69,6 +70,7 @@ class CellFeed:
         self._options = options
         self._database: Database | None = None
         self.reader = CellReader(cell, options, flavorid_of)
+        self.unreadable = Unreadable(f"cell {cell.name}")
         self._deliver = deliver
         self._mark = mark
         self._seat = seat
@@ -215,24 +217,17 @@ class CellFeed:
         found = self.reader.read(
             *(self.database, now, since, again), at=began, counts=counts
         )
-        if found.unreadable:
-            LOG.warning(
-                "cell %s: cannot be read, and counts as unknown: %s%s",
-                self.cell.name,
-                ", ".join(found.unreadable[:5]),
-                ", …" if len(found.unreadable) > 5 else "",
-            )
         self._deliver(self, found, began)
+        self.unreadable.tell(self.reader.unreadable)
         self._count(found)
         self._read_asked()
         self._since = found.since
         self._counts["cell_rounds"] += 1
-        self._read_at, self._read_since = moment(now), began
+        self._read_at, self._read_since = micros(now), began
 
     def _count(self, found: CellNews) -> None:
         counts = self._counts
         had_missed = counts["missed"] > 0
-        counts["unreadable"] += len(found.unreadable)
         for part in (found.nodes, found.instances):
             counts["rows"] += len(part.new)
             if part.again is not None:

@@ -15,6 +15,7 @@ from gantt.errors import Refused
 from gantt.model.addresses import without_secrets
 from gantt.openstack.feed.connection import Database
 from gantt.openstack.feed.tables import CELL_MAPPINGS
+from gantt.openstack.feed.unreadable import Bad, named
 from gantt.store.database.url import connectable
 
 CELL0: Final = "00000000-0000-0000-0000-000000000000"
@@ -33,9 +34,11 @@ class CellMapping(Struct, frozen=True):
     fault: str = ""
 
 
-def read_mappings(database: Database, options: FeedOptions) -> tuple[CellMapping, ...]:
-    """All cells but cell0, by number; a URL that cannot be used is the fault of its own
-    cell alone. Raises Refused, StoreFailed."""
+def read_mappings(
+    database: Database, options: FeedOptions
+) -> tuple[tuple[CellMapping, ...], Bad]:
+    """All cells but cell0, by number, and what cannot be read; a URL that cannot be
+    used is the fault of its own cell alone. Raises Refused, StoreFailed."""
     t = CELL_MAPPINGS.c
     rows = database.rows(
         sa.select(t.id, t.uuid, t.name, t.database_connection, t.disabled).order_by(
@@ -43,12 +46,17 @@ def read_mappings(database: Database, options: FeedOptions) -> tuple[CellMapping
         )
     )
     found = []
-    for number, uuid, name, template, disabled in rows:
-        if uuid != CELL0:
+    bad: Bad = {}
+    for number, said, name, template, disabled in rows:
+        what = f"row {number} of cell_mappings"
+        uuid = named(what, said, bad)
+        if not uuid:
+            bad.setdefault(what, "it has no uuid")
+        elif uuid != CELL0:
             url, fault = _usable(template or "", options)
             cell = CellMapping(number, uuid, name or uuid, url, bool(disabled), fault)
             found.append(cell)
-    return tuple(found)
+    return tuple(found), bad
 
 
 def open_cell(
@@ -81,7 +89,7 @@ def filled(template: str, url: str) -> str:
         )
     try:
         return template.format(**dict(_parts(url)))
-    except (KeyError, IndexError, ValueError) as error:
+    except (LookupError, AttributeError, TypeError, ValueError) as error:
         # A ValueError quotes what it took for a port: it may be part of a password.
         why = repr(error) if isinstance(error, LookupError) else "it cannot be read"
         raise Refused(

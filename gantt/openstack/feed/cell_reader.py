@@ -8,7 +8,7 @@ may take long and fail, and neither may lose a change.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -16,19 +16,25 @@ import sqlalchemy as sa
 from msgspec import Struct
 
 from gantt.conf.feed import FLAVOR, IMAGE, FeedOptions
+from gantt.errors import Invalid
 from gantt.model.fleet import FleetStatement, HostReport
+from gantt.model.forms import values
 from gantt.model.hosts import Instance, Service
 from gantt.openstack.feed import tables as t
 from gantt.openstack.feed.cell_mappings import CellMapping
 from gantt.openstack.feed.connection import Database, Row
 from gantt.openstack.feed.live_rows import Found, LiveRows
 from gantt.openstack.feed.migrations import Migrations
+from gantt.openstack.feed.moments import micros
 from gantt.openstack.feed.reports import report_of
-from gantt.openstack.feed.services import Services, moment
+from gantt.openstack.feed.services import Services
+from gantt.openstack.feed.unreadable import Bad, is_uuid, named
 
 Place = tuple[str, str]
 _Node = tuple[str, str, int]
 _Instance = tuple[str, str | None, int | None, str | None]
+# What cannot be read of rows, by table and id.
+_BadRows = dict[tuple[str, int], Bad]
 _STATS_AT = 2
 _IMAGE_KEY = "image_"
 _UUIDS = 500
@@ -37,7 +43,7 @@ _UUIDS = 500
 class CellNews(Struct):
     """What one reading found. ``since``: from when the next one reads; ``gone``:
     (host, node); ``gone_services``: hosts; ``left``: (host, instance) of migrations
-    that ended elsewhere; ``unreadable``: columns of hosts and why, as text."""
+    that ended elsewhere; ``unreadable``: of the rows that are new."""
 
     since: datetime | None
     is_full: bool
@@ -49,7 +55,7 @@ class CellNews(Struct):
     gone: frozenset[Place]
     gone_services: frozenset[str]
     left: tuple[tuple[str, str], ...]
-    unreadable: tuple[str, ...]
+    unreadable: _BadRows
 
 
 class CellReader:
@@ -83,6 +89,15 @@ class CellReader:
         self.places: frozenset[Place] = frozenset()
         # By host: the instances that it has.
         self.on: dict[str, dict[str, Instance]] = {}
+        self._bad_rows: _BadRows = {}
+
+    @property
+    def unreadable(self) -> Bad:
+        """All that cannot be read, as far as it was taken."""
+        found = dict(self._service_reader.unreadable)
+        for one in self._bad_rows.values():
+            found |= one
+        return found
 
     @property
     def versions(self) -> frozenset[int]:
@@ -108,8 +123,9 @@ class CellReader:
         nodes = self._nodes.read(database, since, at=at)
         instances = self._instances.read(database, since, at=at, counts=counts)
         places = self._places_after(nodes)
-        hosts, unreadable = self._reports(nodes)
-        on = self._on_after(database, instances)
+        unreadable: _BadRows = {}
+        hosts = self._reports(nodes, unreadable)
+        on = self._on_after(database, instances, unreadable)
         moved = frozenset(on) | again | {one.host for one in hosts}
         there = {host for host, _ in places}
         statement = FleetStatement(
@@ -144,6 +160,13 @@ class CellReader:
         self.places = self._places_after(found.nodes)
         self._nodes.take(found.nodes)
         self._instances.take(found.instances)
+        for table, part in (
+            (t.NODES.name, found.nodes),
+            (t.INSTANCES.name, found.instances),
+        ):
+            for key in (*part.new, *part.gone) if self._bad_rows else ():
+                self._bad_rows.pop((table, key), None)
+        self._bad_rows |= found.unreadable
         if found.since is not None:
             self._migrations.take()
         self.services = found.services
@@ -158,13 +181,14 @@ class CellReader:
         instances = self._instances.read_some(
             database, t.INSTANCES.c.host == host, lambda kept: kept[1] == host
         )
-        on = self._on_after(database, instances)
+        unreadable: _BadRows = {}
+        on = self._on_after(database, instances, unreadable)
         mine = on.setdefault(host, self.on.get(host, {}))
         statement = FleetStatement(instances={host: tuple(mine.values())})
         nothing: Found[_Node] = Found({}, {})
         return CellNews(
             *(None, False, self.services, nothing, instances, on, statement),
-            *(frozenset(), frozenset(), (), ()),
+            *(frozenset(), frozenset(), (), unreadable),
         )
 
     def _news_of(
@@ -186,24 +210,29 @@ class CellReader:
         return frozenset((host, node) for host, node, _ in known.values() if host)
 
     def _reports(
-        self, nodes: Found[_Node]
-    ) -> tuple[tuple[HostReport, ...], tuple[str, ...]]:
-        found, unreadable = [], []
+        self, nodes: Found[_Node], unreadable: _BadRows
+    ) -> tuple[HostReport, ...]:
+        found = []
         # The newest row of a place last: it is the one that holds.
-        for _, row in sorted(nodes.new.items()):
-            host, node, _ = _node(row)
-            if not host:
-                continue
-            fields = row[_STATS_AT : _STATS_AT + len(t.STATS)]
-            stats, bad = report_of(dict(zip(t.STATS, fields, strict=True)))
-            found.append(HostReport(host, node, stats, _saved_at(row), dict(bad)))
-            unreadable += [
-                f"{name} of host {host}, node {node} ({why})" for name, why in bad
-            ]
-        return tuple(found), tuple(unreadable)
+        for number, row in sorted(nodes.new.items()):
+            bad: Bad = {}
+            what = f"row {number} of compute_nodes"
+            host, node, _ = _node(row, what, bad)
+            if host:
+                fields = row[_STATS_AT : _STATS_AT + len(t.STATS)]
+                stats, columns = report_of(dict(zip(t.STATS, fields, strict=True)))
+                for name, why in columns:
+                    bad[f"{name} of host {host}, node {node}"] = why
+                # One that was saved when cannot be read: long ago, so that no claim
+                # counts as in it.
+                at = _saved_at(row, 0, f"host {host}, node {node}", bad)
+                found.append(HostReport(host, node, stats, at, dict(columns)))
+            if bad:
+                unreadable[t.NODES.name, number] = bad
+        return tuple(found)
 
     def _on_after(
-        self, database: Database, found: Found[_Instance]
+        self, database: Database, found: Found[_Instance], unreadable: _BadRows
     ) -> dict[str, dict[str, Instance]]:
         """Of the hosts whose instances are not as they were known: all of them."""
         lost: defaultdict[str, set[str]] = defaultdict(set)
@@ -215,9 +244,17 @@ class CellReader:
         for uuid, host, _, _ in found.gone.values():
             if host:
                 lost[host].add(uuid)
-        placed = [row for row in found.new.values() if row.host]
+        placed = []
+        bad: Bad = {}
+        for number, row in found.new.items():
+            if _instance(row, f"row {number} of instances", bad)[1]:
+                placed.append(row)
+            elif bad:
+                unreadable[t.INSTANCES.name, number], bad = bad, {}
         for row, facts in zip(placed, self._facts(database, placed), strict=True):
-            won[row.host][row.uuid] = Instance(row.uuid, facts, _saved_at(row))
+            won[row.host][row.uuid] = _checked(row, facts, bad)
+            if bad:
+                unreadable[t.INSTANCES.name, row[0]], bad = bad, {}
         after = {}
         for host in lost.keys() | won.keys():
             kept = self.on.get(host, {})
@@ -259,16 +296,44 @@ def _image_properties(
     return dict(found)
 
 
-def _node(row: Row) -> _Node:
-    host, node = row.host, row.hypervisor_hostname
-    return host or "", node or host or "", hash(tuple(row))
+def _node(row: Row, what: str = "", bad: Bad | None = None) -> _Node:
+    """No host: it has none, or it or the node cannot be named, as ``bad`` says."""
+    found: Bad = {} if bad is None else bad
+    host = named(what, row.host, found)
+    node = named(what, row.hypervisor_hostname, found) or host
+    return "" if found else host, node, hash(tuple(row))
 
 
-def _instance(row: Row) -> _Instance:
-    return row.uuid, row.host, row.instance_type_id, row.image_ref
+def _instance(row: Row, what: str = "", bad: Bad | None = None) -> _Instance:
+    """No host: it is on none, or it or the host cannot be named, as ``bad`` says."""
+    found: Bad = {} if bad is None else bad
+    host = named(what, row.host, found)
+    if host and not is_uuid(what, row.uuid, found):
+        host = ""
+    return row.uuid, host or None, row.instance_type_id, row.image_ref
 
 
-def _saved_at(row: Row) -> int | None:
-    """When the row was last written, in microseconds."""
+def _checked(row: Row, facts: Mapping[str, Any], bad: Bad) -> Instance:
+    """Without its facts if they cannot be read."""
+    what = f"instance {row.uuid}"
+    # When it was saved cannot be read: just now, so that its claim stands longer.
+    one = Instance(row.uuid, dict(facts), _saved_at(row, None, what, bad))
+    if not facts:
+        return one
+    try:
+        return values.instances((one,))[0]
+    except Invalid as refusal:
+        bad[what] = f"{refusal.message} Its facts are left out"
+        return Instance(one.uuid, {}, one.saved_at)
+
+
+def _saved_at(row: Row, unknown: int | None, what: str, bad: Bad) -> int | None:
+    """When the row was last written, in microseconds; ``unknown``: it cannot be
+    read."""
     at = row.updated_at or row.created_at
-    return None if at is None else moment(at)
+    if at is None:
+        return None
+    if isinstance(at, datetime) and at.year >= 1970:
+        return micros(at)
+    bad[f"{what}, when it was saved"] = f"{at} is no time since 1970"
+    return unknown

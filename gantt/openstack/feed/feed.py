@@ -27,9 +27,7 @@ from gantt.openstack.feed.releases import check_versions
 from gantt.openstack.feed.services import COMPUTE
 
 LOG = logging.getLogger(__name__)
-_OF_CELLS: Final = (
-    *("cell_rounds", "cell_failures", "rows", "unreadable", "reread", "missed"),
-)
+_OF_CELLS: Final = (*("cell_rounds", "cell_failures", "rows", "reread", "missed"),)
 
 
 class Feed:
@@ -116,6 +114,13 @@ class Feed:
             return "what Nova's databases say cannot be passed on"
         return ""
 
+    def notice(self) -> str:
+        """What operators should know although it is ready: rows that cannot be read;
+        "": nothing."""
+        cells = sorted(self._cells.values(), key=lambda one: one.cell.name)
+        parts = [self._api.unreadable, *(one.unreadable for one in cells)]
+        return "; ".join(text for one in parts if (text := one.notice()))
+
     def counts(self) -> dict[str, float]:
         """What it has done since it was made, by name; for metrics."""
         cells = list(self._cells.values())
@@ -129,6 +134,8 @@ class Feed:
             "cells_down": sum(1 for one in states if one.failure),
             "hosts": sum(one.hosts for one in states),
             **{name: sum(one.counts[name] for one in cells) for name in _OF_CELLS},
+            "unreadable": self._api.unreadable.count
+            + sum(one.unreadable.count for one in cells),
             "lag_seconds": max((one.lag_s for one in cells), default=0.0),
             "cells_limit": self._options.feed_cells,
             "notes": len(self._notes.names()),

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from gantt.openstack.feed.connection import Database
 from gantt.openstack.feed.tables import MIGRATIONS
+from gantt.openstack.feed.unreadable import named
 
 FAILED: Final = frozenset({"error", "failed", "cancelled", "reverted"})
 
@@ -42,7 +43,8 @@ class Migrations:
         )
         latest: dict[tuple[str, str], tuple[int, str]] = {}
         for number, uuid, host, status in sorted(map(tuple, database.rows(wanted))):
-            if host and uuid:
+            # What cannot be a name is on no host that is known.
+            if named("", host, {}) and named("", uuid, {}):
                 latest[(host, uuid)] = number, status
         failed = {
             number: place

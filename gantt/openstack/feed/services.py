@@ -4,20 +4,28 @@ Each service writes its row every few seconds, so that rows that were written te
 nothing. A round reads the few that are out of the ordinary (disabled, forced down, or
 without a recent heartbeat), and all of them only if their number, ids or versions have
 changed. What Gantt hears of one that is up is that it is, not when it was seen last.
+One whose heartbeat cannot be read is down.
 """
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from typing import Final
+from datetime import datetime, timedelta
+from typing import Any, Final
 
 import sqlalchemy as sa
+from msgspec.structs import replace
 
+from gantt.errors import Invalid
+from gantt.model.forms import values
 from gantt.model.hosts import Service
-from gantt.openstack.feed.connection import Database
+from gantt.openstack.feed.connection import Database, Row
+from gantt.openstack.feed.moments import Seen, micros
 from gantt.openstack.feed.tables import SERVICES
+from gantt.openstack.feed.unreadable import Bad, mended, named
 
 COMPUTE: Final = "nova-compute"
+# Where a value cannot be read: seen in 1970, so down; older than all others.
+_SAFE: Final = {"last_seen_up": (0, "counts as down"), "version": (0, "counts as 0")}
 
 
 class Services:
@@ -28,10 +36,11 @@ class Services:
         self._cell_uuid = cell_uuid
         self._down_after = down_after
         self._print: tuple[object, ...] | None = None
-        self._versions: dict[str, int] = {}
         self._plain: dict[str, Service] = {}
         self._odd: dict[str, Service] = {}
         self._all: dict[str, Service] = {}
+        self._bad_plain: Bad = {}
+        self._bad_odd: Bad = {}
 
     def read(self, database: Database, now: datetime) -> dict[str, Service]:
         """All services by host; the same object where nothing is different. Raises
@@ -45,7 +54,12 @@ class Services:
     @property
     def versions(self) -> frozenset[int]:
         """The versions of the services, 0 where one has none."""
-        return frozenset(self._versions.values())
+        return frozenset(int(one.version or 0) for one in self._plain.values())
+
+    @property
+    def unreadable(self) -> Bad:
+        """What of them could not be read when they were read last."""
+        return self._bad_plain | self._bad_odd
 
     def _read_versions(self, database: Database) -> bool:
         """Whether there is anything new."""
@@ -63,13 +77,14 @@ class Services:
         if tuple(row) == self._print:
             return False
         wanted = sa.select(t.id, t.host, t.version).where(*mine)
-        self._versions = {
-            host: version or 0
-            for page in database.pages(wanted, t.id)
-            for _, host, version in page
-            if host
-        }
-        self._plain = {host: self._service(host) for host in self._versions}
+        bad: Bad = {}
+        plain = {}
+        for page in database.pages(wanted, t.id):
+            for number, said, version in page:
+                host = named(f"row {number} of services", said, bad)
+                if host:
+                    plain[host] = self._service(host, {"version": version or 0}, bad)
+        self._plain, self._bad_plain = plain, bad
         self._print = tuple(row)
         return True
 
@@ -77,7 +92,9 @@ class Services:
         t = SERVICES.c
         seen = sa.func.coalesce(t.last_seen_up, t.created_at)
         why = t.disabled_reason
-        wanted = sa.select(t.host, t.disabled, t.forced_down, seen, why).where(
+        wanted = sa.select(
+            t.host, t.version, t.disabled, t.forced_down, seen.label("seen"), why
+        ).where(
             t.deleted == 0,
             t.binary == COMPUTE,
             sa.or_(
@@ -87,39 +104,56 @@ class Services:
                 seen > now + self._down_after,
             ),
         )
-        return {
-            host: self._service(
-                host,
-                disabled=bool(disabled),
-                forced_down=bool(forced_down),
-                seen=moment(at) if at and abs(at - now) > self._down_after else None,
-                reason=reason if disabled else None,
-            )
-            for host, disabled, forced_down, at, reason in database.rows(wanted)
-            if host
-        }
+        bad: Bad = {}
+        found = {}
+        for row in database.rows(wanted):
+            host = named("", row.host, {})  # one that is none was noted before
+            if host:
+                found[host] = self._odd_service(host, row, now, bad)
+        self._bad_odd = bad
+        return found
 
-    def _service(
-        self,
-        host: str,
-        *,
-        disabled: bool = False,
-        forced_down: bool = False,
-        seen: int | None = None,
-        reason: str | None = None,
-    ) -> Service:
-        return Service(
+    def _odd_service(self, host: str, row: Row, now: datetime, bad: Bad) -> Service:
+        reason = None
+        if row.disabled and row.disabled_reason is not None:
+            what = f"service of host {host}, its disabled_reason"
+            reason = mended(what, row.disabled_reason, bad)
+        said = {
+            "version": row.version or 0,
+            "disabled": bool(row.disabled),
+            "forced_down": bool(row.forced_down),
+            "last_seen_up": self._last_seen(row.seen, now),
+            "disabled_reason": reason,
+        }
+        return self._service(host, said, bad)
+
+    def _last_seen(self, at: Seen, now: datetime) -> int | str | None:
+        if isinstance(at, datetime):
+            return micros(at) if abs(at - now) > self._down_after else None
+        return at
+
+    def _service(self, host: str, said: dict[str, Any], bad: Bad) -> Service:
+        """What cannot be read is noted in ``bad``, and taken on the safe side."""
+        plain = Service(
             host,
             COMPUTE,
-            disabled=disabled,
-            forced_down=forced_down,
-            last_seen_up=seen,
+            disabled=False,
+            forced_down=False,
+            last_seen_up=None,
             cell_uuid=self._cell_uuid,
-            version=self._versions.get(host, 0),
-            disabled_reason=reason,
+            disabled_reason=None,
         )
-
-
-def moment(at: datetime) -> int:
-    """Microseconds since the epoch."""
-    return int(at.replace(tzinfo=UTC).timestamp() * 1_000_000)
+        try:
+            return values.service(replace(plain, **said))
+        except Invalid:
+            pass
+        for name, (safe, sense) in _SAFE.items():
+            try:
+                one = replace(Service(host, COMPUTE), **{name: said.get(name)})
+                values.service(one)
+            except Invalid as refusal:
+                said[name] = safe
+                bad[f"service of host {host}, its {name}"] = (
+                    f"{refusal.message} It {sense}"
+                )
+        return replace(plain, **said)

@@ -10,6 +10,8 @@ from typing import Final
 
 import sqlalchemy as sa
 
+from gantt.openstack.feed.moments import Moment
+
 API: Final = sa.MetaData()
 CELL: Final = sa.MetaData()
 
@@ -34,7 +36,7 @@ def _table(
     if is_soft:
         columns.append(sa.Column("deleted", sa.Integer))
         dated.append("deleted_at")
-    columns += [sa.Column(one, sa.DateTime) for one in dated]
+    columns += [sa.Column(one, Moment) for one in dated]
     return sa.Table(name, metadata, *columns)
 
 

@@ -43,7 +43,7 @@ class WorkerSigns:
 
     def tell(self, folder: Path, number: int) -> VitalSigns:
         """Tell it from now on, as worker ``number``."""
-        return VitalSigns(folder, number, self.mirror, self.unready, self._gantt.notice)
+        return VitalSigns(folder, number, self.mirror, self.unready, self.notice)
 
     def mirror(self) -> None:
         """Publish the counts. Raises StoreFailed."""
@@ -54,6 +54,11 @@ class WorkerSigns:
         """Why this worker is not ready; "": it is."""
         feed = "" if self._feed is None else self._feed.unready()
         return feed or self._server.unready() or self._gantt.unready()
+
+    def notice(self) -> str:
+        """What operators should know although it is ready; "": nothing."""
+        feed = "" if self._feed is None else self._feed.notice()
+        return "; ".join(one for one in (self._gantt.notice(), feed) if one)
 
     def counts(self) -> dict[str, float]:
         """By the names of ``meters``."""

@@ -14,6 +14,7 @@ from gantt.placement import groups
 from gantt.scheduler.hosts import Taken
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.request import prefilters, shape
+from gantt.scheduler.request.prefilters.context import Context
 from gantt.scheduler.request.segments import as_listed, in_books
 from gantt.state.state import State
 
@@ -56,7 +57,8 @@ def prepare(
         return state.traits.find(name) is not None
 
     aggregates_of = in_books(state) if listed is None else as_listed(listed)
-    spec = prefilters.apply(spec, state.fleet, options, knows_trait, aggregates_of)
+    context = Context(state.fleet, options, knows_trait, aggregates_of, is_remote)
+    spec = prefilters.apply(spec, context)
     questions = shape.candidate_requests(
         spec,
         options,

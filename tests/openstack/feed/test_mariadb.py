@@ -120,6 +120,43 @@ def test_the_documented_rights_are_enough(cloud: Cloud) -> None:
 
 
 @pytest.mark.usefixtures("user")
+def test_a_zero_date_costs_its_row_alone(cloud: Cloud) -> None:
+    """MariaDB keeps them by default, and its driver hands them over as text."""
+    for host in ("zero1", "zero2"):
+        cloud.cell.host(host)
+        _, uuid = cloud.cell.instance(host)
+    cloud.api.aggregate("zero", ["zero2"])
+    zero = "0000-00-00 00:00:00"
+    with cloud.cell.engine.connect() as connection:
+        connection.execute(sa.text("SET SESSION sql_mode = ''"))
+        for table, column, where in (
+            ("services", "last_seen_up", "host = 'zero1'"),
+            ("compute_nodes", "updated_at", "host = 'zero1'"),
+            ("instances", "updated_at", f"uuid = '{uuid}'"),
+        ):
+            change = f"UPDATE {table} SET {column} = '{zero}' WHERE {where}"
+            assert connection.execute(sa.text(change)).rowcount == 1
+    with cloud.api.engine.connect() as connection:
+        connection.execute(sa.text("SET SESSION sql_mode = ''"))
+        connection.execute(sa.text(f"UPDATE aggregates SET created_at = '{zero}'"))
+    books = gantt.connect("memory://")
+    feed = Feed(cloud.options(), books)
+    try:
+        feed.start()
+        known = {one.host: one for one in books.list_hosts()}
+        assert known["zero2"].instances == (uuid,)
+        assert known["zero1"].service["last_seen_up"] == 0
+        assert known["zero2"].service["last_seen_up"] is None
+        assert "service of host zero1" in feed.notice()
+        counts = feed.counts()
+        assert (counts["cell_failures"], counts["failures"]) == (0, 0)
+        assert counts["unreadable"] == 3
+    finally:
+        feed.stop()
+        books.close()
+
+
+@pytest.mark.usefixtures("user")
 def test_a_missing_right_is_named_by_its_grant(cloud: Cloud) -> None:
     books = gantt.connect("memory://")
     for grant in cloud.statements[1:]:

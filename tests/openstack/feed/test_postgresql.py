@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing
 
 import pytest
+import sqlalchemy as sa
 
 import gantt
 from gantt.conf.feed import FLAVOR, IMAGE, FeedOptions
@@ -69,3 +70,30 @@ def test_the_feed_follows_what_changes(
         finally:
             feed.stop()
         assert books.verify().problems == ()
+
+
+@pytest.mark.parametrize("value", ["infinity", "-infinity", "0044-03-15 BC"])
+def test_a_time_that_is_none_costs_its_row_alone(
+    nova: tuple[ApiDatabase, CellDatabase], value: str
+) -> None:
+    api, cell = nova
+    api.map_cell("one", cell.url)
+    cell.host("h1")
+    cell.host("h2")
+    with cell.engine.connect() as connection:
+        for table, column in (
+            ("services", "last_seen_up"),
+            ("compute_nodes", "updated_at"),
+        ):
+            change = f"UPDATE {table} SET {column} = '{value}' WHERE host = 'h1'"
+            connection.execute(sa.text(change))
+    with closing(gantt.connect("memory://")) as books:
+        feed = Feed(FeedOptions(api_url=api.url, **OPTIONS), books)
+        try:
+            feed.start()
+            seen = {one.host: one.service["last_seen_up"] for one in books.list_hosts()}
+            assert seen == {"h1": 0, "h2": None}
+            assert "service of host h1" in feed.notice()
+            assert feed.counts()["cell_failures"] == 0
+        finally:
+            feed.stop()

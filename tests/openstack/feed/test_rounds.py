@@ -388,6 +388,6 @@ def test_releases_out_of_range_are_named() -> None:
 
 
 def test_an_old_time_is_read_as_utc() -> None:
-    from gantt.openstack.feed.services import moment
+    from gantt.openstack.feed.moments import micros
 
-    assert moment(datetime(1970, 1, 1, 0, 0, 1)) == 1_000_000
+    assert micros(datetime(1970, 1, 1, 0, 0, 1)) == 1_000_000

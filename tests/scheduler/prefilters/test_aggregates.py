@@ -10,6 +10,7 @@ from gantt.errors import Invalid, NoValidHost
 from gantt.model.spec import Destination, Flavor, Image, RequestSpec, ResourceGroup
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.request import prefilters
+from gantt.scheduler.request.prefilters.context import Context
 from tests.scheduler.fleets import Plain, fleet
 
 
@@ -34,7 +35,7 @@ KNOWN = fleet(
 
 
 def destination(spec: RequestSpec, **options: Any) -> Destination:
-    found = prefilters.apply(spec, KNOWN, SchedulerOptions(**options), bool)
+    found = prefilters.apply(spec, Context(KNOWN, SchedulerOptions(**options), bool))
     return found.requested_destination or Destination()
 
 

@@ -19,6 +19,7 @@ from gantt.model.spec import (
 )
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.request import prefilters
+from gantt.scheduler.request.prefilters.context import Context
 from gantt.state.fleet import Fleet
 from tests.scheduler.fleets import a_host, fleet
 from tests.scheduler.test_shape import ANYTHING, KEYS, PROPERTIES, VALUES
@@ -30,14 +31,31 @@ SECRET = "COMPUTE_SECURITY_TPM_SECRET_SECURITY"
 NO_FLEET = Fleet()
 
 
-def applied(spec: RequestSpec, known: Fleet = NO_FLEET, **options: Any) -> RequestSpec:
-    return prefilters.apply(
-        spec, known, SchedulerOptions(**options), lambda name: name not in UNKNOWN
+def applied(
+    spec: RequestSpec,
+    known: Fleet = NO_FLEET,
+    *,
+    is_remote: bool = False,
+    **options: Any,
+) -> RequestSpec:
+    context = Context(
+        known,
+        SchedulerOptions(**options),
+        lambda name: name not in UNKNOWN,
+        is_remote=is_remote,
     )
+    return prefilters.apply(spec, context)
 
 
-def added(spec: RequestSpec, known: Fleet = NO_FLEET, **options: Any) -> set[str]:
-    return {*applied(spec, known, **options).request_level_params.root_required}
+def added(
+    spec: RequestSpec,
+    known: Fleet = NO_FLEET,
+    *,
+    is_remote: bool = False,
+    **options: Any,
+) -> set[str]:
+    found = applied(spec, known, is_remote=is_remote, **options)
+    return {*found.request_level_params.root_required}
 
 
 def a_spec(
@@ -228,7 +246,12 @@ def computes(*versions: int | None) -> Fleet:
 def test_providers_are_marked_when_every_compute_marks_them(
     versions: tuple[int | None, ...], expected: set[str]
 ) -> None:
-    assert added(RequestSpec(), computes(*versions)) == expected
+    assert added(RequestSpec(), computes(*versions), is_remote=True) == expected
+
+
+@pytest.mark.parametrize("version", [72, 73, 80])
+def test_hosts_of_the_books_here_need_no_mark(version: int) -> None:
+    assert added(RequestSpec(), computes(version)) == set()
 
 
 PCI = {

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Final
 
 from gantt.model.spec import RequestSpec
-from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.request import contradictions, devices
 from gantt.scheduler.request.prefilters.accelerators import accelerators
 from gantt.scheduler.request.prefilters.availability_zone import availability_zone
@@ -27,8 +26,6 @@ from gantt.scheduler.request.prefilters.routed_networks import routed_networks
 from gantt.scheduler.request.prefilters.sound_device import sound_device
 from gantt.scheduler.request.prefilters.tenant_aggregates import tenant_aggregates
 from gantt.scheduler.request.prefilters.tpm_secret import tpm_secret
-from gantt.scheduler.request.segments import AggregatesOf, none_known
-from gantt.state.fleet import Fleet
 
 PreFilter = Callable[[RequestSpec, Context], RequestSpec]
 
@@ -50,20 +47,14 @@ PRE_FILTERS: Final[tuple[PreFilter, ...]] = (
 )
 
 
-def apply(
-    spec: RequestSpec,
-    fleet: Fleet,
-    options: SchedulerOptions,
-    knows_trait: Callable[[str], bool],
-    aggregates_of: AggregatesOf = none_known,
-) -> RequestSpec:
+def apply(spec: RequestSpec, context: Context) -> RequestSpec:
     """``spec`` with what every pre-filter adds. Raises Invalid for contradictory
     requests, NoValidHost for what the fleet cannot supply."""
     contradictions.check(spec)
+    options = context.options
     if options.pci_in_placement:
         # First, because the pre-filters read resource groups.
-        spec = devices.with_groups(spec, options.pci_alias, knows_trait)
-    context = Context(fleet, options, knows_trait, aggregates_of)
+        spec = devices.with_groups(spec, options.pci_alias, context.knows_trait)
     for pre_filter in PRE_FILTERS:
         spec = pre_filter(spec, context)
     return spec

@@ -12,10 +12,11 @@ from gantt.state.fleet import Fleet
 
 
 class Context(Struct, frozen=True, eq=False):
-    """The fleet, the options, whether a trait exists, and the aggregates of a network
-    segment."""
+    """The fleet, the options, whether a trait exists, the aggregates of a network
+    segment, and whether a remote Placement is asked."""
 
     fleet: Fleet
     options: SchedulerOptions
     knows_trait: Callable[[str], bool]
     aggregates_of: AggregatesOf = none_known
+    is_remote: bool = False

@@ -1,5 +1,10 @@
 """Require Nova's own providers, where other services have theirs in the same
-Placement."""
+Placement.
+
+Where the books are here, the host itself is not asked: a candidate is the provider of a
+host that is known, which may have none, or one that its reports made. Nova marks its
+own alone.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +23,15 @@ _SINCE: Final = 73
 
 
 def nova_providers(spec: RequestSpec, context: Context) -> RequestSpec:
-    """The host and each PCI device must be marked as Nova's, once every nova-compute
-    marks its own."""
+    """Each PCI device, and at a remote Placement the host, must be marked as Nova's,
+    once every nova-compute marks its own."""
     if _OWNER in spec.request_level_params.root_required:
         return spec
     oldest = context.fleet.services.oldest_compute
     if oldest is None or oldest < _SINCE:
         return spec
-    return require(_mark_devices(spec), _OWNER)
+    spec = _mark_devices(spec)
+    return require(spec, _OWNER) if context.is_remote else spec
 
 
 def _mark_devices(spec: RequestSpec) -> RequestSpec:
