@@ -120,26 +120,24 @@ class WholeFleet:
         )
 
     def _instances(self, statement: FleetStatement) -> list[FleetRefusal]:
+        """Most of a long list is known: only the rest is checked and submitted."""
         refused: list[FleetRefusal] = []
+        nameless: set[str] = set()
         for part in statement.parts(SLICE):
             new: list[_Command] = []
             for host, said in part.instances.items():
-                good, bad = _checked(
-                    said, lambda one: values.instances((one,))[0], _name_of_uuid
-                )
-                refused += bad
-                news = self._read(fleet_news.instances, good, host)
-                new += (
-                    (
-                        f"instances of {host}",
-                        c.UpdateInstances(host, some, keeps_facts=True),
-                    )
-                    for some in _slices(news)
-                )
+                for some in _slices(said):
+                    news = self._read(fleet_news.instances, some, host)
+                    good, bad = _checked(news, _instance, _name_of_uuid)
+                    refused += bad
+                    nameless.update(one.what for one in bad if not _is_uuid(one.what))
+                    if good:
+                        command = c.UpdateInstances(host, tuple(good), keeps_facts=True)
+                        new.append((f"instances of {host}", command))
             refused += self._submit(new)
         for part in statement.parts(SLICE):
             lists = [
-                (host, tuple(one.uuid for one in said))
+                (host, tuple(one.uuid for one in said if str(one.uuid) not in nameless))
                 for host, said in part.instances.items()
             ]
             # What only lost some of its instances has no news above.
@@ -202,9 +200,21 @@ def _checked(
     return good, refused
 
 
-def _slices(instances: list[Instance]) -> Iterator[tuple[Instance, ...]]:
+def _slices(instances: Sequence[Instance]) -> Iterator[Sequence[Instance]]:
     for start in range(0, len(instances), SLICE):
-        yield tuple(instances[start : start + SLICE])
+        yield instances[start : start + SLICE]
+
+
+def _instance(one: Instance) -> Instance:
+    return values.instances((one,))[0]
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        scalars.uuid("uuid", text)
+    except GanttError:
+        return False
+    return True
 
 
 def _name_of_service(one: Service) -> str:

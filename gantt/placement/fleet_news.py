@@ -84,11 +84,12 @@ def groups(state: State, said: Sequence[ServerGroup]) -> list[ServerGroup]:
 
 def instances(state: State, said: Sequence[Instance], host: str) -> list[Instance]:
     """Those that ``host`` is not known to have, or with other facts, and those that it
-    is still promised."""
+    is still promised; what is no text is none that is known."""
     known = state.fleet.instances.on(host)
     found = []
     for one in said:
-        row = known.get(one.uuid)
+        uuid: object = one.uuid
+        row = known.get(uuid) if isinstance(uuid, str) else None
         claim = leases.promised(state, host, one.uuid)
         is_promised = claim is not None and not claim.is_running
         if row is None or is_promised or (one.facts and _facts(row.facts) != one.facts):

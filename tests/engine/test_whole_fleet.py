@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 import gantt
+from gantt.engine import whole_fleet
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
 from gantt.errors import NoValidHost
@@ -265,3 +266,37 @@ def test_hosts_without_a_service_are_not_used(driver: str) -> None:
         with pytest.raises(NoValidHost) as refused:
             books.schedule(ScheduleRequest(SPEC, (A,)))
         assert "hosts in service" in str(refused.value.why)
+
+
+def test_only_what_is_new_of_a_long_list_is_checked(
+    books: Gantt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The host with most instances must not delay what is said of others."""
+    checked: list[Instance] = []
+    check = whole_fleet._instance
+
+    def count(one: Instance) -> Instance:
+        checked.append(one)
+        return check(one)
+
+    monkeypatch.setattr(whole_fleet, "_instance", count)
+    many = tuple(Instance(str(uuid4())) for _ in range(3 * whole_fleet.SLICE))
+    assert books.set_fleet(fleet("a", instances={"a": many})) == ()
+    checked.clear()
+    before = books.revision
+    new = Instance(str(uuid4()))
+    assert books.set_fleet(fleet("a", instances={"a": (*many[1:], new)})) == ()
+    assert checked == [new]
+    assert books.revision == before + 2  # one came, one went
+    (host,) = books.list_hosts()
+    assert set(host.instances) == {one.uuid for one in (*many[1:], new)}
+    assert books.verify().problems == ()
+
+
+def test_what_is_no_uuid_is_no_instance_of_a_host(books: Gantt) -> None:
+    said = (Instance(A), Instance("no uuid"), Instance(None))  # type: ignore[arg-type]
+    refused = books.set_fleet(fleet("a", instances={"a": said}))
+    assert sorted(one.what for one in refused) == ["None", "no uuid"]
+    (host,) = books.list_hosts()
+    assert host.instances == (A,)
+    assert books.verify().problems == ()

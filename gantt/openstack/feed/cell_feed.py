@@ -31,6 +31,8 @@ LOG = logging.getLogger(__name__)
 COUNT_EVERY = 12
 # After so long without a reading, everything is read: that is less than what changed.
 STALE = timedelta(minutes=10)
+NOT_YET = "not read yet"
+"""Its first round takes long."""
 # How often it is passed on that a cell is still read.
 TOLD_EVERY_S = 60.0
 
@@ -85,6 +87,8 @@ class CellFeed:
         # Set once a first round has succeeded or failed.
         self.has_tried = threading.Event()
         self.turn = threading.Lock()
+        # Held while it is told whether the cell is read.
+        self._telling = threading.Lock()
         # Hosts whose instances are to be read: no more than the cell has.
         self._asked: set[str] = set()
         self._thread = threading.Thread(
@@ -148,6 +152,21 @@ class CellFeed:
         if self._database is not None:
             self._database.close()
 
+    def wait(self, until: float) -> None:
+        """Wait for its first round until this monotonic time; one that takes longer
+        is marked as not read, and goes on."""
+        if self.has_tried.wait(max(0.0, until - time.monotonic())):
+            return
+        with self._telling:
+            if not self.has_tried.is_set():
+                self._failure = NOT_YET
+                LOG.warning(
+                    "cell %s is not read yet: its hosts stay as they were last known "
+                    "until it is",
+                    self.cell.name,
+                )
+        self._tell()
+
     def read_everything(self) -> None:
         """Let the next round read all rows, at once."""
         with self.turn:
@@ -159,7 +178,6 @@ class CellFeed:
         while not self._stop.is_set():
             began = time.monotonic()
             in_a_row = 0 if self._try() else in_a_row + 1
-            self.has_tried.set()
             pause = self._options.feed_interval * 2 ** min(in_a_row, 10)
             pause = min(
                 pause, max(self._options.feed_retry, self._options.feed_interval)
@@ -179,22 +197,26 @@ class CellFeed:
             LOG.exception("cell %s: this is a mistake of the feed", self.cell.name)
             self._failed(f"{type(error).__name__}: {error}")
         else:
-            if self._failure:
-                LOG.warning("cell %s is read again", self.cell.name)
-            self._failure = ""
+            with self._telling:
+                if self._failure:
+                    again = "" if self._failure == NOT_YET else " again"
+                    LOG.warning("cell %s is read%s", self.cell.name, again)
+                self._failure = ""
+                self.has_tried.set()
         self._tell()
         return not self._failure
 
     def _tell(self) -> None:
         """Pass on whether it is read, and now and then when it was."""
-        now = self.described
-        if self._stop.is_set() or not self._is_due(now):
-            return
-        try:
-            self._mark(now)
-            self._marked = now
-        except GanttError as error:
-            LOG.info("cell %s: its mark waits: %s", self.cell.name, error.message)
+        with self._telling:
+            now = self.described
+            if self._stop.is_set() or not self._is_due(now):
+                return
+            try:
+                self._mark(now)
+                self._marked = now
+            except GanttError as error:
+                LOG.info("cell %s: its mark waits: %s", self.cell.name, error.message)
 
     def _is_due(self, now: Cell) -> bool:
         """Whether it differs by more than a moment from what was passed on last."""
@@ -272,10 +294,12 @@ class CellFeed:
 
     def _failed(self, why: str) -> None:
         self._counts["cell_failures"] += 1
-        if why != self._failure:
-            LOG.error(
-                "cell %s is not read, its hosts stay as they were last known: %s",
-                self.cell.name,
-                why,
-            )
-        self._failure = why
+        with self._telling:
+            if why != self._failure:
+                LOG.error(
+                    "cell %s is not read, its hosts stay as they were last known: %s",
+                    self.cell.name,
+                    why,
+                )
+            self._failure = why
+            self.has_tried.set()

@@ -18,7 +18,7 @@ from gantt.errors import GanttError, NotFound
 from gantt.model.fleet import FleetNames, FleetStatement
 from gantt.model.protocol import GanttProtocol
 from gantt.openstack.feed.api_feed import AGGREGATES, ApiFeed
-from gantt.openstack.feed.cell_feed import CellFeed, CellState
+from gantt.openstack.feed.cell_feed import NOT_YET, CellFeed, CellState
 from gantt.openstack.feed.cell_mappings import CellMapping
 from gantt.openstack.feed.cell_reader import CellNews
 from gantt.openstack.feed.delivery import Delivery
@@ -31,7 +31,7 @@ _OF_CELLS: Final = (*("cell_rounds", "cell_failures", "rows", "reread", "missed"
 
 
 class Feed:
-    """``start`` returns once everything that can be read has been passed on to
+    """``start`` returns once everything that can be read soon has been passed on to
     ``gantt``, which may be in this process or behind HTTP."""
 
     def __init__(self, options: FeedOptions, gantt: GanttProtocol) -> None:
@@ -54,11 +54,15 @@ class Feed:
 
     def start(self) -> None:
         """Read everything once, and go on reading what changes. A cell that cannot be
-        read is left out until it can. Raises Refused, StoreFailed (the API database
-        cannot be read), and what ``gantt`` raises."""
+        read is left out until it can, and one that takes longer than ``feed_timeout``,
+        in its turn, until it is. Raises Refused, StoreFailed (the API database cannot
+        be read), and what ``gantt`` raises."""
         self._round()
-        for cell in list(self._cells.values()):
-            cell.has_tried.wait()
+        cells = list(self._cells.values())
+        turns = -(-len(cells) // self._options.feed_cells)
+        until = time.monotonic() + turns * self._options.feed_timeout
+        for cell in cells:
+            cell.wait(until)
         with self._delivery.turn:
             self._is_started = True
             self._state_names()
@@ -115,11 +119,17 @@ class Feed:
         return ""
 
     def notice(self) -> str:
-        """What operators should know although it is ready: rows that cannot be read;
-        "": nothing."""
+        """What operators should know although it is ready: cells that are not read, and
+        rows that cannot be; "": nothing."""
         cells = sorted(self._cells.values(), key=lambda one: one.cell.name)
-        parts = [self._api.unreadable, *(one.unreadable for one in cells)]
-        return "; ".join(text for one in parts if (text := one.notice()))
+        found = [self._api.unreadable.notice()]
+        for one in cells:
+            late = one.state.failure
+            found.append(
+                f"cell {one.cell.name} is {NOT_YET}" if late == NOT_YET else ""
+            )
+            found.append(one.unreadable.notice())
+        return "; ".join(filter(None, found))
 
     def counts(self) -> dict[str, float]:
         """What it has done since it was made, by name; for metrics."""

@@ -101,9 +101,12 @@ def sync_instances(draft: Draft, command: SyncInstances) -> bool:
     for uuid, row in known.items():
         if uuid not in named:
             draft.delete(t.INSTANCES, row)
+    claims = draft.state.fleet.claims.by_instance
     for uuid in named:
-        instances.put(draft, command.host, uuid, None)
-        leases.named(draft, command.host, uuid)
+        # Of most nothing is new: a list may have very many.
+        if uuid not in known or uuid in claims:
+            instances.put(draft, command.host, uuid, None)
+            leases.named(draft, command.host, uuid)
     return known.keys() == named.keys()
 
 

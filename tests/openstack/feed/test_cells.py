@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,9 +13,14 @@ import pytest
 from gantt.conf.feed import FeedOptions
 from gantt.errors import NotFound, Refused, StoreFailed
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
-from gantt.openstack.feed import Feed
+from gantt.openstack.feed import Feed, cell_feed
 from gantt.openstack.feed.cell_feed import CellFeed
-from gantt.openstack.feed.cell_mappings import filled, with_user
+from gantt.openstack.feed.cell_mappings import (
+    CellMapping,
+    filled,
+    open_cell,
+    with_user,
+)
 from gantt.openstack.feed.connection import Database, Row, Select
 from gantt.openstack.rpc.transport import open_transport
 from tests.openstack.conductor import options
@@ -337,3 +343,69 @@ def test_the_feeds_user_takes_the_place_of_novas() -> None:
     found = with_user(URL, options)
     assert found == "mysql+pymysql://gantt:p%40ss@db1:3306/nova?charset=utf8"
     assert with_user("sqlite:////x.db", options) == "sqlite:////x.db"
+
+
+class Slow:
+    """Databases of cells by name that answer late: each answer waits for a turn."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+        self._names = names
+        self.go_on = threading.Event()
+        monkeypatch.setattr(cell_feed, "open_cell", self._open)
+
+    def _open(self, cell: CellMapping, options: FeedOptions) -> Database:
+        database = open_cell(cell, options)
+        if cell.name in self._names:
+            read = database.rows
+
+            def rows(statement: Select) -> Sequence[Row]:
+                assert self.go_on.wait(60)
+                return read(statement)
+
+            database.rows = rows  # type: ignore[method-assign]
+        return database
+
+
+def test_a_slow_cell_keeps_no_scheduler_from_serving(
+    cloud: Cloud, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    one, two = cloud.cell("one"), cloud.cell("two")
+    one.host("h1")
+    two.host("h2")
+    cloud.feed().stop()  # both are known of before
+    slow = Slow(monkeypatch, "one")
+    two.host("h3")
+    feed = cloud.feed(feed_timeout=0.5)  # returns
+    try:
+        assert feed.unready() == ""
+        assert hosts(cloud) == ["h1", "h2", "h3"]
+        assert marked(cloud) == ["h1"]
+        (late,) = [each for each in feed.cells() if each.failure]
+        assert (late.name, late.failure, late.read_at) == ("one", "not read yet", None)
+        assert feed.notice() == "cell one is not read yet"
+        assert feed.counts()["cells_down"] == 1
+    finally:
+        slow.go_on.set()
+    until(lambda: marked(cloud) == [])
+    assert (feed.notice(), failed(feed)) == ("", set())
+    told = [line for line in caplog.messages if "cell one" in line]
+    assert [line.split(":")[0] for line in told] == [
+        "cell one is not read yet",
+        "cell one is read",
+    ]
+
+
+def test_each_cell_has_its_turn_before_the_start_goes_on(
+    cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cells beyond ``feed_cells`` wait for others, so that the start waits as well."""
+    waited: list[float] = []
+
+    def wait(cell: CellFeed, until: float) -> None:
+        waited.append(until - time.monotonic())
+
+    for name in ("one", "two", "three"):
+        cloud.cell(name).host(f"h-{name}")
+    monkeypatch.setattr(CellFeed, "wait", wait)
+    cloud.feed(feed_cells=2, feed_timeout=50.0)
+    assert 50.0 < min(waited) <= max(waited) <= 100.0
