@@ -7,8 +7,8 @@ content type, policy, body) are not repeated here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, Literal
 from urllib.parse import parse_qsl
 
 from msgspec import Struct
@@ -124,44 +124,50 @@ ROUTES: dict[str, dict[str, Route]] = {
 }
 
 
-# Requests that may search, list or compare everything, rather than look one thing up.
-_LONG = frozenset(
-    {
-        ("GET", "/allocation_candidates"),
-        ("GET", "/resource_providers"),
-        ("GET", "/usages"),
-        ("GET", "/gantt/audit"),
-        ("GET", "/gantt/candidates/explain"),
-        ("GET", "/gantt/decisions"),
-        ("GET", "/gantt/fleet"),
-        ("GET", "/gantt/hosts"),
-        ("GET", "/gantt/usage-history"),
-        ("GET", "/gantt/verify"),
-        ("POST", "/gantt/capacity"),
-        ("POST", "/gantt/capacity/fair"),
-        ("POST", "/gantt/capacity/prices"),
-        ("POST", "/gantt/capacity/runs-out"),
-        ("POST", "/gantt/select"),
-        ("POST", "/reshaper"),
-    }
-)
+Work = Literal["quick", "search", "count", "list"]
+"""``quick``: looks one thing up, or writes; ``search``: searches for places, of which
+there is one at a time; ``count``: counts or compares everything; ``list``: a page."""
+
+_WORK: Final[Mapping[tuple[str, str], Work]] = {
+    ("GET", "/allocation_candidates"): "search",
+    ("GET", "/resource_providers"): "search",
+    ("GET", "/usages"): "search",
+    ("GET", "/gantt/candidates/explain"): "search",
+    ("POST", "/gantt/select"): "search",
+    ("POST", "/reshaper"): "search",
+    ("GET", "/gantt/audit"): "count",
+    ("GET", "/gantt/shadow/report"): "count",
+    ("GET", "/gantt/verify"): "count",
+    ("POST", "/gantt/capacity"): "count",
+    ("POST", "/gantt/capacity/fair"): "count",
+    ("POST", "/gantt/capacity/prices"): "count",
+    ("POST", "/gantt/capacity/runs-out"): "count",
+    ("GET", "/gantt/aggregates"): "list",
+    ("GET", "/gantt/decisions"): "list",
+    ("GET", "/gantt/fleet"): "list",
+    ("GET", "/gantt/hosts"): "list",
+    ("GET", "/gantt/server_groups"): "list",
+    ("GET", "/gantt/services"): "list",
+    ("GET", "/gantt/shadow/records"): "list",
+    ("GET", "/gantt/usage-history"): "list",
+}
 # With one of these parameters, not empty, a list is a look-up, or short.
-_NARROW = {
+_NARROW: Final = {
     "/resource_providers": ("name", "uuid", "in_tree"),
+    "/gantt/decisions": ("request_id", "instance_uuid"),
     "/gantt/fleet": ("after",),
     "/gantt/hosts": ("host", "node"),
 }
 
 
-def is_long(method: str, path: str, query: str) -> bool:
-    """Whether a request may take long, so that many of them must not delay others."""
-    if (method, path) not in _LONG:
-        return False
+def work_of(method: str, path: str, query: str) -> Work:
+    """What kind of work a request is: many of one kind must not delay others."""
+    found = _WORK.get((method, path), "quick")
     narrow = _NARROW.get(path)
     if narrow is None or not query:
-        return True
+        return found
     given = dict(parse_qsl(query, keep_blank_values=True))  # the last value counts
-    return not any(map(given.get, narrow))
+    return "quick" if any(map(given.get, narrow)) else found
 
 
 _LOOKED_UP: Final = ("/inventories", "/usages")

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from msgspec import structs
+
 from gantt import errors
 from gantt.client import decode, encode
 from gantt.client.exchange import Exchange, NoSuchRoute
@@ -62,6 +64,17 @@ class RemoteAudits(Native):
             asked["kinds"] = chosen
         if host:
             asked["host"] = host
+        found = self._audited(asked)
+        findings, last = found.findings, found
+        while last.next and len(findings) < limit:
+            more = {"limit": limit - len(findings), "after": last.next}
+            last = self._audited({**asked, **more})
+            findings += last.findings
+        return structs.replace(
+            found, findings=findings, is_truncated=last.is_truncated, next=last.next
+        )
+
+    def _audited(self, asked: dict[str, Any]) -> Audit:
         return decode.native(self._native("GET", "audit", query=asked), Audit)
 
     def repair(

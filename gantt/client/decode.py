@@ -99,9 +99,11 @@ def native(reply: Reply, kind: type[T]) -> T:
 
 
 @understood
-def enclosed(reply: Reply, name: str, kind: type[T]) -> T:
-    """The member ``name`` of the body as ``kind``."""
+def enclosed(reply: Reply, name: str, kind: type[T], missing: T | None = None) -> T:
+    """The member ``name`` of the body as ``kind``; ``missing`` where there is none."""
     members = msgspec.json.decode(reply.body, type=dict[str, msgspec.Raw])
+    if missing is not None and name not in members:
+        return missing
     return msgspec.json.decode(members[name], type=kind)
 
 

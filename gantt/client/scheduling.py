@@ -6,8 +6,9 @@ distinguished from an unknown object.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, TypeVar
 
 from msgspec import Raw, structs
 
@@ -30,15 +31,23 @@ from gantt.model.hosts import (
     Service,
 )
 from gantt.model.needs import Needs
+from gantt.model.paging import followed
 from gantt.model.reports import Report, ReportOutcome
 from gantt.model.scheduling import Selections
 from gantt.model.selection import Decision
-from gantt.model.shadow import ShadowEvent, ShadowRecord, ShadowReport, Verdict
+from gantt.model.shadow import (
+    ShadowEvent,
+    ShadowRecord,
+    ShadowReport,
+    Verdict,
+    check_limit,
+)
 from gantt.model.spec import ScheduleRequest
 from gantt.model.topology_view import HostTopologyView
 from gantt.model.usage_history import UsageRecord
 from gantt.model.watching import Event, Events
 
+T = TypeVar("T")
 _AGGREGATES, _SERVICES, _GROUPS = HostAggregateQuery(), ServiceQuery(), GroupQuery()
 # Well below what clients and proxies take for a lost connection.
 WAIT_S: Final = 20.0
@@ -88,8 +97,28 @@ class RemoteScheduling(RemoteAudits, RemoteCapacity):
         limit: int = 100,
     ) -> tuple[Decision, ...]:
         asked = {"request_id": request_id, "instance_uuid": instance_uuid}
-        reply = self._native("GET", "decisions", query={**asked, "limit": limit})
-        return decode.enclosed(reply, "decisions", tuple[Decision, ...])
+        return self._listed("decisions", Decision, asked, limit, "decisions")
+
+    def _listed(
+        self,
+        name: str,
+        kind: type[T],
+        asked: Mapping[str, object],
+        limit: int | None,
+        *path: str,
+    ) -> tuple[T, ...]:
+        """The first ``limit`` things of a list (None: all), page by page. A service
+        from before there were pages answers in one."""
+
+        def page(after: str, most: int) -> tuple[tuple[T, ...], str]:
+            query = {**asked, "after": after or None}
+            if limit is not None:
+                query["limit"] = most
+            reply = self._native("GET", *path, query=query)
+            found = decode.enclosed(reply, name, tuple[kind, ...])  # type: ignore[valid-type]
+            return found, decode.enclosed(reply, "next", str, "")
+
+        return followed(page, sys.maxsize if limit is None else limit)
 
     def update_host(self, host: str, node: str | None, stats: HostStats) -> HostView:
         host = scalars.name("host", host)
@@ -138,8 +167,8 @@ class RemoteScheduling(RemoteAudits, RemoteCapacity):
     def list_hosts(
         self, *, host: str | None = None, node: str | None = None
     ) -> tuple[HostView, ...]:
-        reply = self._native("GET", "hosts", query={"host": host, "node": node})
-        return decode.enclosed(reply, "hosts", tuple[HostView, ...])
+        asked = {"host": host, "node": node}
+        return self._listed("hosts", HostView, asked, None, "hosts")
 
     def host_topology(self, host: str, node: str) -> HostTopologyView:
         host, node = scalars.name("host", host), scalars.name("node", node)
@@ -236,9 +265,11 @@ class RemoteScheduling(RemoteAudits, RemoteCapacity):
         limit: int = 100,
     ) -> tuple[ShadowRecord, ...]:
         asked = {"since": since, "until": until, "instance_uuid": instance_uuid}
-        more = {"request_id": request_id, "verdict": verdict, "limit": limit}
-        reply = self._native("GET", "shadow", "records", query={**asked, **more})
-        return decode.enclosed(reply, "shadow_records", tuple[ShadowRecord, ...])
+        more = {"request_id": request_id, "verdict": verdict}
+        return self._listed(
+            *("shadow_records", ShadowRecord, {**asked, **more}),
+            *(check_limit(limit), "shadow", "records"),
+        )
 
     def shadow_report(
         self, *, since: int | None = None, until: int | None = None

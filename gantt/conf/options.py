@@ -94,8 +94,9 @@ DATABASE = [
         min=0,
         max=4096,
         help="Database connections that each process keeps for reads; the committer "
-        "has one more. 0: as many as blocking_threads; searches and lists have "
-        "additional threads, which wait for one of these connections.",
+        "has one more, and lists have list_threads more. 0: as many as "
+        "blocking_threads; searches have additional threads, which wait for one of "
+        "these connections.",
     ),
 ]
 
@@ -171,11 +172,14 @@ GANTT = [
         {
             "workers 1..1024": "Number of worker processes of the built-in server.",
             "blocking_threads 1..4096": "Threads per worker; a write holds one until "
-            "it is durable. Half as many again are reserved for searches and lists, "
-            "which may take long.",
+            "it is durable. Half as many again are reserved for searches for places "
+            "(allocation candidates, select).",
+            "list_threads 1..64": "Threads per worker for lists (decisions, hosts, "
+            "records, ...), as many for counts of the whole fleet (capacity, audit, "
+            "verify), and as many database connections for lists.",
             "waiting_requests 1": "Requests that may wait for a thread in each worker, "
-            "and as many again for a search or list thread; further requests are "
-            "refused with 503.",
+            "and as many again for a thread for searches, counts and lists each; "
+            "further requests are refused with 503.",
             "body_timeout_s 0.1..3600": "Seconds to wait for a request body to arrive; "
             "then 408.",
             "bodies_bytes 1024": "Maximum total size of the bodies of all unanswered "

@@ -216,6 +216,7 @@ def _engine_options(ours: cfg.ConfigOpts, named: str | None) -> EngineOptions:
             StoreOptions,
             create=database.sync_on_startup,
             pool_size=database.max_pool_size or own.blocking_threads,
+            list_connections=own.list_threads,
             named=named,
         ),
     )

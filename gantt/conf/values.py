@@ -74,7 +74,8 @@ class ServeOptions(Struct, frozen=True):
 
     ``drain_s``: how long a stop may take; ``drain_delay_s``: how long /readyz reports
     not ready before it. ``run_directory`` "": a new one under the system's temporary
-    directory. ``waiting_requests``: how many may wait for a thread;
+    directory. ``list_threads``: for lists, and as many for counts of the whole fleet.
+    ``waiting_requests``: how many may wait for a thread;
     ``body_timeout_s``: how long a body may take to arrive; ``bodies_bytes``: maximum
     total size of all bodies. ``metrics_listen``: HOST:PORT of the metrics of programs
     other than the server; "": none. ``dashboard``: whether /gantt/ui is served;
@@ -89,6 +90,7 @@ class ServeOptions(Struct, frozen=True):
     drain_s: int = 30
     drain_delay_s: float = 0.0
     run_directory: str = ""
+    list_threads: int = 2
     waiting_requests: int = 4096
     body_timeout_s: float = 30.0
     bodies_bytes: int = 128 * 1024 * 1024
@@ -97,8 +99,8 @@ class ServeOptions(Struct, frozen=True):
     dashboard_sign_ins: int = 4
 
     @property
-    def long_threads(self) -> int:
-        """Additional threads, for requests that may take long."""
+    def search_threads(self) -> int:
+        """Additional threads, for requests that search for places."""
         return max(1, self.blocking_threads // 2)
 
     @property

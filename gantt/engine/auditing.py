@@ -26,8 +26,10 @@ from gantt.model.audit import (
     Audit,
     AuditTerms,
     Finding,
+    FindingPlace,
     Kind,
 )
+from gantt.model.paging import read
 from gantt.model.selection import Decision
 from gantt.placement.audit import audit
 from gantt.placement.fleet_queries import claim_project
@@ -67,11 +69,15 @@ class Auditing:
         limit: int = 1000,
         kinds: Iterable[Kind] = (),
         host: str = "",
+        after: str = "",
     ) -> Audit:
-        """See GanttProtocol."""
-        terms = replace(self._terms(grace_s, limit), kinds=_kinds(kinds), host=host)
-        now, rest = self._clock.now(), self._reader.rest
-        found = self._reader.search(lambda state: audit(state, now, terms, rest))
+        """See GanttProtocol. ``after``: only findings beyond the ``next`` of an earlier
+        answer."""
+        place: FindingPlace | None = read(after, FindingPlace) if after else None
+        terms = self._terms(grace_s, limit)
+        terms = replace(terms, kinds=_kinds(kinds), host=host, after=place)
+        now = self._clock.now()
+        found = self._reader.survey(lambda state, rest: audit(state, now, terms, rest))
         self._audits += 1
         return found
 

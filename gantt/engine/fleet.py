@@ -7,6 +7,7 @@ Reports are checked first, in the caller's thread.
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Iterable
 
 from msgspec.structs import replace
@@ -21,12 +22,15 @@ from gantt.model.fleet_lists import GroupQuery, HostAggregateQuery, ServiceQuery
 from gantt.model.forms import scalars, values
 from gantt.model.hosts import (
     HostAggregate,
+    HostPage,
+    HostPlace,
     HostStats,
     HostView,
     Instance,
     ServerGroup,
     Service,
 )
+from gantt.model.paging import PAGE, followed, read
 from gantt.model.topology_view import HostTopologyView
 from gantt.placement import fleet_lists, fleet_queries
 from gantt.placement.host_topology import host_topology
@@ -89,8 +93,19 @@ class Fleet:
     def list_hosts(
         self, *, host: str | None = None, node: str | None = None
     ) -> tuple[HostView, ...]:
-        read = self._reader.read if host or node else self._reader.search
-        return read(fleet_queries.hosts, host, node)
+        if host or node:
+            return self._reader.read(fleet_queries.hosts, host, node)
+
+        def page(after: str, _most: int) -> tuple[tuple[HostView, ...], str]:
+            found = self.host_page(after)
+            return found.hosts, found.next
+
+        return followed(page, sys.maxsize)
+
+    def host_page(self, after: str = "", limit: int = PAGE) -> HostPage:
+        """Hosts by name. ``after``: the ``next`` of the page before. Raises Invalid."""
+        place: HostPlace = read(after, HostPlace) if after else ("", "")
+        return self._reader.read(fleet_queries.host_page, place, min(limit, PAGE))
 
     def host_topology(self, host: str, node: str) -> HostTopologyView:
         host, node = scalars.name("host", host), scalars.name("node", node)

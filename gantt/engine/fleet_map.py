@@ -49,7 +49,9 @@ class Mapping:
         )
         if terms.after is not None:
             return self._reader.read(fleet_map, terms, epoch)
-        return self._reader.search(fleet_map, terms, epoch, self._reader.rest)
+        return self._reader.survey(
+            lambda state, rest: fleet_map(state, terms, epoch, rest)
+        )
 
     def whole_host(self, host: str, node: str) -> WholeHost:
         """See the protocol. Raises NotFound, StoreFailed."""

@@ -16,7 +16,7 @@ from functools import wraps
 from operator import attrgetter
 from typing import Concatenate, ParamSpec, TypeVar, TypeVarTuple
 
-from gantt.engine import verify
+from gantt.engine import verify as verifying
 from gantt.engine.auditing import Auditing
 from gantt.engine.background.background import Background
 from gantt.engine.background.heartbeats import Heartbeats
@@ -52,11 +52,11 @@ from gantt.engine.shadow.shadow import Shadow
 from gantt.engine.takeovers import Takeovers
 from gantt.engine.threads import SystemThreads, Threads
 from gantt.engine.uuids import new_uuid
+from gantt.engine.verify import Verifying
 from gantt.engine.watching import Watching
 from gantt.engine.whole_fleet import WholeFleet
 from gantt.errors import Refused
 from gantt.model import commands as c
-from gantt.model.answers import Report
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.drivers import driver_of
@@ -126,7 +126,7 @@ class _Parts:
             threads,
             stamp=store.stamp(),
         )
-        verify.compare_fingerprints(store, replica.state)
+        verifying.compare_fingerprints(store, replica.state)
         self._log_tailer = LogTailer(
             store, replica, options, clock=clock, threads=threads
         )
@@ -156,6 +156,7 @@ class _Parts:
         self._watching = Watching(
             self._store, self._replica, self._log_tailer, clock=clock, threads=threads
         )
+        self._verifying = Verifying(self._store, self._replica, self._log_tailer, clock)
         self._health = Health(reader, self._log_tailer, checks, clock, threads)
         self._clock_watch = ClockWatch(clock, checks, self._store.now)
         self._health.accompany(self._clock_watch)
@@ -239,11 +240,7 @@ class Gantt(_Parts):
         _add_names(self._committer, standard_names)
         self._record(self.name, time, threads, rng)
         self._background = Background(
-            store,
-            self._replica,
-            self._log_tailer,
-            self._reader,
-            self._claims,
+            *(store, self._replica, self._log_tailer, self._reader, self._claims),
             self._scheduling.records,
             (*self._shadow.leader_tasks(), *self._heartbeats.leader_tasks()),
             options,
@@ -317,6 +314,7 @@ class Gantt(_Parts):
     needs = _of("_scheduling", Scheduling.needs)
     delete_host = _of("_fleet", Fleet.delete_host)
     list_hosts = _of("_fleet", Fleet.list_hosts)
+    host_page = _of("_fleet", Fleet.host_page)
     host_topology = _of("_fleet", Fleet.host_topology)
     set_host_aggregates = _of("_fleet", Fleet.set_host_aggregates)
     delete_host_aggregate = _of("_fleet", Fleet.delete_host_aggregate)
@@ -347,6 +345,7 @@ class Gantt(_Parts):
     claim_projects = _of("_claims", Claims.projects)
     expire_claims = _of("_claims", Claims.expire)
     decisions = _of("_scheduling.records", Records.decisions)
+    decision_page = _of("_scheduling.records", Records.decision_page)
 
     audit = _of("_auditing", Auditing.audit)
     repair = _of("_auditing", Auditing.repair)
@@ -354,6 +353,7 @@ class Gantt(_Parts):
 
     shadow_event = _of("_shadow", Shadow.shadow_event)
     shadow_records = _of("_shadow", Shadow.shadow_records)
+    shadow_page = _of("_shadow", Shadow.shadow_page)
     shadow_report = _of("_shadow", Shadow.shadow_report)
 
     usage_history = _of("_background.usage", UsageHistory.find)
@@ -361,9 +361,7 @@ class Gantt(_Parts):
     watch = _of("_watching", Watching.watch)
     snapshot = _of("_watching", Watching.snapshot)
 
-    def verify(self) -> Report:
-        """Compare the columns with the tables, and check every invariant."""
-        return verify.verify(self._store, self._replica, self._log_tailer)
+    verify = _of("_verifying", Verifying.verify)
 
     def snapshot_lines(self) -> Generator[bytes, None, None]:
         """All rows at one revision, and the policy, as the lines of a record; exhaust
@@ -451,7 +449,7 @@ class Gantt(_Parts):
         self._scheduling.close()
         if self._recording is not None:
             self._recording.close()
-        verify.leave_fingerprint(self._store, self.revision)
+        verifying.leave_fingerprint(self._store, self.revision)
         self._store.close()
         if self._remote is not None:
             self._remote.books.close()

@@ -16,13 +16,16 @@ from gantt.engine.options import EngineOptions
 from gantt.engine.reading.reader import Consistency, Truncatable
 from gantt.errors import GanttError
 from gantt.model.advice import AdviceRequest, Order
-from gantt.model.audit import GRACE_S, Finding, Kind
+from gantt.model.audit import GRACE_S, Audit, Finding, Kind
 from gantt.model.commands import Command
 from gantt.model.fleet_map import FleetMap
+from gantt.model.hosts import HostPage
+from gantt.model.paging import PAGE
 from gantt.model.protocol import GanttProtocol
 from gantt.model.reports import Delivery, Report, ReportOutcome
 from gantt.model.requests import CandidateRequest
-from gantt.model.selection import Decision
+from gantt.model.selection import Asked, DecisionPage
+from gantt.model.shadow import ShadowPage, ShadowQuery
 from gantt.model.takeover import Takeover
 from gantt.model.watching import Snapshot
 from gantt.model.whole_host import WholeHost
@@ -113,15 +116,27 @@ class Engine(GanttProtocol, Protocol):
         """``query(state, request, *args, rng=, budget=)``, a search for candidates
         within this engine's budget. Raises UnknownName, BudgetSpent, StoreFailed."""
 
-    def decisions(
+    def decision_page(self, asked: Asked, after: str = "") -> DecisionPage:
+        """Records of decisions, the latest first: a page, and where the next begins.
+        ``after``: the ``next`` of the page before. Raises Invalid."""
+
+    def host_page(self, after: str = "", limit: int = PAGE) -> HostPage:
+        """Hosts by name: a page, likewise. Raises Invalid."""
+
+    def audit(
         self,
         *,
-        request_id: str | None = None,
-        instance_uuid: str | None = None,
-        project_id: str | None = None,
-        limit: int = 100,
-    ) -> tuple[Decision, ...]:
-        """Records of decisions, the latest first."""
+        grace_s: float = GRACE_S,
+        limit: int = 1000,
+        kinds: Iterable[Kind] = (),
+        host: str = "",
+        after: str = "",
+    ) -> Audit:
+        """See GanttProtocol. ``after``: only findings beyond the ``next`` of an earlier
+        answer."""
+
+    def shadow_page(self, asked: ShadowQuery, after: str = "") -> ShadowPage:
+        """Shadow records, the latest first: a page, likewise. Raises Invalid."""
 
     def order_hosts(self, request: AdviceRequest) -> Order:
         """As ``advise``, not yet written as its caller wants it."""

@@ -7,13 +7,15 @@ wrote to the tables in between.
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 
+from gantt.engine.clock import Clock
 from gantt.engine.reading.log_tailer import LogTailer, load_state
 from gantt.engine.reading.replica import Replica
+from gantt.engine.reading.rest import REST_S
 from gantt.errors import Busy, GanttError
 from gantt.model.answers import Report
 from gantt.model.changes import Cursor
-from gantt.model.rows import ROW_TYPES
 from gantt.state import check
 from gantt.state.state import State
 from gantt.store.interface import Store
@@ -22,30 +24,87 @@ from gantt.store.outcomes import Outcome
 
 LOG = logging.getLogger(__name__)
 _ATTEMPTS = 3
+_PIECE_S = 0.005
 CHANGED_WHILE_STOPPED = "The tables are not as the last clean stop left them."
 
 
-def verify(store: Store, replica: Replica, log_tailer: LogTailer) -> Report:
-    """Compare the columns with a snapshot of the tables, brought to the same revision
-    by the log. Raises Busy, StoreFailed.
+class Verifying:
+    """Compares the columns with a snapshot of the tables, which the log brings to the
+    same revision, in pieces.
 
     No lock of the database is held: a large fleet takes longer to load than a server
-    lets any transaction idle. The columns wait only while both are compared, and the
-    committer outside that lock, so that other processes write on.
+    lets any transaction idle. Nor do writes wait for more than a piece: what changes in
+    between comes to both sides by the log, and is found there again.
     """
-    for _ in range(_ATTEMPTS):
-        tables = None if isinstance(store, MemoryStore) else load_state(store)
-        with replica.committer, replica.turn:
-            log_tailer.apply_tail(store.tail(replica.state.cursor))
-            # While this thread holds ``turn``, no other changes the columns.
-            live = replica.state
-            if tables is None or _bring_up(tables, store, live.cursor):
-                return _compared(store, live, tables)
-    raise Busy(
-        "The tables could not be verified: more was written while they were loaded "
-        "than the log keeps. Try again when there are fewer writes, or raise [gantt] "
-        "log_length."
-    )
+
+    def __init__(
+        self, store: Store, replica: Replica, log_tailer: LogTailer, clock: Clock
+    ) -> None:
+        self._store, self._replica = store, replica
+        self._log_tailer, self._clock = log_tailer, clock
+
+    def verify(self) -> Report:
+        """See GanttProtocol. Raises Busy, StoreFailed."""
+        store = self._store
+        for _ in range(_ATTEMPTS):
+            tables = None if isinstance(store, MemoryStore) else load_state(store)
+            self._log_tailer.look()
+            pieces = _Pieces(store, self._replica, tables, self._clock)
+            with suppress(_Lost), pieces:
+                return _compared(store, pieces)
+        raise Busy(
+            "The tables could not be verified: more was written while they were loaded "
+            "than the log keeps. Try again when there are fewer writes, or raise "
+            "[gantt] log_length."
+        )
+
+
+class _Lost(Exception):
+    """The columns were replaced, or the log does not lead to where they are."""
+
+
+class _Pieces:
+    """Holds ``turn`` while a piece is compared: no other thread changes the columns
+    then, and nothing is assumed. ``tables`` None: the store has none."""
+
+    def __init__(
+        self, store: Store, replica: Replica, tables: State | None, clock: Clock
+    ) -> None:
+        self._store, self._replica, self._clock = store, replica, clock
+        self.tables, self.live = tables, replica.state
+        self._since = 0.0
+
+    def __enter__(self) -> None:
+        self._replica.turn.acquire()
+        try:
+            self._begin()
+        except BaseException:
+            self._replica.turn.release()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        self._replica.turn.release()
+
+    def pause(self) -> None:
+        """Between two things that are compared: let others write. Raises _Lost."""
+        if self._clock.monotonic() - self._since < _PIECE_S:
+            return
+        self._replica.turn.release()
+        try:
+            self._clock.sleep(REST_S)
+        finally:
+            self._replica.turn.acquire()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._since = self._clock.monotonic()
+        if self._replica.state is not self.live:
+            raise _Lost
+        tables, end = self.tables, self.live.cursor
+        if tables is None or tables.cursor == end:
+            return
+        if not _bring_up(tables, self._store, end):
+            raise _Lost
 
 
 def _bring_up(tables: State, store: Store, end: Cursor) -> bool:
@@ -60,14 +119,14 @@ def _bring_up(tables: State, store: Store, end: Cursor) -> bool:
     return tables.cursor == end
 
 
-def _compared(store: Store, live: State, tables: State | None) -> Report:
-    """``tables`` None: the store has none."""
-    problems = check.problems(live)
+def _compared(store: Store, piece: _Pieces) -> Report:
+    live, tables = piece.live, piece.tables
+    problems = check.problems(live, piece.pause)
     if tables is not None:
-        problems += check.differences(live, tables)
+        problems += check.differences(live, tables, pause=piece.pause)
     if not compare_fingerprints(store, live):
         problems.append(CHANGED_WHILE_STOPPED)
-    counts = {table: sum(1 for _ in live.rows(table)) for table in ROW_TYPES}
+    counts = dict(check.counts(live, piece.pause))
     return Report(live.revision, counts, tuple(problems))
 
 

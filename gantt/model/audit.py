@@ -22,6 +22,11 @@ Grace = Annotated[float, Meta(ge=0, le=LONGEST_GRACE_S)]
 Findings = Annotated[int, Meta(ge=1, le=MOST_FINDINGS)]
 
 
+FINDINGS_PAGE: Final = 1_000
+"""Of one answer; they are short."""
+FindingPlace = tuple[str, str, str, str]
+
+
 class Finding(Struct, frozen=True, kw_only=True):
     """One disagreement.
 
@@ -51,6 +56,11 @@ class Finding(Struct, frozen=True, kw_only=True):
     repair: str = ""
 
     @property
+    def place(self) -> FindingPlace:
+        """Where it stands among others."""
+        return self.kind, self.host, self.node, str(self.subject)
+
+    @property
     def subject(self) -> tuple[object, ...]:
         """What it is about; the rest may change meanwhile."""
         return (
@@ -68,7 +78,8 @@ class Audit(Struct, frozen=True):
     """``findings``: by kind, host and instance, at most as many as were asked for;
     ``counts``: all, by kind. ``hosts``: how many were looked at; ``listing``: of how
     many it is known what runs there now; ``is_blind``: of none, so that what is booked
-    could be compared with nothing that runs. ``at``: microseconds."""
+    could be compared with nothing that runs. ``at``: microseconds.
+    ``next``: with ``is_truncated``, where to continue."""
 
     revision: int
     at: int
@@ -78,19 +89,21 @@ class Audit(Struct, frozen=True):
     findings: tuple[Finding, ...]
     is_truncated: bool = False
     is_blind: bool = False
+    next: str = ""
 
 
 class AuditTerms(Struct, frozen=True):
     """``fresh_us``: a list that was made longer ago says nothing of what runs.
     ``grace_us``: an allocation or claim that was that young when the list was made may
     not have had its workload yet. Microseconds. ``kinds``: only these, (): all;
-    ``host``: only findings about it, "": all."""
+    ``host``: only findings about it, "": all; ``after``: only those beyond it."""
 
     fresh_us: int
     grace_us: int
     limit: int = MOST_FINDINGS
     kinds: tuple[Kind, ...] = ()
     host: str = ""
+    after: FindingPlace | None = None
 
     @property
     def compares_lists(self) -> bool:

@@ -107,6 +107,10 @@ class ServerGroup(Struct, frozen=True):
     members: frozenset[str] = frozenset()
 
 
+HostPlace = tuple[str, str]
+"""Host, node."""
+
+
 class HostView(Struct, frozen=True):
     """A host as it is known: an answer.
 
@@ -125,3 +129,10 @@ class HostView(Struct, frozen=True):
     service: dict[str, Any]
     aggregates: tuple[str, ...]
     updated_at: int | None = None
+
+
+class HostPage(Struct, frozen=True):
+    """Hosts by name, then node. ``next``: continue after it; "": these are the last."""
+
+    hosts: tuple[HostView, ...]
+    next: str = ""

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from gantt.model.audit import Finding
 from gantt.model.diagnosis import Diagnosis, Relaxation
+from gantt.model.paging import Key
 from gantt.model.spec import RequestSpec
 from gantt.model.takeover import Takeover
 
@@ -229,13 +230,20 @@ class Decision(Struct, frozen=True):
     request: KeptRequest | None = None
 
 
+DecisionPlace = tuple[Key, Key, str]
+"""Of a record among all: when it was decided (microseconds), its number within its
+process, the process."""
+
+
 class Asked(Struct, frozen=True):
-    """Filters for decisions; None: any. ``limit``: maximum number, latest first."""
+    """Filters for decisions; None: any. ``limit``: maximum number, latest first, of
+    those that precede ``after``; None: of all."""
 
     request_id: str | None = None
     instance_uuid: str | None = None
     project_id: str | None = None
     limit: int = 100
+    after: DecisionPlace | None = None
 
     def means(self, record: Decision) -> bool:
         """Whether ``record`` is one of them."""
@@ -245,6 +253,14 @@ class Asked(Struct, frozen=True):
             and self.project_id in (None, record.project_id)
             and (instance is None or instance in record.instance_uuids)
         )
+
+
+class DecisionPage(Struct, frozen=True):
+    """Records, the latest first. ``next``: continue after it; "": these are the
+    last."""
+
+    decisions: tuple[Decision, ...]
+    next: str = ""
 
 
 class Capacity(Struct, frozen=True):

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from gantt.errors import Invalid
 from gantt.model.bounds import Name, RequestId, Text, Whole
+from gantt.model.paging import Key
 from gantt.model.spec import RequestSpec
 
 Source = Literal["advice", "notification"]
@@ -152,9 +153,22 @@ class ShadowRecord(Struct, frozen=True):
     note: str = ""
 
 
+ShadowPlace = tuple[Key, Key]
+"""Of a record among all: when Nova asked (microseconds), and a number among those of
+the same time."""
+
+
+class ShadowPage(Struct, frozen=True):
+    """Records, the latest first. ``next``: continue after it; "": these are the
+    last."""
+
+    shadow_records: tuple[ShadowRecord, ...]
+    next: str = ""
+
+
 class ShadowQuery(Struct, frozen=True):
     """Which records; None: any. ``since`` <= ``asked_at`` < ``until``; of these the
-    latest ``limit``."""
+    latest ``limit`` that precede ``after``."""
 
     since: int | None = None
     until: int | None = None
@@ -162,6 +176,7 @@ class ShadowQuery(Struct, frozen=True):
     request_id: Text | None = None
     verdict: Verdict | None = None
     limit: Whole = 100
+    after: ShadowPlace | None = None
 
     def means(self, record: ShadowRecord) -> bool:
         """Whether ``record`` is one of them."""
@@ -245,7 +260,7 @@ def check_limit(limit: int) -> int:
     """Raises Invalid beyond the bounds."""
     if not 1 <= limit <= MOST_SHADOWS:
         raise Invalid(
-            f"1 to {MOST_SHADOWS} shadow records are returned at once, not {limit}: "
-            "request a shorter time."
+            f"limit must be from 1 to {MOST_SHADOWS} shadow records, not {limit}: ask "
+            "for a shorter time."
         )
     return limit

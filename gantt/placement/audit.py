@@ -13,6 +13,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from gantt.model.audit import Audit, AuditTerms, Finding
+from gantt.model.paging import text_of
 from gantt.model.rows import NO_HOST
 from gantt.placement import listings
 from gantt.placement.fleet_queries import OWNED
@@ -44,7 +45,7 @@ def audit(
     between hosts, and may let others write."""
     table = state.fleet.hosts
     ids = [int(table.id[row]) for row in table.live_rows()]
-    found: list[Finding] = []
+    page = _Page(terms)
     counts: Counter[str] = Counter()
     looked = listing = 0
 
@@ -52,7 +53,7 @@ def audit(
         for one in findings:
             if terms.wants(one):
                 counts[one.kind] += 1
-                found.append(one)
+                page.add(one)
         rest()
 
     for host_id in ids:
@@ -66,17 +67,43 @@ def audit(
             take(of_lost_root(state, root, now, terms))
         for instance in sorted(state.fleet.claims.on(NO_HOST)):
             take(of_lost_claim(state, instance, now, terms))
-    found.sort(key=lambda one: (one.kind, one.host, one.node, str(one.subject)))
+    found, is_truncated = page.shown()
     return Audit(
         state.revision,
         now,
         looked,
         listing,
         dict(sorted(counts.items())),
-        tuple(found[: terms.limit]),
-        len(found) > terms.limit,
+        found,
+        is_truncated,
         is_blind=not listing and terms.compares_lists,
+        next=text_of(found[-1].place) if is_truncated else "",
     )
+
+
+class _Page:
+    """The first findings beyond a place, of which no more are kept than are shown."""
+
+    def __init__(self, terms: AuditTerms) -> None:
+        self._limit, self._after = terms.limit, terms.after
+        self._found: list[Finding] = []
+        self._is_truncated = False
+
+    def add(self, one: Finding) -> None:
+        if self._after is None or one.place > self._after:
+            self._found.append(one)
+        if len(self._found) > 2 * self._limit:
+            self._cut()
+
+    def shown(self) -> tuple[tuple[Finding, ...], bool]:
+        """Those, in order, and whether there are more."""
+        self._cut()
+        return tuple(self._found), self._is_truncated
+
+    def _cut(self) -> None:
+        self._found.sort(key=lambda one: one.place)
+        self._is_truncated |= len(self._found) > self._limit
+        del self._found[self._limit :]
 
 
 def listed(state: State, row: int, now: int, terms: AuditTerms) -> Listing | None:

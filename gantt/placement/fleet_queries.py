@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from gantt.model.fleet import AGENT, CELL, LIVENESS, OPERATOR
 from gantt.model.holding import read_holding
-from gantt.model.hosts import HostView
+from gantt.model.hosts import HostPage, HostPlace, HostView
+from gantt.model.paging import text_of
 from gantt.model.rows import ClaimRow, HostRow, ServiceRow
 from gantt.state.column import NO_ROW
 from gantt.state.fleet import Fleet
@@ -49,6 +50,19 @@ def hosts(
         rows = [row for row in rows if table.nodes[row] == node]
     rows.sort(key=lambda row: (table.hosts[row], table.nodes[row]))
     return tuple(host_at(state, row) for row in rows)
+
+
+def host_page(state: State, after: HostPlace, limit: int) -> HostPage:
+    """The first hosts by name beyond a place."""
+    table = state.fleet.hosts
+    places = table.by_place.after(after, limit + 1)
+    shown = places[:limit]
+    rows = [row for row in (table.row_of(*one) for one in shown) if row is not None]
+    is_last = len(places) <= limit
+    return HostPage(
+        tuple(host_at(state, row) for row in rows),
+        "" if is_last else text_of(shown[-1]),
+    )
 
 
 def claim_projects(state: State, claim: str) -> frozenset[str | None]:

@@ -29,6 +29,7 @@ from gantt.store.interface import (
     Page,
     Precondition,
     SharedDecision,
+    SharedPage,
     StoreOptions,
     Transaction,
     Trimmed,
@@ -412,7 +413,7 @@ class _WiredDecisions:
         with self._committer:
             return self._inner.add(rows)
 
-    def find(self, asked: Asked) -> list[SharedDecision]:
+    def find(self, asked: Asked) -> SharedPage:
         with self._committer:
             return self._inner.find(asked)
 

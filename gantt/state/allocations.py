@@ -65,6 +65,10 @@ class Consumers(DatedColumns):
         row = self.row_by_uuid.get(uuid)
         return None if row is None or self.id[row] == NO_ID else self.at(row)
 
+    def ids(self) -> Iterator[int]:
+        """Every consumer id, ascending."""
+        return iter(sorted(self._by_id))
+
     def get(self, key: int) -> ConsumerRow | None:
         row = self._by_id.get(key)
         return None if row is None else self.at(row)

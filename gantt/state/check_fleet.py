@@ -7,24 +7,33 @@ way and not the quick one.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import msgspec
 
 from gantt.model.fleet import AGENT, OPERATOR
 from gantt.model.forms.device_pools import read_pools
 from gantt.model.forms.host_topology import read_cells
-from gantt.model.rows import NO_HOST, ClaimRow, ServiceRow
+from gantt.model.rows import (
+    NO_HOST,
+    ClaimRow,
+    HostAggregateRow,
+    InstanceRow,
+    ServerGroupRow,
+    ServiceRow,
+)
 from gantt.model.topology import HostTopology
 from gantt.state.column import NO_ROW, time_in
 from gantt.state.factors import Factor
 from gantt.state.fleet import Fleet
-from gantt.state.fleet_tables import COMPUTE, grouped
+from gantt.state.fleet_tables import COMPUTE, Table, grouped
 from gantt.state.reports import AMOUNTS, LISTED, amounts, topology_of
 from gantt.state.state import State
 from gantt.state.topology_columns import TopologyColumns
 from gantt.topology.pending import from_text, remaining
 
+Pause = Callable[[], None]
 _Claimed = dict[int, tuple[int, int, int, int]]
 _CLAIMED = (
     "claimed_vcpus",
@@ -41,39 +50,89 @@ _NET = {
 }
 
 
-def fleet_problems(state: State) -> Iterator[str]:
-    """What is wrong within ``state.fleet``, or between it and the books."""
+def _go_on() -> None:
+    """Do not pause."""
+
+
+def fleet_problems(state: State, pause: Pause = _go_on) -> Iterator[str]:
+    """What is wrong within ``state.fleet``, or between it and the books; see
+    ``check.problems``."""
     fleet = state.fleet
-    claimed, bearers = _claimed(fleet), _bearers(fleet)
+    anew = _Anew(state)
     for row in fleet.hosts.live_rows().tolist():
+        pause()
+        if not fleet.hosts.is_live[row]:
+            continue
+        found = list(_of_host(state, row, anew))
+        if found and anew.applied != state.applied:
+            # What was worked out is of another State.
+            anew = _Anew(state)
+            found = list(_of_host(state, row, anew))
         where = f"host {fleet.hosts.hosts[row]}/{fleet.hosts.nodes[row]}"
-        for what in (
-            *_host_indexes(state, row),
-            *_host_columns(fleet, row, claimed),
-            *_host_service(fleet, row),
-            *_host_aggregates(fleet, row, bearers),
-            *_host_factors(fleet, row),
-            *_host_topology(fleet, row),
-            *_host_promises(fleet, row),
-        ):
+        for what in found:
             yield f"{where}: {what}"
-    yield from _left_over(fleet)
-    yield from _listers(fleet)
-    yield from _services(fleet)
-    yield from _aggregates(fleet)
-    yield from _instances(fleet)
-    yield from _groups(fleet)
-    yield from _claims(fleet)
+    yield from _left_over(fleet, pause)
+    yield from _listers(fleet, pause)
+    yield from _services(fleet, pause)
+    yield from _aggregates(fleet, pause)
+    yield from _instances(fleet, pause)
+    yield from _groups(fleet, pause)
+    yield from _claims(fleet, pause)
 
 
-def _listers(fleet: Fleet) -> Iterator[str]:
-    hosts = fleet.hosts
-    listed: dict[str, set[int]] = {}
+class _Anew:
+    """What claims and aggregates say of hosts, worked out of all their rows."""
+
+    def __init__(self, state: State) -> None:
+        fleet = state.fleet
+        self.applied = state.applied
+        self.claimed = _claimed(fleet)
+        self.bearers = _bearers(fleet)
+        self.promised: dict[int, list[ClaimRow]] = {}
+        for one in fleet.claims.rows():
+            if one.topology is not None:
+                self.promised.setdefault(one.host_id, []).append(one)
+
+
+def _of_host(state: State, row: int, anew: _Anew) -> Iterator[str]:
+    fleet = state.fleet
+    yield from _host_indexes(state, row)
+    yield from _host_columns(fleet, row, anew.claimed)
+    yield from _host_service(fleet, row)
+    yield from _host_aggregates(fleet, row, anew.bearers)
+    yield from _host_factors(fleet, row)
+    yield from _host_topology(fleet, row)
+    yield from _host_promises(fleet, row, anew)
+
+
+R = TypeVar("R", HostAggregateRow, InstanceRow, ServerGroupRow, ServiceRow, ClaimRow)
+
+
+def _each(table: Table[R], pause: Pause) -> Iterator[R]:
+    """Every row that is still there when its turn comes."""
+    for key in sorted(table.by_id):
+        pause()
+        row = table.by_id.get(key)
+        if row is not None:
+            yield row
+
+
+def _listers(fleet: Fleet, pause: Pause) -> Iterator[str]:
+    hosts, known = fleet.hosts, fleet.hosts.listers.rows
+    wrong = "the index of hosts by the instances that they list is wrong"
     for row in hosts.live_rows().tolist():
-        for instance in hosts.stats[row].get(LISTED, ()):
-            listed.setdefault(instance, set()).add(row)
-    if listed != {one: set(rows) for one, rows in hosts.listers.rows.items()}:
-        yield "the index of hosts by the instances that they list is wrong"
+        pause()
+        if any(
+            row not in known.get(one, ()) for one in hosts.stats[row].get(LISTED, ())
+        ):
+            yield wrong
+            return
+    for instance in list(known):
+        pause()
+        rows = known.get(instance, ())
+        if any(instance not in hosts.stats[row].get(LISTED, ()) for row in rows):
+            yield wrong
+            return
 
 
 def _host_indexes(state: State, row: int) -> Iterator[str]:
@@ -173,10 +232,10 @@ def _host_aggregates(
 def _host_factors(fleet: Fleet, row: int) -> Iterator[str]:
     stats = fleet.hosts.stats[row]
     for factor in fleet.hosts.factors():
-        again = Factor(factor.path, row + 1)
-        again.set(row, stats)
-        wanted, code = again.values[again.codes[row]], int(factor.codes[row])
-        if bool(code) != bool(again.codes[row]) or _text(wanted) != _text(
+        again = Factor(factor.path, 1)
+        again.set(0, stats)
+        wanted, code = again.values[again.codes[0]], int(factor.codes[row])
+        if bool(code) != bool(again.codes[0]) or _text(wanted) != _text(
             factor.values[code]
         ):
             yield f"{'.'.join(factor.path)} is taken for {factor.values[code]!r}"
@@ -195,14 +254,12 @@ def _host_topology(fleet: Fleet, row: int) -> Iterator[str]:
             yield f"{name} of its topology are {found[name]}, not {value}"
 
 
-def _host_promises(fleet: Fleet, row: int) -> Iterator[str]:
+def _host_promises(fleet: Fleet, row: int, anew: _Anew) -> Iterator[str]:
     """What pending claims leave of cells and devices."""
     hosts, key = fleet.hosts, int(fleet.hosts.id[row])
     mine, report = hosts.promises[row], hosts.reported[row]
     wanted = [
-        (one.id, from_text(one.topology))
-        for one in fleet.claims.rows()
-        if one.host_id == key and one.topology is not None
+        (one.id, from_text(one.topology or "")) for one in anew.promised.get(key, ())
     ]
     left = remaining(report, [pending for _, pending in wanted])
     if mine.report != report:
@@ -221,24 +278,27 @@ def _text(value: object) -> bytes:
     return msgspec.json.encode(value, order="sorted")
 
 
-def _left_over(fleet: Fleet) -> Iterator[str]:
+def _left_over(fleet: Fleet, pause: Pause) -> Iterator[str]:
     """Rows in which there is no host."""
     hosts = fleet.hosts
-    live = set(hosts.live_rows().tolist())
     nothing = TopologyColumns().of_row(0)
     for row in range(hosts.height):
-        if row not in live and hosts.aggregates.labels_of(row):
+        pause()
+        if hosts.is_live[row]:
+            continue
+        if hosts.aggregates.labels_of(row):
             yield f"row {row}: no host, yet it is in an aggregate"
-        if row not in live and hosts.topology.of_row(row) != nothing:
+        if hosts.topology.of_row(row) != nothing:
             yield f"row {row}: no host, yet there are cells or devices"
-    for factor in hosts.factors():
-        if any(factor.codes[row] for row in range(hosts.height) if row not in live):
+    for factor in list(hosts.factors()):
+        pause()
+        if factor.codes[: hosts.height][~hosts.is_live[: hosts.height]].any():
             yield f"factor {'.'.join(factor.path)}: has a value where there is no host"
 
 
-def _services(fleet: Fleet) -> Iterator[str]:
+def _services(fleet: Fleet, pause: Pause) -> Iterator[str]:
     services = fleet.services
-    for row in services.rows():
+    for row in _each(services, pause):
         if services.by_place.get((row.host, row.binary)) is not row:
             yield f"service {row.id}: its host and binary lead elsewhere"
     if len(services.by_place) != len(services.by_id):
@@ -248,9 +308,9 @@ def _services(fleet: Fleet) -> Iterator[str]:
         yield f"services: the oldest is said to be {services.oldest_compute}"
 
 
-def _aggregates(fleet: Fleet) -> Iterator[str]:
+def _aggregates(fleet: Fleet, pause: Pause) -> Iterator[str]:
     table = fleet.aggregates
-    for row in table.rows():
+    for row in _each(table, pause):
         where = f"host aggregate {row.uuid}"
         if table.by_uuid.get(row.uuid) is not row:
             yield f"{where}: its uuid leads elsewhere"
@@ -274,9 +334,9 @@ def _aggregates(fleet: Fleet) -> Iterator[str]:
         yield f"host aggregates: the columns are {dict(table.index)}"
 
 
-def _instances(fleet: Fleet) -> Iterator[str]:
+def _instances(fleet: Fleet, pause: Pause) -> Iterator[str]:
     table = fleet.instances
-    for row in table.rows():
+    for row in _each(table, pause):
         if table.by_uuid.get(row.uuid) is not row:
             yield f"instance {row.uuid}: its uuid leads elsewhere"
         if table.on(row.host).get(row.uuid) is not row:
@@ -290,18 +350,18 @@ def _instances(fleet: Fleet) -> Iterator[str]:
         yield f"instances: {on_hosts} on hosts, {len(table.by_id)} in all"
 
 
-def _groups(fleet: Fleet) -> Iterator[str]:
+def _groups(fleet: Fleet, pause: Pause) -> Iterator[str]:
     table = fleet.groups
-    for row in table.rows():
+    for row in _each(table, pause):
         if table.by_uuid.get(row.uuid) is not row:
             yield f"server group {row.uuid}: its uuid leads elsewhere"
         if table.members.get(row.uuid) != frozenset(msgspec.json.decode(row.members)):
             yield f"server group {row.uuid}: its members are not {row.members}"
 
 
-def _claims(fleet: Fleet) -> Iterator[str]:
+def _claims(fleet: Fleet, pause: Pause) -> Iterator[str]:
     table = fleet.claims
-    for row in table.rows():
+    for row in _each(table, pause):
         for what in _claim(fleet, row):
             yield f"claim {row.claim} of {row.instance_uuid}: {what}"
     if table.leased.keys() - table.by_id.keys():

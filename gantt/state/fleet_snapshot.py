@@ -22,7 +22,7 @@ from gantt.state.fleet_tables import (
     ServerGroups,
     Services,
 )
-from gantt.state.host_table import Hosts
+from gantt.state.host_table import Hosts, Places
 from gantt.state.promises import Promises
 from gantt.state.tree_rooms import TreeRooms
 
@@ -34,7 +34,7 @@ _TABLES: Final[dict[str, type]] = {
     "claims": Claims,
 }
 _INDEXES: Final = frozenset(
-    {"row_by_id", "_by_place", "_by_host", "_by_uuid", "rows_by_provider"}
+    {"row_by_id", "by_place", "_by_host", "_by_uuid", "rows_by_provider"}
 )
 _MOST_PATHS: Final = 32
 _Lock: TypeAlias = AbstractContextManager[object]
@@ -122,7 +122,9 @@ class HostsSnapshot(_Copying, Hosts):
             return super().__getattr__(name)
         rows = self.live_rows().tolist()
         self.row_by_id = {int(self.id[row]): row for row in rows}
-        self._by_place = {(self.hosts[row], self.nodes[row]): row for row in rows}
+        self.by_place = Places(
+            {(self.hosts[row], self.nodes[row]): row for row in rows}
+        )
         self._by_host = _index({row: self.hosts[row] for row in rows})
         self._by_uuid = _index({row: self.uuids[row] for row in rows})
         self.rows_by_provider = _index({row: int(self.provider[row]) for row in rows})

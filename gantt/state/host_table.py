@@ -7,8 +7,10 @@ rule is judged once per value instead of once per host.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
+from types import MappingProxyType
 from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
@@ -134,6 +136,33 @@ class HostColumns(DatedColumns):
         self._row_of_gone[key] = self._free.pop()
 
 
+class Places(dict[tuple[str, str], int]):
+    """(host, node) -> row; in order, too, once that was asked for."""
+
+    def __init__(
+        self, known: Mapping[tuple[str, str], int] = MappingProxyType({})
+    ) -> None:
+        super().__init__(known)
+        self._ordered: list[tuple[str, str]] | None = None
+
+    def __setitem__(self, place: tuple[str, str], row: int) -> None:
+        if self._ordered is not None and place not in self:
+            insort(self._ordered, place)
+        super().__setitem__(place, row)
+
+    def __delitem__(self, place: tuple[str, str]) -> None:
+        super().__delitem__(place)
+        if self._ordered is not None:
+            del self._ordered[bisect_left(self._ordered, place)]
+
+    def after(self, place: tuple[str, str], most: int) -> list[tuple[str, str]]:
+        """The first beyond ``place``."""
+        if self._ordered is None:
+            self._ordered = sorted(self)
+        start = bisect_right(self._ordered, place)
+        return self._ordered[start : start + most]
+
+
 class HostNames(NamedTuple):
     """Names by row, as they were at one time: they are not changed later."""
 
@@ -172,7 +201,7 @@ class Hosts(HostColumns):
         self.aggregates = BitMatrix()
         self._raw: list[str] = []
         self.row_by_id: dict[int, int] = {}
-        self._by_place: dict[tuple[str, str], int] = {}
+        self.by_place = Places()
         self._by_host: _Index = {}
         self._index = _ByHost(-1, {}, {}, HostNames([], []))
         self._by_uuid: _Index = {}
@@ -187,7 +216,7 @@ class Hosts(HostColumns):
     # -- looking up ---------------------------------------------------------------
 
     def row_of(self, host: str, node: str) -> int | None:
-        return self._by_place.get((host, node))
+        return self.by_place.get((host, node))
 
     def rows_at(self, hosts: Sequence[str], nodes: Sequence[str | None]) -> Int64s:
         """int64[n]: the rows of (host, node), NO_ROW for unknown ones. A node of None:
@@ -196,7 +225,7 @@ class Hosts(HostColumns):
         if nodes == hosts:  # as in most clouds
             found = map(index.namesakes.get, hosts, repeat(NO_ROW))
             return np.fromiter(found, np.int64, len(hosts))
-        names, only, both = index.names.nodes, index.only.get, self._by_place.get
+        names, only, both = index.names.nodes, index.only.get, self.by_place.get
         rows = [
             row
             if (row := only(host, NO_ROW)) != NO_ROW
@@ -278,7 +307,7 @@ class Hosts(HostColumns):
     def remove(self, key: int) -> int:
         """Forget a host; the row that it had."""
         row = self.row_by_id.pop(key)
-        del self._by_place[(self.hosts[row], self.nodes[row])]
+        del self.by_place[(self.hosts[row], self.nodes[row])]
         _leave(self._by_host, self.hosts[row], row)
         self._identify(row, None)
         self._belong(row, NO_ROW)
@@ -365,7 +394,7 @@ class Hosts(HostColumns):
             self.promises.append(Promises())
         host, node = values.host, values.node
         self.id[row], self.hosts[row], self.nodes[row] = values.id, host, node
-        self.row_by_id[values.id] = self._by_place[host, node] = row
+        self.row_by_id[values.id] = self.by_place[host, node] = row
         _join(self._by_host, values.host, row)
         self.structure += 1
         return row

@@ -77,6 +77,10 @@ class Names:
         assert row is not None, f"no name at index {index}"
         return row
 
+    def find_at(self, index: int) -> NameRow | None:
+        """The row at a dense index; None: it is not in use."""
+        return self._rows[index] if 0 <= index < len(self._rows) else None
+
     def name_of_id(self, key: int) -> str:
         """The name with an id that exists."""
         return self.at(self.index_by_id[key]).name

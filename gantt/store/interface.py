@@ -15,7 +15,7 @@ from msgspec import Struct
 from gantt.model.changes import Change, Cursor, LogEntry
 from gantt.model.rows import Row
 from gantt.model.selection import Asked
-from gantt.model.shadow import ShadowQuery
+from gantt.model.shadow import ShadowPlace, ShadowQuery
 from gantt.model.usage_history import HistoryQuery, UsageRecord
 
 
@@ -25,7 +25,8 @@ class StoreOptions(Struct, frozen=True):
     ``create``: create the tables, or bring them up to date, before opening.
     ``lock_timeout_s``: how long ``begin`` waits for the head lock.
     ``idle_timeout_s``: a writer that pauses so long within a transaction loses it
-    (server databases). ``pool_size``: connections for readers.
+    (server databases). ``pool_size``: connections for readers; ``list_connections``:
+    further ones, for long lists alone.
     ``tail_limit``: a process that is more revisions behind reloads. ``chunk``: rows per
     list while loading. ``named``: the options by which ``gantt-manage`` finds this
     database, for messages; None: its URL.
@@ -35,6 +36,7 @@ class StoreOptions(Struct, frozen=True):
     lock_timeout_s: float = 10.0
     idle_timeout_s: float = 5.0
     pool_size: int = 8
+    list_connections: int = 2
     tail_limit: int = 50_000
     chunk: int = 5_000
     named: str | None = None
@@ -82,6 +84,13 @@ class Fingerprint(Struct, frozen=True):
 DECISION_INSTANCES: Final = 16
 """Where decisions are limited, one for more instances counts as several: some are for
 a thousand."""
+
+
+class SharedPage(Struct, frozen=True):
+    """Rows, the latest first; ``is_whole``: no more would match."""
+
+    rows: Sequence[SharedDecision]
+    is_whole: bool
 
 
 class Trimmed(Struct, frozen=True):
@@ -186,8 +195,9 @@ class SharedDecisions(Protocol):
         """Add all that the database can hold; how many it cannot. Raises StoreFailed,
         and then some may have been added."""
 
-    def find(self, asked: Asked) -> list[SharedDecision]:
-        """Rows that may match, the latest first. Raises StoreFailed."""
+    def find(self, asked: Asked) -> SharedPage:
+        """Rows that may match, the latest first: at most ``limit``, and fewer of
+        decisions for many instances. Raises StoreFailed."""
 
     def trim(self, keep: int) -> Trimmed:
         """Drop all but the last ``keep``, of which one for more than
@@ -201,8 +211,8 @@ class ShadowRows(Protocol):
         """Add all that the database can hold; how many it cannot. Raises StoreFailed,
         and then some may have been added."""
 
-    def find(self, asked: ShadowQuery) -> list[ShadowRow]:
-        """Rows that match, the latest added first. Raises StoreFailed."""
+    def find(self, asked: ShadowQuery) -> Mapping[ShadowPlace, ShadowRow]:
+        """Rows that match, by their places, the latest first. Raises StoreFailed."""
 
     def trim(self, keep: int) -> int:
         """Drop all but the last ``keep``; how many. Raises StoreFailed."""

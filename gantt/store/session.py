@@ -312,16 +312,20 @@ class Reader(Session):
 
 class Readers:
     """Connections for small reads, so that readers of a server do not queue: at most
-    ``options.pool_size``, opened as they are needed."""
+    ``most`` (0: ``options.pool_size``), opened as they are needed. ``lists``: others,
+    which long lists use, so that these never take all."""
 
-    def __init__(self, database: Database, counter: Counter) -> None:
+    def __init__(self, database: Database, counter: Counter, most: int = 0) -> None:
         self._database = database
         self._counter = counter
         self._free: list[Reader] = []
         # Earlier queries may wait no longer for the database.
         self._limit_s = 2 * database.lost_s
         self._seats: SimpleQueue[None] = SimpleQueue()
-        for _ in range(database.options.pool_size):
+        self._most = most or database.options.pool_size
+        few = database.options.list_connections
+        self.lists = self if most else Readers(database, counter, few)
+        for _ in range(self._most):
             self._seats.put(None)
         self.is_closed = False
         # For ``read_at_once``, and whether a thread uses it.
@@ -360,7 +364,7 @@ class Readers:
             self._seats.get(timeout=self._limit_s)
         except Empty:
             raise errors.StoreFailed(
-                f"All {self._database.options.pool_size} connections for readers of "
+                f"All {self._most} connections for such reads of "
                 f"{self._database.url} have been in use for {self._limit_s} s. Check "
                 "whether it answers, and try again later."
             ) from None
@@ -388,6 +392,8 @@ class Readers:
     def close(self) -> None:
         """Close all connections, after the queries that are under way."""
         self.is_closed = True
+        if self.lists is not self:
+            self.lists.close()
         with self._prompting:
             self._drop_prompt()
         while (reader := self._taken()) is not None:

@@ -23,6 +23,8 @@ from itertools import cycle
 from pathlib import Path
 from urllib.parse import quote
 
+from tests.attacks.operations import DEAREST
+
 LONGEST_S = 60.0
 OTHER_FILES = 64
 SEARCH = "/allocation_candidates?resources=VCPU:1,MEMORY_MB:512,DISK_GB:10"
@@ -215,6 +217,22 @@ def refusals(port: int, token: str) -> Asking:
     return Asking(port, [_post("/gantt/select", token, raw) for raw in asked], b"409")
 
 
+def operation(name: str) -> Callable[[int, str], Asking]:
+    """The dearest question to one operation of /gantt."""
+    one = DEAREST[name]
+    method = name.split()[0]
+    path = f"{one.path}?{one.query}" if one.query else one.path
+
+    def asking(port: int, token: str) -> Asking:
+        if one.body is None:
+            raw = _head(f"{method} {path}", token, "Connection: close") + b"\r\n"
+        else:
+            raw = _sent(method, path, token, json.dumps(one.body).encode())
+        return Asking(port, [raw], one.expected.encode())
+
+    return asking
+
+
 def huge_names(port: int, token: str) -> Asking:
     """A name of 30 MB."""
     return Asking(port, [_post("/resource_providers", token, HUGE_NAME)], b"413")
@@ -270,8 +288,12 @@ class Probing:
 
 
 def _post(path: str, token: str, raw: bytes) -> bytes:
+    return _sent("POST", path, token, raw)
+
+
+def _sent(method: str, path: str, token: str, raw: bytes) -> bytes:
     kind, length = "Content-Type: application/json", f"Content-Length: {len(raw)}"
-    head = _head(f"POST {path}", token, kind, length, "Connection: close")
+    head = _head(f"{method} {path}", token, kind, length, "Connection: close")
     return head + b"\r\n" + raw
 
 
@@ -287,6 +309,7 @@ KINDS: dict[str, Callable[[int, str], Held | Asking | Probing]] = {
     "huge_names": huge_names,
     "strange_json": strange_json,
     "hostile_names": hostile_names,
+    **{f"operation {name}": operation(name) for name in DEAREST},
 }
 
 

@@ -7,7 +7,7 @@ import contextlib
 import http.client
 import json
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +18,12 @@ from gantt.model.commands import Inventory, ReshapedProvider
 from tests import live
 
 ADMIN, MEMBER = "a-token-of-the-administrator", "a-token-of-a-member"
+READER = "a-token-of-a-reader"
 UNKNOWN = "a-token-that-is-not-known"
 TOKENS = {
     ADMIN: {"user": "admin", "project": "admin", "roles": ["admin"]},
     MEMBER: {"user": "mallory", "project": "m", "roles": ["member", "reader"]},
+    READER: {"user": "rita", "project": "m", "roles": ["reader"]},
 }
 PROVIDERS = 8_000
 PER_WRITE = 500
@@ -140,9 +142,10 @@ def attacked(
     fleet: Path | None = None,
     auth: str = "token",
     options: Mapping[str, object] | None = None,
+    more: Sequence[str] = (),
 ) -> Iterator[Service]:
     """A service on a copy of ``fleet``, or on empty books, in ``folder``. ``options``:
-    further ones of [gantt]."""
+    further ones of [gantt]; ``more``: further lines of its file."""
     books = folder / "gantt.db"
     if fleet is not None:
         shutil.copy(fleet, books)
@@ -153,7 +156,7 @@ def attacked(
     config = folder / "gantt.conf"
     given = {"tokens_file": tokens, "drain_s": 5, **(options or {})}
     lines = [f"{name} = {value}" for name, value in given.items()]
-    config.write_text("\n".join(("[gantt]", *lines)) + "\n")
+    config.write_text("\n".join(("[gantt]", *lines, *more)) + "\n")
     port = live.free_port()
     served = live.start(
         url,

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
 
+from gantt.engine.clock import SystemClock
 from gantt.engine.gantt import Gantt
 from gantt.engine.reading.log_tailer import load_state
 from gantt.engine.verify import CHANGED_WHILE_STOPPED, compare_fingerprints
 from gantt.errors import Busy, NotFound
-from gantt.model.changes import Cursor, LogEntry
+from gantt.model.changes import Cursor
 from gantt.model.commands import (
     CreateProvider,
     CreateResourceClass,
@@ -22,6 +22,7 @@ from gantt.model.commands import (
     SetInventories,
     SetTraits,
 )
+from gantt.store.interface import Chunks
 from gantt.store.outcomes import DefiniteAbort, ForeignWrite
 from tests.databases import execute
 from tests.engine.conftest import Connect, opened
@@ -252,35 +253,53 @@ def test_verify_needs_no_lock_and_keeps_up_with_writers(
 ) -> None:
     """A lock could not be kept for as long as a large fleet takes to be loaded."""
     store, other = shared.inner, connect(opened(url))
-    tail, numbers, meanwhile = store.tail, iter(range(2, 100)), [1]
+    load, numbers, meanwhile = store.load, iter(range(2, 100)), [1]
 
-    def tail_after_a_while(after: Cursor) -> list[LogEntry] | None:
-        """What came while all was loaded: so many revisions; more are not kept."""
+    def load_for_a_while() -> tuple[Cursor, Chunks]:
+        """So many revisions come meanwhile; more are not kept."""
+        cursor, chunks = load()
+        rows = list(chunks)
         for _ in range(meanwhile[0]):
             other.submit(create(next(numbers)))
         if meanwhile[0] > 1:
             store.compact(1)
-        return tail(after)
+        return cursor, (one for one in rows)
 
-    store.tail = tail_after_a_while  # type: ignore[method-assign]
+    store.load = load_for_a_while  # type: ignore[method-assign]
     report = books.verify()
     assert (report.revision, report.problems) == (5, ())
     meanwhile[0] = 2
     with pytest.raises(Busy, match="log_length"):
         books.verify()
     meanwhile[0] = 0
-    with ThreadPoolExecutor(1) as pool:
-        with books._replica.committer:  # as while it compares
-            begun = shared.passed["begin"]
-            waiting = pool.submit(books.submit, create(99))
-            with pytest.raises(TimeoutError):
-                waiting.result(0.1)
-            assert shared.passed["begin"] == begun  # not with the lock in its hands
-        waiting.result(20)
     with closing(opened(url)) as holder:
         transaction = holder.begin()
         assert books.verify().problems == ()
         transaction.rollback()
+
+
+def test_others_write_and_read_between_what_verify_compares(
+    books: Gantt, connect: Connect, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other, numbers = connect(opened(url)), iter(range(2, 40))
+    clock = books._verifying._clock
+
+    class Writing(SystemClock):
+        """While it rests, this process and another write, and delete."""
+
+        def sleep(self, seconds: float) -> None:
+            clock.sleep(seconds)
+            number = next(numbers, None)
+            if number is not None:
+                (books, other)[number % 2].submit(create(number))
+                if number % 3 == 0:
+                    other.delete_provider(create(number).uuid)
+
+    monkeypatch.setattr("gantt.engine.verify._PIECE_S", 0.0)
+    books._verifying._clock = Writing()
+    report = books.verify()
+    assert report.problems == ()
+    assert report.revision > 20
 
 
 # -- from one life to the next --------------------------------------------------

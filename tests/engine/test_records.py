@@ -14,7 +14,7 @@ def _decision(name: str, instances: int, at: int = 0) -> Decision:
 
 
 def _names(records: Records) -> list[str]:
-    return [one.request_id for one in records.find(Asked())]
+    return [one.request_id for one in records.decisions()]
 
 
 def test_the_latest_decisions_are_kept() -> None:
@@ -64,4 +64,4 @@ def test_lookups_return_only_matching_decisions() -> None:
         (Asked(project_id="q"), False),
         (Asked("a", "a-0", "q"), False),
     ):
-        assert bool(records.find(asked)) == is_meant, asked
+        assert bool(records.decision_page(asked).decisions) == is_meant, asked

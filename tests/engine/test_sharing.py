@@ -22,6 +22,7 @@ from gantt.model.hosts import HostStats
 from gantt.model.selection import (
     Asked,
     Decision,
+    DecisionPlace,
     KeptRequest,
     KeptSpec,
     Limits,
@@ -33,7 +34,7 @@ from gantt.model.selection import (
 )
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.scheduler.options import SchedulerOptions
-from gantt.store.interface import SharedDecision, Trimmed
+from gantt.store.interface import SharedDecision, SharedPage, Trimmed
 from tests.engine.conftest import Connect, opened
 from tests.engine.test_leader_tasks import until
 
@@ -97,6 +98,10 @@ def test_any_process_finds_the_decisions_of_all(url: str, connect: Connect) -> N
 # -- without a database -----------------------------------------------------------
 
 
+def place_of(row: SharedDecision) -> DecisionPlace:
+    return (row.at, row.number, row.process)
+
+
 class Table:
     """A table in memory; fails as often as a test says."""
 
@@ -117,10 +122,16 @@ class Table:
         self.rows.extend(rows)
         return 0
 
-    def find(self, asked: Asked) -> list[SharedDecision]:
+    def find(self, asked: Asked) -> SharedPage:
         self.fail()
         self.looks += 1
-        return self.rows[::-1][: asked.limit]
+        after = asked.after
+        rows = sorted(
+            (one for one in self.rows if after is None or place_of(one) < after),
+            key=place_of,
+        )
+        few = rows[::-1][: asked.limit]
+        return SharedPage(few, len(few) == len(rows))
 
     def trim(self, keep: int) -> Trimmed:
         self.fail()
@@ -222,8 +233,16 @@ def test_scores_are_shared_up_to_a_rate(join: Join) -> None:
         one.add(decision(f"d{number}", number), Board())  # type: ignore[arg-type]
     one.close()
     assert one.counts()["decisions_unscored"] == 1
-    assert [len(found.scores) for found in one.find(Asked())] == [1, 1, 1]
-    assert [len(found.scores) for found in two.find(Asked())] == [0, 1, 1]
+    assert [len(found.scores) for found in one.decisions()] == [
+        1,
+        1,
+        1,
+    ]
+    assert [len(found.scores) for found in two.decisions()] == [
+        0,
+        1,
+        1,
+    ]
 
 
 def test_waiting_decisions_are_written_after_an_outage(
@@ -235,12 +254,15 @@ def test_waiting_decisions_are_written_after_an_outage(
     records.add(decision("a", 10))
     # Own decisions are found nevertheless, without waiting for more.
     since = time.monotonic()
-    assert other.find(Asked("a")) == ()
-    assert [one.request_id for one in other.find(Asked())] == ["other"]
+    assert other.decisions(request_id="a") == ()
+    assert [one.request_id for one in other.decisions()] == ["other"]
     assert time.monotonic() - since < 0.2
     until(lambda: kept(table) == ["a"])
     assert caplog.text.count("no answer") == 2  # once for each process
-    assert [one.request_id for one in other.find(Asked())] == ["a", "other"]
+    assert [one.request_id for one in other.decisions()] == [
+        "a",
+        "other",
+    ]
     assert records.counts()["decisions_waiting"] == 0
 
 
@@ -282,9 +304,10 @@ def test_a_lookup_by_name_looks_again(table: Table, join: Join) -> None:
     one, two = join(), join()
     two.add(decision("b"))
     since = time.monotonic()
-    assert [found.request_id for found in one.find(Asked("b"))] == ["b"]
+    assert [found.request_id for found in one.decisions(request_id="b")] == ["b"]
     assert time.monotonic() - since >= 0.15
-    assert one.find(Asked("c", limit=0)) == one.find(Asked("c")) == ()
+    assert one.decision_page(Asked("c", limit=0)).decisions == ()
+    assert one.decisions(request_id="c") == ()
 
 
 class Endless(SystemClock):
@@ -304,12 +327,12 @@ def test_waiting_lookups_are_limited(table: Table) -> None:
     clock = Endless()
     records = Records(1)
     records.share(table, "p", SchedulerOptions(), clock, Held())
-    clock.ask = lambda: records.find(Asked("x"))
-    assert records.find(Asked("x")) == ()
+    clock.ask = lambda: records.decisions(request_id="x")
+    assert records.decisions(request_id="x") == ()
     assert (clock.waits, table.looks) == (8, 8 + 8 + 1)
     assert records.counts()["decisions_unawaited"] == 1
     clock.ask = int
-    assert records.find(Asked("x")) == ()
+    assert records.decisions(request_id="x") == ()
     assert (clock.waits, table.looks) == (9, 19)
 
 
@@ -328,7 +351,10 @@ def test_duplicates_and_unknown_forms_are_skipped(table: Table, join: Join) -> N
         table.rows.append(replace(row, number=len(table.rows), record=text))
     table.rows.append(row)
     for records in (one, two):
-        assert [found.at for found in records.find(Asked())] == [2, 1]
+        assert [found.at for found in records.decisions()] == [
+            2,
+            1,
+        ]
 
 
 def test_a_record_round_trips() -> None:

@@ -52,7 +52,7 @@ BREAKS: dict[str, tuple[Break, str]] = {
         "host h1/n1: its id leads to another row",
     ),
     "names of a host": (
-        lambda f: f.hosts._by_place.pop(("h1", "n1")),
+        lambda f: f.hosts.by_place.pop(("h1", "n1")),
         "host h1/n1: its names lead to another row",
     ),
     "nodes of a host": (

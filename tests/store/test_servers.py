@@ -376,7 +376,7 @@ def test_decisions_are_written_after_a_terminated_connection(
         session = Session(store._database, Counter())
         session.close()  # back to the pool, from which the next write takes it
         hang_up(kind, server, session)
-    assert [found.number for found in store.decisions.find(Asked())] == [2, 1]
+    assert [found.number for found in store.decisions.find(Asked()).rows] == [2, 1]
 
 
 def test_a_server_restart(store: SqlStore, server: DatabaseServer) -> None:

@@ -1,8 +1,9 @@
 """The threads of one worker: which of them answers which request.
 
-No kind of request takes the threads of another: quick ones, long ones, and health and
-metrics, whose answer is shared by all requests that ask at the same time. Queues are
-bounded, which those of the executors in the standard library are not.
+No kind of request takes the threads of another: quick ones, searches, counts of the
+whole fleet, lists, and health and metrics, whose answer is shared by all requests that
+ask at the same time. Queues are bounded, which those of the executors in the standard
+library are not.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from msgspec import Struct
 from gantt.api.hosting.middleware import MOUNT
 from gantt.api.hosting.reading import Bodies, BodyLimits
 from gantt.api.hosting.rsgi import Answer
-from gantt.api.routes import is_long
+from gantt.api.routes import Work, work_of
 from gantt.conf import Settings
 
 LOG = logging.getLogger(__name__)
@@ -179,9 +180,16 @@ class Pools:
     def __init__(self, settings: Settings) -> None:
         options = settings.serve
         waiting = options.waiting_requests
-        self.quick = Pool("gantt-quick", PoolLimits(options.blocking_threads, waiting))
-        self.long = Pool("gantt-long", PoolLimits(options.long_threads, waiting))
-        self._pools = (self.quick, self.long)
+        threads: dict[Work, int] = {
+            "quick": options.blocking_threads,
+            "search": options.search_threads,
+            "count": options.list_threads,
+            "list": options.list_threads,
+        }
+        self._pools = {
+            work: Pool(f"gantt-{work}", PoolLimits(most, waiting))
+            for work, most in threads.items()
+        }
         health, metrics = Shared("gantt-health"), Shared("gantt-metrics")
         self._shared = {
             ("GET", "/readyz"): health,
@@ -205,14 +213,14 @@ class Pools:
 
     def pool_for(self, method: str, path: str, query: str) -> Pool:
         """The threads for any other request."""
-        path = path.removeprefix(MOUNT)
-        return self.long if is_long(method, path, query) else self.quick
+        return self._pools[work_of(method, path.removeprefix(MOUNT), query)]
 
     def counts(self) -> dict[str, float]:
         """For metrics."""
+        pools = self._pools.values()
         return {
-            "requests_waiting": sum(pool.waiting for pool in self._pools),
-            "requests_waiting_limit": sum(pool.limits.waiting for pool in self._pools),
+            "requests_waiting": sum(pool.waiting for pool in pools),
+            "requests_waiting_limit": sum(pool.limits.waiting for pool in pools),
             "body_bytes_limit": self.bodies.limits.most_bytes,
             "bodies_reading": self.bodies.reading,
             "bodies_reading_bytes": self.bodies.held,

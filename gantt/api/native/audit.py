@@ -8,18 +8,28 @@ from msgspec import Struct
 
 from gantt.api.call import Call
 from gantt.api.native.bodies import Body, query
-from gantt.model.audit import GRACE_S, Audit, Finding, Findings, Grace, Kind
+from gantt.model.audit import (
+    FINDINGS_PAGE,
+    GRACE_S,
+    Audit,
+    Finding,
+    Findings,
+    Grace,
+    Kind,
+)
+from gantt.model.paging import After
 
 
 class AuditQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """GET /gantt/audit. ``grace_s``: what is claimed for less may not run yet;
-    ``limit``: of findings; ``kinds``: only these, with commas between them; ``host``:
-    only findings about it."""
+    ``limit``: of findings, of which an answer has at most 1,000; ``kinds``: only these,
+    with commas between them; ``host``: only findings about it."""
 
     grace_s: Grace = GRACE_S
     limit: Findings = 1000
     kinds: str = ""
     host: str = ""
+    after: After = ""
 
 
 class RepairBody(Struct, frozen=True, forbid_unknown_fields=True):
@@ -39,9 +49,10 @@ def report(call: Call) -> Audit:
     asked = query(call, AuditQuery)
     return call.gantt.audit(
         grace_s=asked.grace_s,
-        limit=asked.limit,
+        limit=min(asked.limit, FINDINGS_PAGE),
         kinds=cast(tuple[Kind, ...], tuple(filter(None, asked.kinds.split(",")))),
         host=asked.host,
+        after=asked.after,
     )
 
 

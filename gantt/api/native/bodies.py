@@ -19,6 +19,7 @@ from gantt.model.advice import AdviceHost, Mode, Operation, Stage
 from gantt.model.bounds import Lease, Name, RequestId
 from gantt.model.capacity import MOST_DAYS, By
 from gantt.model.diagnosis import Relaxation
+from gantt.model.paging import PAGE, After
 from gantt.model.reports import Report
 
 T = TypeVar("T")
@@ -144,18 +145,21 @@ class ReportsBody(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DecisionsQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """GET /gantt/decisions."""
+    """GET /gantt/decisions. ``limit``: a page has at most 200 all the same."""
 
     request_id: str | None = None
     instance_uuid: str | None = None
     limit: Records = 100
+    after: After = ""
 
 
 class HostsQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """GET /gantt/hosts."""
+    """GET /gantt/hosts: a page of all, or those of a name."""
 
     host: str | None = None
     node: str | None = None
+    limit: Annotated[int, Meta(ge=1, le=PAGE)] = PAGE
+    after: After = ""
 
 
 class AggregateQuery(Struct, frozen=True, forbid_unknown_fields=True):

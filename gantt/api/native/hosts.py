@@ -9,16 +9,10 @@ from gantt.api.native.bodies import DOCUMENT, Body, HostsQuery, query
 from gantt.errors import NotFound
 from gantt.model.bounds import Name
 from gantt.model.forms.stats import read_stats
-from gantt.model.hosts import HostView
+from gantt.model.hosts import HostPage, HostView
 from gantt.model.takeover import Takeover
 from gantt.model.topology_view import HostTopologyView
 from gantt.model.whole_host import WholeHost
-
-
-class Hosts(Struct, frozen=True):
-    """All hosts, by name."""
-
-    hosts: tuple[HostView, ...]
 
 
 class TakeoverBody(Struct, frozen=True, forbid_unknown_fields=True):
@@ -36,10 +30,12 @@ class TakeoverBody(Struct, frozen=True, forbid_unknown_fields=True):
 _TAKEOVER = Body(TakeoverBody)
 
 
-def list_(call: Call) -> Hosts:
+def list_(call: Call) -> HostPage:
     """GET /gantt/hosts"""
     asked = query(call, HostsQuery)
-    return Hosts(call.gantt.list_hosts(host=asked.host, node=asked.node))
+    if asked.host or asked.node:
+        return HostPage(call.gantt.list_hosts(host=asked.host, node=asked.node))
+    return call.gantt.host_page(asked.after, asked.limit)
 
 
 def show(call: Call, host: str, node: str) -> HostView:

@@ -10,11 +10,13 @@ from gantt.api.call import Call
 from gantt.api.native.bodies import Body, RequestForm, query
 from gantt.model.bounds import Name, RequestId
 from gantt.model.forms.notification import read_observed
+from gantt.model.paging import After
 from gantt.model.shadow import (
     MOST_SHADOWS,
     Phase,
     ShadowEvent,
-    ShadowRecord,
+    ShadowPage,
+    ShadowQuery,
     ShadowReport,
     Verdict,
 )
@@ -44,7 +46,8 @@ class ShadowTimes(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ShadowRecordsQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """GET /gantt/shadow/records: also of one instance, request or verdict."""
+    """GET /gantt/shadow/records: also of one instance, request or verdict. ``limit``: a
+    page has at most 200 all the same."""
 
     since: _Time | None = None
     until: _Time | None = None
@@ -52,12 +55,7 @@ class ShadowRecordsQuery(Struct, frozen=True, forbid_unknown_fields=True):
     request_id: str | None = None
     verdict: Verdict | None = None
     limit: _Limit = 100
-
-
-class ShadowRecords(Struct, frozen=True):
-    """Latest first."""
-
-    shadow_records: tuple[ShadowRecord, ...]
+    after: After = ""
 
 
 _BODY = Body(ShadowBody)
@@ -77,18 +75,15 @@ def observe(call: Call) -> None:
     )
 
 
-def list_(call: Call) -> ShadowRecords:
+def list_(call: Call) -> ShadowPage:
     """GET /gantt/shadow/records"""
     asked = query(call, ShadowRecordsQuery)
-    found = call.gantt.shadow_records(
-        since=asked.since,
-        until=asked.until,
-        instance_uuid=asked.instance_uuid,
-        request_id=asked.request_id,
-        verdict=asked.verdict,
-        limit=asked.limit,
+    wanted = ShadowQuery(
+        *(asked.since, asked.until, asked.instance_uuid, asked.request_id),
+        asked.verdict,
+        asked.limit,
     )
-    return ShadowRecords(found)
+    return call.gantt.shadow_page(wanted, asked.after)
 
 
 def report(call: Call) -> ShadowReport:

@@ -231,7 +231,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "GET",
         "/gantt/hosts",
         hosts.list_,
-        "All hosts, by name.",
+        "A page of hosts, by name; or those of one name.",
         rule="gantt:hosts:list",
         query=HostsQuery,
     ),

@@ -82,7 +82,16 @@ class Reader:
     ) -> T:
         """As ``read``, for a query that may take long: one at a time, and it may call
         ``rest``."""
-        return self._run(query, args, consistency, is_search=True)
+        return self._run(query, args, consistency, rest=self._rest)
+
+    def survey(
+        self, query: Callable[[State, Callable[[], None], *Ts], T], *args: *Ts
+    ) -> T:
+        """As ``read``, for a query that looks at everything, and calls the pause that
+        it is given after the State: no search waits for it, and others read and write
+        in between, so that it must look up by name what it saw before."""
+        rest = self._rest.apart()
+        return self._run(query, (rest, *args), Consistency.DURABLE, rest=rest)
 
     def read_touched(
         self,
@@ -128,10 +137,11 @@ class Reader:
         args: tuple[*Ts],
         consistency: Consistency,
         *,
-        is_search: bool = False,
+        rest: Rest | None = None,
         touched: Callable[[T], int] | None = None,
     ) -> T:
         replica = self._replica
+        is_search = rest is self._rest
         restarts = 0
         while True:
             if consistency is not Consistency.LOCAL:
@@ -141,8 +151,8 @@ class Reader:
                 replica.search.acquire()
             try:
                 with replica.lock:
-                    if is_search:
-                        self._rest.begin(restarts)
+                    if rest is not None:
+                        rest.begin(restarts)
                     try:
                         answer = query(replica.state, *args)
                     except Moved:

@@ -21,6 +21,7 @@ from gantt.state.state import State
 REST_S: Final = 0.001
 _MOST_RESTARTS: Final = 2
 _MOST_HELD_S: Final = 1.0
+_MORE_OFTEN: Final = 4
 T = TypeVar("T")
 
 
@@ -49,6 +50,11 @@ class Rest:
         self._was_settled = False
         self._slice_s = slice_s
         self.taken = 0
+
+    def apart(self) -> Rest:
+        """For a question that takes no turn among searches, and rests more often: much
+        may be asked at the same time."""
+        return Rest(self._replica, self._clock, self._slice_s / _MORE_OFTEN)
 
     def begin(self, restarts: int) -> None:
         """A search begins, under both locks; one that was restarted too often is not

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from heapq import nlargest
 
 from msgspec.structs import replace
 
@@ -18,10 +18,20 @@ from gantt.engine.clock import Clock
 from gantt.engine.observing import Observer, Silence, StageTime
 from gantt.engine.reading.outage import IsAway, not_away
 from gantt.engine.scheduling.kept_request import kept_request
-from gantt.engine.scheduling.sharing import Noted, Ring, Sharing
+from gantt.engine.scheduling.noted import Noted, Ring
+from gantt.engine.scheduling.sharing import Sharing, page_of
 from gantt.engine.threads import Threads
+from gantt.model.paging import PAGE, followed, read
 from gantt.model.printable import counted
-from gantt.model.selection import Asked, Capacity, Decision, KeptRequest, Why
+from gantt.model.selection import (
+    Asked,
+    Capacity,
+    Decision,
+    DecisionPage,
+    DecisionPlace,
+    KeptRequest,
+    Why,
+)
 from gantt.model.spec import ScheduleRequest
 from gantt.scheduler.explain.why import Scoreboard
 from gantt.scheduler.options import SchedulerOptions
@@ -181,25 +191,36 @@ class Records:
         project_id: str | None = None,
         limit: int = 100,
     ) -> tuple[Decision, ...]:
-        return self.find(Asked(request_id, instance_uuid, project_id, limit))
+        asked = Asked(request_id, instance_uuid, project_id)
 
-    def find(self, asked: Asked) -> tuple[Decision, ...]:
-        """Those of this process, or of all if they are shared, the latest first."""
+        def page(after: str, most: int) -> tuple[tuple[Decision, ...], str]:
+            found = self.decision_page(replace(asked, limit=most), after)
+            return found.decisions, found.next
+
+        return followed(page, limit)
+
+    def decision_page(self, asked: Asked, after: str = "") -> DecisionPage:
+        """Those of this process, or of all if they are shared, the latest first: at
+        most PAGE of them. ``after``: the ``next`` of the page before. Raises
+        Invalid."""
+        place: DecisionPlace | None = read(after, DecisionPlace) if after else None
+        asked = replace(asked, limit=max(0, min(asked.limit, PAGE)), after=place)
         if self.sharing is None or not self.sharing.is_on:
-            return tuple(self._own(asked).values())
-        return self.sharing.find(asked, self._own)
+            return page_of(self._own(asked), asked)
+        return self.sharing.page(asked, self._own)
 
-    def _own(self, asked: Asked) -> dict[int, Decision]:
-        """Those of this process by number, the latest first."""
+    def _own(self, asked: Asked, process: str = "") -> dict[DecisionPlace, Noted]:
+        """Those of this process: the latest that precede a place, and one more than is
+        asked for."""
         with self._lock:
             kept = self._ring.in_order()
-        found = (one for one in reversed(kept) if asked.means(one.record))
-        return {
-            one.number: one.record
-            if one.board is None
-            else replace(one.record, scores=one.board.scores())
-            for one in islice(found, max(0, asked.limit))
+        found = {
+            (one.record.at, one.number, process): one
+            for one in kept
+            if asked.means(one.record)
         }
+        places = found if asked.after is None else [p for p in found if p < asked.after]
+        return {one: found[one] for one in nlargest(asked.limit + 1, places)}
 
 
 def _line(noted: Noted) -> str:

@@ -309,13 +309,11 @@ class Scheduling:
         self, state: State, spec: RequestSpec, source: CandidateSource
     ) -> Capacity:
         return capacity(
-            state,
-            spec,
-            source,
-            self.driver,
+            *(state, spec, source, self.driver),
             now=self.clock.now(),
             budget=self._search_budget,
             pause=self.reader.rest,
+            give_way=self.plugins.give_way,
         )
 
     # -- records ------------------------------------------------------------------

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from itertools import accumulate
 from typing import Any, Final
 
 import msgspec
@@ -19,12 +19,27 @@ from msgspec.structs import astuple, replace
 
 from gantt.engine.clock import Clock
 from gantt.engine.reading.outage import IsAway, not_away
+from gantt.engine.scheduling.noted import Noted, Ring
 from gantt.engine.threads import Thread, Threads
 from gantt.errors import GanttError
-from gantt.model.selection import Asked, Decision, Score, Scoring, Selection, Step
-from gantt.scheduler.explain.why import Scoreboard
+from gantt.model.paging import text_of
+from gantt.model.selection import (
+    Asked,
+    Decision,
+    DecisionPage,
+    DecisionPlace,
+    Score,
+    Scoring,
+    Selection,
+    Step,
+)
 from gantt.scheduler.options import SchedulerOptions
-from gantt.store.interface import DECISION_INSTANCES, SharedDecision, SharedDecisions
+from gantt.store.interface import (
+    DECISION_INSTANCES,
+    SharedDecision,
+    SharedDecisions,
+    SharedPage,
+)
 
 LOG = logging.getLogger(__name__)
 PERIOD_S: Final = 0.2
@@ -37,49 +52,9 @@ _DEFAULT_KEEP: Final = SchedulerOptions().shared_records
 _WRITING: Final = "decisions cannot be shared and are kept until they can"
 _FINDING: Final = "only decisions of this process are available"
 
-Own = Callable[[Asked], Mapping[int, Decision]]
-"""What this process keeps of what is asked for, by number."""
-
-
-class Noted(Struct, frozen=True):
-    """A decision in memory, for so many ``instances``; ``board``: its scores, not yet
-    formatted."""
-
-    number: int
-    record: Decision
-    board: Scoreboard | None
-    instances: int
-
-
-class Ring:
-    """At most ``limit`` decisions, of which one for more than DECISION_INSTANCES counts
-    as several. The oldest are dropped first; with ``spares_refusals``, successes
-    are."""
-
-    def __init__(self, limit: int, *, spares_refusals: bool = False) -> None:
-        self._left = limit * DECISION_INSTANCES
-        self._spares_refusals = spares_refusals
-        self._queue: deque[Noted] = deque()
-        self._spared: deque[Noted] = deque()
-
-    def __len__(self) -> int:
-        return len(self._queue) + len(self._spared)
-
-    def add(self, one: Noted) -> int:
-        """How many were dropped to make room; the last one is not."""
-        is_spared = self._spares_refusals and one.record.failure is not None
-        (self._spared if is_spared else self._queue).append(one)
-        self._left -= max(one.instances, DECISION_INSTANCES)
-        dropped = 0
-        while self._left < 0 and len(self) > 1:
-            oldest = (self._queue or self._spared).popleft()
-            self._left += max(oldest.instances, DECISION_INSTANCES)
-            dropped += 1
-        return dropped
-
-    def in_order(self) -> list[Noted]:
-        """All of them, the oldest first."""
-        return sorted((*self._queue, *self._spared), key=lambda one: one.number)
+NOTHING_SHARED: Final = SharedPage((), is_whole=True)
+Own = Callable[[Asked, str], Mapping[DecisionPlace, Noted]]
+"""What this process, by its name, keeps of what is asked for, and one more."""
 
 
 class Sharing:
@@ -259,12 +234,12 @@ class Sharing:
 
     # -- finding ------------------------------------------------------------------
 
-    def find(self, asked: Asked, own: Own) -> tuple[Decision, ...]:
+    def page(self, asked: Asked, own: Own) -> DecisionPage:
         """Those of all processes, the latest first. A lookup by name that finds nothing
         is repeated after a while, since a new decision may not be written yet."""
         found, is_answered = self._look(asked, own)
         is_named = (asked.request_id, asked.instance_uuid) != (None, None)
-        if found or not is_answered or not is_named or asked.limit <= 0:
+        if found.decisions or not is_answered or not is_named or asked.limit <= 0:
             return found
         if not self._waiters.acquire(blocking=False):
             self._unawaited += 1
@@ -275,30 +250,55 @@ class Sharing:
             self._waiters.release()
         return self._look(asked, own)[0]
 
-    def _look(self, asked: Asked, own: Own) -> tuple[tuple[Decision, ...], bool]:
-        """The matching rows, and whether the database answered."""
-        rows: list[SharedDecision] = []
+    def _look(self, asked: Asked, own: Own) -> tuple[DecisionPage, bool]:
+        """The matching ones, and whether the database answered."""
+        shared = NOTHING_SHARED
         is_answered = False
         try:
-            rows, is_answered = self._table.find(asked), True
+            shared, is_answered = self._table.find(asked), True
             self._troubles.discard(_FINDING)
         except GanttError as error:
             self._report(_FINDING, error)
-        found = {(self._process, number): one for number, one in own(asked).items()}
-        for row in rows:
-            key = (row.process, row.number)
-            # A write whose answer was lost is there twice.
-            record = None if key in found else decode(row.record)
-            if record is not None and asked.means(record):
-                found[key] = record
-        latest = sorted(found.values(), key=lambda one: one.at, reverse=True)
-        return tuple(latest[: max(0, asked.limit)]), is_answered
+        return page_of(own(asked, self._process), asked, shared), is_answered
 
     def _report(self, text: str, error: GanttError) -> None:
         """Once per trouble, not five times a second; outages are logged elsewhere."""
         if text not in self._troubles and not self._is_away():
             self._troubles.add(text)
             LOG.warning("%s: %s", text, error)
+
+
+# -- pages ----------------------------------------------------------------------------
+
+
+def page_of(
+    own: Mapping[DecisionPlace, Noted],
+    asked: Asked,
+    shared: SharedPage = NOTHING_SHARED,
+) -> DecisionPage:
+    """The latest of both, as many as are asked for, and fewer of decisions for many
+    instances. A write whose answer was lost is in the table twice."""
+    rows = {(one.at, one.number, one.process): one for one in shared.rows}
+    found: dict[DecisionPlace, Noted | SharedDecision] = {**rows, **own}
+    if rows and not shared.is_whole:
+        # Rows that were not read would come between those of this process.
+        last = min(rows)
+        found = {place: one for place, one in found.items() if place >= last}
+    after = asked.after
+    places = sorted(one for one in found if after is None or one < after)[::-1]
+    sizes = accumulate(max(found[p].instances, DECISION_INSTANCES) for p in places)
+    fitting = sum(size <= asked.limit * DECISION_INSTANCES for size in sizes)
+    shown = places[: min(asked.limit, max(fitting, 1))]
+    records = (_shown(found[place]) for place in shown)
+    is_last = shared.is_whole and len(shown) == len(places)
+    return DecisionPage(
+        tuple(one for one in records if one is not None and asked.means(one)),
+        "" if is_last or not shown else text_of(shown[-1]),
+    )
+
+
+def _shown(one: Noted | SharedDecision) -> Decision | None:
+    return one.shown() if isinstance(one, Noted) else decode(one.record)
 
 
 # -- the column ``record`` ------------------------------------------------------------

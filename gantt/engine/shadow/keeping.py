@@ -9,21 +9,25 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from itertools import count
 from typing import Final
 
 import msgspec
 from msgspec import msgpack
+from msgspec.structs import replace
 
 from gantt.engine.background.leader_tasks import LeaderTask
 from gantt.engine.clock import Clock
 from gantt.engine.shadow.options import ShadowOptions
 from gantt.errors import GanttError
-from gantt.model.shadow import ShadowQuery, ShadowRecord
+from gantt.model.paging import MOST_KEY, text_of
+from gantt.model.shadow import ShadowPage, ShadowPlace, ShadowQuery, ShadowRecord
 from gantt.store.interface import ShadowRow, ShadowRows
 
 LOG = logging.getLogger(__name__)
 _TRIM_S: Final = 10.0
+_FIRST: Final = 2**62
 _ENCODE: Final = msgpack.Encoder().encode
 _DECODE: Final = msgpack.Decoder(ShadowRecord).decode
 
@@ -39,6 +43,9 @@ class Keeping:
         self._clock = clock
         self._limit = self._keep if table is None else options.shadow_backlog
         self._waiting: deque[ShadowRecord] = deque()
+        # By id; above those that rows of the table may have.
+        self._numbers: dict[str, int] = {}
+        self._counted = count(_FIRST)
         self._lock = threading.Lock()
         self._trim_at = clock.monotonic()
         self._is_troubled = False
@@ -58,9 +65,11 @@ class Keeping:
     def add(self, records: Iterable[ShadowRecord]) -> None:
         """Keep these, and drop the oldest beyond the limit."""
         with self._lock:
-            self._waiting.extend(records)
+            for one in records:
+                self._waiting.append(one)
+                self._numbers[one.id] = next(self._counted)
             while len(self._waiting) > self._limit:
-                self._waiting.popleft()
+                del self._numbers[self._waiting.popleft().id]
                 self._dropped += 1
 
     @property
@@ -83,24 +92,40 @@ class Keeping:
         with self._lock:
             written = {one.id for one in taken}
             self._waiting = deque(r for r in self._waiting if r.id not in written)
+            self._numbers = {r.id: self._numbers[r.id] for r in self._waiting}
 
-    def find(self, asked: ShadowQuery) -> tuple[ShadowRecord, ...]:
+    def page(self, asked: ShadowQuery) -> ShadowPage:
         """The latest first; while the database is away, those that wait for it."""
+        rows = self._rows(replace(asked, limit=asked.limit + 1))
         with self._lock:
-            found = {one.id: one for one in self._waiting if asked.means(one)}
-        for row in self._rows(asked):
-            record = _record(row.record)
-            if record is not None and asked.means(record):
-                found[record.id] = record
-        latest = sorted(found.values(), key=lambda one: one.asked_at, reverse=True)
-        return tuple(latest[: asked.limit])
+            waiting: dict[ShadowPlace, ShadowRecord] = {
+                (one.asked_at, self._numbers[one.id]): one
+                for one in self._waiting
+                if asked.means(one)
+            }
+        found: dict[ShadowPlace, ShadowRecord | ShadowRow] = {**rows, **waiting}
+        is_whole = len(rows) <= asked.limit
+        last = (0, 0) if is_whole else min(rows)
+        after = (MOST_KEY, MOST_KEY) if asked.after is None else asked.after
+        places = sorted((one for one in found if last <= one < after), reverse=True)
+        shown = places[: asked.limit]
+        records = {
+            one.id: one
+            for one in map(_record, map(found.__getitem__, shown))
+            if one is not None and asked.means(one)
+        }
+        is_last = is_whole and len(shown) == len(places)
+        return ShadowPage(
+            tuple(records.values()),
+            "" if is_last or not shown else text_of(shown[-1]),
+        )
 
-    def _rows(self, asked: ShadowQuery) -> list[ShadowRow]:
+    def _rows(self, asked: ShadowQuery) -> Mapping[ShadowPlace, ShadowRow]:
         try:
-            return [] if self._table is None else self._table.find(asked)
+            return {} if self._table is None else self._table.find(asked)
         except GanttError as error:
             self._report("only those of this process are shown", error)
-            return []
+            return {}
 
     def _report(self, text: str, error: GanttError) -> None:
         """Once per outage."""
@@ -134,9 +159,11 @@ def _row(record: ShadowRecord) -> ShadowRow:
     )
 
 
-def _record(data: bytes) -> ShadowRecord | None:
+def _record(one: ShadowRecord | ShadowRow) -> ShadowRecord | None:
     """None: of a release that this one does not understand."""
+    if isinstance(one, ShadowRecord):
+        return one
     try:
-        return _DECODE(data)
+        return _DECODE(one.record)
     except (msgspec.MsgspecError, ValueError):
         return None

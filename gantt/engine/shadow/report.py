@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
 from gantt.model.shadow import (
     WITH_HOST,
     Agreement,
@@ -19,6 +21,37 @@ from gantt.model.shadow import (
 
 _FEW: Final = 100
 """With fewer, a share says little: ten more could change it by tenths."""
+
+
+class Slimmed:
+    """``records`` without what the report does not use of them: a hundred thousand
+    must not take the memory of whole ones. The first of each kind is shown as an
+    example, and stays as it is."""
+
+    def __init__(self) -> None:
+        self.records: list[ShadowRecord] = []
+        self._shown: set[tuple[str, str]] = set()
+
+    def add(self, records: Iterable[ShadowRecord]) -> None:
+        """The latest first, as ``report_on`` takes them."""
+        for one in records:
+            kind = one.verdict, reason_of(one)
+            self.records.append(slim(one) if kind in self._shown else one)
+            self._shown.add(kind)
+
+
+def slim(record: ShadowRecord) -> ShadowRecord:
+    """``record`` with what ``report_on`` reads of it, and no more."""
+    reason = max(
+        record.differences, key=lambda name: record.differences[name], default=None
+    )
+    return replace(
+        record,
+        ranked=record.ranked[:1],
+        refused={},
+        refused_hosts=(),
+        differences={} if reason is None else {reason: record.differences[reason]},
+    )
 
 
 def report_on(records: Sequence[ShadowRecord]) -> ShadowReport:

@@ -7,6 +7,9 @@ one, for a notification of Nova.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
+
+from msgspec.structs import replace
 
 from gantt.engine.background.leader_tasks import LeaderTask
 from gantt.engine.clock import Clock
@@ -19,16 +22,19 @@ from gantt.engine.shadow.deciding import Judged, Own, judge
 from gantt.engine.shadow.keeping import Keeping
 from gantt.engine.shadow.options import ShadowOptions
 from gantt.engine.shadow.pending import Pending, Waiting
-from gantt.engine.shadow.report import report_on
+from gantt.engine.shadow.report import Slimmed, report_on
 from gantt.engine.shadow.settling import Settling
 from gantt.engine.shadow.sightings import Sightings, Sought
 from gantt.engine.shadow.verdict import Observed
 from gantt.engine.threads import Threads
 from gantt.model.advice import AdviceRequest
 from gantt.model.forms import shadow as forms
+from gantt.model.paging import PAGE, followed, read
 from gantt.model.shadow import (
     MOST_SHADOWS,
     ShadowEvent,
+    ShadowPage,
+    ShadowPlace,
     ShadowQuery,
     ShadowRecord,
     ShadowReport,
@@ -42,6 +48,9 @@ from gantt.scheduler.explain.advised_ranking import kept
 from gantt.scheduler.request.segments import as_far_as_known
 from gantt.state.state import State
 from gantt.store.interface import ShadowRows
+
+_AT_ONCE: Final = 2_000
+"""Records that a report reads at once."""
 
 
 class Shadow:
@@ -196,17 +205,34 @@ class Shadow:
         limit: int = 100,
     ) -> tuple[ShadowRecord, ...]:
         """See GanttProtocol."""
-        limit = check_limit(limit)
-        return self._keeping.find(
-            ShadowQuery(since, until, instance_uuid, request_id, verdict, limit)
-        )
+        asked = ShadowQuery(since, until, instance_uuid, request_id, verdict)
+
+        def page(after: str, most: int) -> tuple[tuple[ShadowRecord, ...], str]:
+            found = self.shadow_page(replace(asked, limit=most), after)
+            return found.shadow_records, found.next
+
+        return followed(page, check_limit(limit))
+
+    def shadow_page(self, asked: ShadowQuery, after: str = "") -> ShadowPage:
+        """The latest first: a page. ``after``: the ``next`` of the page before. Raises
+        Invalid."""
+        place: ShadowPlace | None = read(after, ShadowPlace) if after else None
+        limit = min(asked.limit, PAGE)
+        return self._keeping.page(replace(asked, limit=limit, after=place))
 
     def shadow_report(
         self, *, since: int | None = None, until: int | None = None
     ) -> ShadowReport:
         """See GanttProtocol."""
-        asked = ShadowQuery(since=since, until=until, limit=MOST_SHADOWS)
-        return report_on(self._keeping.find(asked))
+        asked = ShadowQuery(since=since, until=until, limit=_AT_ONCE)
+        found = Slimmed()
+        while len(found.records) < MOST_SHADOWS:
+            page = self._keeping.page(asked)
+            found.add(page.shadow_records)
+            if not page.next:
+                break
+            asked = replace(asked, after=read(page.next, ShadowPlace))
+        return report_on(found.records)
 
     def counts(self) -> dict[str, float]:
         """For metrics."""

@@ -139,6 +139,7 @@ class FlavorRoom:
         got = np.where(self._is_tried, 0, wanted)
         names = self._state.fleet.hosts.hosts
         for place in np.flatnonzero(self._is_tried & (wanted > 0)).tolist():
+            self._together.pause()
             name = names[int(self.rows[place])]
             most = min(int(wanted[place]), self.rule.left(name))
             got[place] = self._try(place, most) if self._is_searched[place] else most
@@ -242,6 +243,7 @@ class FlavorRoom:
         for place in np.flatnonzero(found).tolist():
             most = int(found[place])
             if self._is_searched[place]:
+                self._together.pause()
                 most = self._tried(place, most)
             sums[names[place]] += most
         best = max(sums, key=sums.__getitem__, default=None)

@@ -21,7 +21,6 @@ from gantt.scheduler.capacity.split import (
     Localities,
     Mix,
     feasible_of,
-    strictest,
 )
 from gantt.scheduler.capacity.taken import Together
 from gantt.scheduler.drivers.contract import Driver
@@ -86,7 +85,7 @@ def outlook(
     feasible = feasible_of(
         state, mix.specs, sources, driver, now=now, budget=budget, pause=pause
     )
-    pause = within(state, strictest(feasible), pause)
+    pause = within(state, None, pause)
     run = _Run(state, history, horizon_s // history.step_s, now)
     outlooks: list[Outlook] = []
     for where, hosts in Localities(state, mix.default_zone).parts(mix.by):
@@ -95,7 +94,7 @@ def outlook(
         for one in feasible:
             allowed = None if hosts is None else hosts[one.hosts.rows]
             room = FlavorRoom(
-                state, one, Together(state), Budget(budget), driver, allowed
+                *(state, one, Together(state, pause), Budget(budget), driver, allowed)
             )
             outlooks.append(run.flavor(where, one, room, sums))
             pause()

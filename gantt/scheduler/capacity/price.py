@@ -87,7 +87,8 @@ def prices(
         feasible = evaluate(
             one.state, one.spec, source, one.policy, now, Budget(budget)
         )
-        room = FlavorRoom(one.state, feasible, Together(one.state), Budget(budget))
+        together = Together(one.state, pause)
+        room = FlavorRoom(one.state, feasible, together, Budget(budget))
         room.take(room.room())
         return room
 

@@ -50,14 +50,15 @@ def fair_split(
     feasible = feasible_of(
         state, mix.specs, sources, driver, now=now, budget=budget, pause=pause
     )
-    pause = within(state, strictest(feasible), pause)
+    # Of amounts, what others write meanwhile may count or not.
+    pause = within(state, None, pause)
     places = Localities(state, mix.default_zone)
-    together, splits = Together(state), []
+    together, splits = Together(state, pause), []
     steps = Budget(driver.policy.options.capacity_steps)
     pause()
     for name, hosts in places.parts(mix.by):
         if mix.by == "aggregate":  # these overlap
-            together = Together(state)
+            together = Together(state, pause)
         division = divide(
             *(state, feasible, mix.weights, driver, together),
             budget=budget,
@@ -84,7 +85,7 @@ def feasible_of(
     found: list[FeasibleHosts] = []
     for spec, source in zip(specs, sources, strict=True):
         if found:
-            within(state, strictest(found), pause)()
+            within(state, None, pause)()
         one = structs.replace(groups.with_rule(state.fleet, spec), num_instances=1)
         found.append(
             driver.feasible_hosts(
@@ -92,12 +93,6 @@ def feasible_of(
             )
         )
     return found
-
-
-def strictest(feasible: Sequence[FeasibleHosts]) -> FeasibleHosts | None:
-    """The one for which the least may change in a pause; None: there is none."""
-    searched = [one for one in feasible if not one.candidates.is_per_host]
-    return next(iter(searched or feasible), None)
 
 
 class Localities:

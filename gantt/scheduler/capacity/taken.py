@@ -15,6 +15,7 @@ import numpy as np
 from gantt.model.answers import Candidate
 from gantt.placement.candidates.summarize import Rows
 from gantt.scheduler.hosts import Hosts, Taken
+from gantt.scheduler.pauses import Pause, never
 from gantt.scheduler.selection.fitting import Beside
 from gantt.state.column import Floats, Int64s
 from gantt.state.state import State
@@ -24,10 +25,11 @@ class Together:
     """``by_name``: (uuid of a provider, class) -> amount; ``beside``: cells and
     devices; ``members``: uuid of a server group -> service host -> instances.
     ``shares``: float64[hosts], by row, about how much of each is taken.
-    ``is_searched``: whether any flavor needs the names."""
+    ``is_searched``: whether any flavor needs the names. ``pause``: between hosts that
+    are tried one by one, where others may write and decide."""
 
-    def __init__(self, state: State) -> None:
-        self._state = state
+    def __init__(self, state: State, pause: Pause = never) -> None:
+        self._state, self.pause = state, pause
         self._amounts: dict[str, Int64s] = {}
         self._on_hosts: dict[Taken, Int64s] = {}
         self.by_name: dict[tuple[str, str], int] = {}

@@ -57,10 +57,11 @@ def capacity(
     now: int,
     budget: int | None = None,
     pause: Pause = never,
+    give_way: Pause = never,
 ) -> Capacity:
     """Instances like ``spec``, one by one, as long as any fits. ``pause``: wherever
-    others may write meanwhile, which is while the smallest change is searched for.
-    Raises Invalid, Moved."""
+    others may write while the smallest change is searched for; ``give_way``: between
+    hosts, where others may also decide. Raises Invalid, Moved."""
     steps = Budget(budget)
     spec = structs.replace(groups.with_rule(state.fleet, spec), num_instances=1)
     feasible = driver.feasible_hosts(state, spec, source, now=now, budget=steps)
@@ -74,7 +75,7 @@ def capacity(
     is_searched &= counts > 0
     fitting = fitting_of(state, feasible, driver)
     counts, refused = _one_by_one(
-        state, feasible, counts, is_searched, fitting, steps, blocks
+        state, feasible, counts, is_searched, fitting, steps, blocks, give_way
     )
     hosts = _by_host(state, feasible, counts)
     trials = None
@@ -147,6 +148,7 @@ def _one_by_one(
     fitting: Fitting | None,
     budget: Budget,
     blocks: Blocks,
+    give_way: Pause,
 ) -> tuple[Int64s, Int64s]:
     """int64[hosts]: ``limits``, trees (bool[hosts]) filled in them, or all hosts where
     cells or devices are asked for, less what the rule of a server group forbids; and
@@ -164,6 +166,7 @@ def _one_by_one(
     sheets: dict[str, RemainingCandidates] = {}
     stops: dict[str, list[int]] = {}
     for place in np.flatnonzero((counts > 0) & is_counted).tolist():
+        give_way()
         row = int(rows[place])
         name = names[row]
         most = count = min(int(counts[place]), rule.left(name))

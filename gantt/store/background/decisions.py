@@ -1,8 +1,9 @@
 """The table ``gantt_decisions``, in which processes find each other's decisions.
 
 Apart from the books: no head lock is taken for it and the log does not contain it. Rows
-are found by scanning the table, newest first: it is short, and indexes would cost every
-decision more than they save the few lookups.
+are found by scanning the short columns of the table, newest first: it is short, and
+indexes would cost every decision more than they save the few lookups. Records are read
+by key, for one page.
 """
 
 from __future__ import annotations
@@ -22,10 +23,16 @@ from sqlalchemy import (
     select,
 )
 
+from gantt.model.paging import PAGE
 from gantt.model.selection import Asked
 from gantt.store.background.beside_books import BesideBooks
 from gantt.store.database import Database, Statement, limited
-from gantt.store.interface import DECISION_INSTANCES, SharedDecision, Trimmed
+from gantt.store.interface import (
+    DECISION_INSTANCES,
+    SharedDecision,
+    SharedPage,
+    Trimmed,
+)
 from gantt.store.session import Counter, Readers
 from gantt.store.tables import gantt_decisions
 
@@ -33,6 +40,7 @@ _FIELDS: Final = SharedDecision.__struct_fields__
 _LONGEST: Final = 255
 # Rows that are dropped at once: a committer of SQLite waits meanwhile.
 _STEP: Final = 500
+_IDS: Final = tuple(f"id{number}" for number in range(PAGE))
 
 
 class DecisionTable:
@@ -47,11 +55,17 @@ class DecisionTable:
         committer: threading.Lock,
     ) -> None:
         self._database = database
-        self._readers = readers
+        self._readers, self._lists = readers, readers.lists
         self._writer = BesideBooks(database, readers, counter, committer)
         self._insert = database.bulk.insert(gantt_decisions, _FIELDS, at_once=True)
         table = gantt_decisions.c
         self._sizes = self._newest(select(table.id, table.instances)).text
+        ids: list[BindParameter[int]] = [bindparam(name) for name in _IDS]
+        self._by_id = database.compile(
+            select(table.id, *(table[name] for name in _FIELDS)).where(
+                table.id.in_(ids)
+            )
+        )
         self._first = database.compile(select(func.min(table.id))).text
         self._drop = database.compile(
             delete(gantt_decisions).where(table.id <= bindparam("bound"))
@@ -66,10 +80,38 @@ class DecisionTable:
         values = [_values(one) for one in rows]
         return self._writer.add(self._insert, values, "a record of a decision")
 
-    def find(self, asked: Asked) -> list[SharedDecision]:
+    def find(self, asked: Asked) -> SharedPage:
+        places = self._lists.read(lambda session: session.all(*self._places(asked)))
+        most = min(max(0, asked.limit), PAGE)
+        few = places[:most]
+        few = few[: _fitting(few, most)] if few else few
+        is_whole = len(few) == len(places)
+        if not few:
+            return SharedPage((), is_whole)
+        ids = [row[0] for row in few]
+        given = self._by_id.values(
+            **{name: ids[min(n, len(ids) - 1)] for n, name in enumerate(_IDS)}
+        )
+        rows = self._lists.read(lambda session: session.all(self._by_id.text, given))
+        found = {row[0]: SharedDecision(*row[1:]) for row in rows}
+        return SharedPage([found[one] for one in ids if one in found], is_whole)
+
+    def _places(self, asked: Asked) -> tuple[str, Any]:
+        """The query for (id, instances) of rows that may match, one more than is asked
+        for, and its values."""
         table = gantt_decisions.c
-        query = select(*(table[name] for name in _FIELDS))
-        values: dict[str, str | int] = {"most": max(0, asked.limit)}
+        query = select(table.id, table.instances)
+        values: dict[str, str | int] = {"most": max(0, asked.limit) + 1}
+        if asked.after is not None:
+            at, number, process = asked.after
+            is_before = (table.number < bindparam("below")) | (
+                (table.number == bindparam("number"))
+                & (table.process != bindparam("process"))
+            )
+            is_same = (table.at == bindparam("at")) & is_before
+            query = query.where((table.at < bindparam("before")) | is_same)
+            values |= {"at": at, "before": at, "below": number, "number": number}
+            values["process"] = process
         if asked.request_id is not None:
             query = query.where(table.request_id == bindparam("request_id"))
             values["request_id"] = storable(asked.request_id)
@@ -81,10 +123,9 @@ class DecisionTable:
             query = query.where(table.instance_uuids.like(pattern, escape="/"))
             literal = re.sub("[/%_]", r"/\g<0>", _clean(asked.instance_uuid))
             values["instance_uuid"] = f"%,{literal},%"
-        wanted = self._newest(query)
-        given = wanted.values(**values)
-        rows = self._readers.read(lambda session: session.all(wanted.text, given))
-        return [SharedDecision(*one) for one in rows]
+        order = (table.at.desc(), table.number.desc(), table.process.desc())
+        wanted = self._database.compile(limited(query.order_by(*order), "most"))
+        return wanted.text, wanted.values(**values)
 
     def trim(self, keep: int) -> Trimmed:
         read = self._readers.read

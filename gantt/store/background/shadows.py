@@ -1,6 +1,6 @@
 """The table ``gantt_shadow``: the latest shadow records of all processes.
 
-Apart from the books, like ``decisions``; it is scanned newest first, and short.
+Apart from the books, like ``decisions``; it is scanned, and short.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from sqlalchemy import bindparam, delete, select
 
-from gantt.model.shadow import ShadowQuery
+from gantt.model.shadow import ShadowPlace, ShadowQuery
 from gantt.store.background.beside_books import BesideBooks
 from gantt.store.background.decisions import storable
 from gantt.store.database import Database, limited
@@ -33,7 +33,7 @@ class ShadowTable:
         committer: threading.Lock,
     ) -> None:
         self._database = database
-        self._readers = readers
+        self._readers, self._lists = readers, readers.lists
         self._writer = BesideBooks(database, readers, counter, committer)
         self._insert = database.bulk.insert(gantt_shadow, _FIELDS, at_once=True)
         table = gantt_shadow.c
@@ -47,9 +47,9 @@ class ShadowTable:
         values = [_values(one) for one in rows]
         return self._writer.add(self._insert, values, "a shadow record")
 
-    def find(self, asked: ShadowQuery) -> list[ShadowRow]:
+    def find(self, asked: ShadowQuery) -> dict[ShadowPlace, ShadowRow]:
         table = gantt_shadow.c
-        query = select(*(table[name] for name in _FIELDS))
+        query = select(table.id, *(table[name] for name in _FIELDS))
         values: dict[str, str | int] = {"most": asked.limit}
         for name in ("request_id", "instance_uuid", "verdict"):
             wanted = getattr(asked, name)
@@ -62,10 +62,16 @@ class ShadowTable:
         if asked.until is not None:
             query = query.where(table.at < bindparam("until"))
             values["until"] = asked.until
-        found = self._database.compile(limited(query.order_by(table.id.desc()), "most"))
+        if asked.after is not None:
+            at, number = asked.after
+            is_same = (table.at == bindparam("at")) & (table.id < bindparam("number"))
+            query = query.where((table.at < bindparam("before")) | is_same)
+            values |= {"at": at, "before": at, "number": number}
+        order = (table.at.desc(), table.id.desc())
+        found = self._database.compile(limited(query.order_by(*order), "most"))
         given = found.values(**values)
-        rows = self._readers.read(lambda session: session.all(found.text, given))
-        return [ShadowRow(*one) for one in rows]
+        rows = self._lists.read(lambda session: session.all(found.text, given))
+        return {(row[1], row[0]): ShadowRow(*row[1:]) for row in rows}
 
     def trim(self, keep: int) -> int:
         ids = self._readers.read(lambda session: session.all(self._ids, (keep + 1,)))

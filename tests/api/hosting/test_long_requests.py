@@ -1,4 +1,4 @@
-"""Requests that HTTP treats as long are those that search in the engine."""
+"""Requests that have threads of their own are those that search, count or list."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from gantt.api.routes import ROUTES, is_long
+from gantt.api.routes import ROUTES, work_of
 from gantt.connection import open_gantt
 from gantt.engine.gantt import Gantt
 from tests.api.native.fleet import SPEC, client_of, report
@@ -40,7 +40,8 @@ POSTS: dict[str, Any] = {
     "/gantt/capacity/runs-out": {"request_specs": [SPEC]},
 }
 # Long for other reasons than a search: the database, or the committer.
-ELSEWHERE = {"/gantt/decisions", "/gantt/usage-history", "/gantt/verify", "/reshaper"}
+# Nor do lists take the turn of a search.
+ELSEWHERE = {"/gantt/audit", "/gantt/shadow/report", "/gantt/verify", "/reshaper"}
 
 
 class SearchLock:
@@ -91,8 +92,8 @@ def test_long_requests_are_those_that_search(
     parts = urlsplit(target)
     is_look_up = UUID in parts.path
     assert answer.status in ((200, 404) if is_look_up else (200, 204)), answer.text
-    expected = is_long(method, parts.path, parts.query)
-    if parts.path in ELSEWHERE:
-        assert (expected, lock.is_taken) == (True, False)
+    work = work_of(method, parts.path, parts.query)
+    if parts.path in ELSEWHERE or work == "list":
+        assert (work != "quick", lock.is_taken) == (True, False)
     else:
-        assert lock.is_taken == expected
+        assert lock.is_taken == (work in ("search", "count"))

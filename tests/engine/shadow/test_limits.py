@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from gantt.engine.options import EngineOptions
 from gantt.engine.shadow.options import ShadowOptions
 from gantt.errors import StoreFailed
 from gantt.model.hosts import Service
-from gantt.model.shadow import ShadowQuery
+from gantt.model.shadow import ShadowPlace, ShadowQuery
 from gantt.store import Store, open_store
 from gantt.store.interface import ShadowRow, ShadowRows, StoreOptions
 from tests.engine.shadow.observed import (
@@ -126,7 +126,7 @@ class Failing:
         self._check()
         return self._inner.add(rows)
 
-    def find(self, asked: ShadowQuery) -> list[ShadowRow]:
+    def find(self, asked: ShadowQuery) -> Mapping[ShadowPlace, ShadowRow]:
         self._check()
         return self._inner.find(asked)
 

@@ -42,6 +42,17 @@ export async function get(place, query = {}, signal = undefined) {
 	return (await answered(`${place}${asked}`, { headers: headers(), signal })).json();
 }
 
+/** The first `limit` things of a list, page by page. */
+export async function list(place, name, limit, signal) {
+	const found = [];
+	for (let after; after !== "" && found.length < limit;) {
+		const page = await get(place, { limit: limit - found.length, after }, signal);
+		found.push(...page[name]);
+		after = page.next;
+	}
+	return found;
+}
+
 export async function post(place, body, signal = undefined) {
 	const about = { method: "POST", headers: headers({ "Content-Type": "application/json" }), body: JSON.stringify(body), signal };
 	return (await answered(place, about)).json();

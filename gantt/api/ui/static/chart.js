@@ -1,4 +1,4 @@
-// What was used of a class over time, against its capacity, and until when that lasts.
+// What was used of a class over time, and until when it lasts.
 
 import { el, sign, svg } from "./elements.js";
 import { amount, moment, percent } from "./text.js";
@@ -9,7 +9,7 @@ const MOST_AHEAD = 2;
 
 export const minute = (at) => moment(at).slice(0, 16);
 
-/** Its outlook in words, and when each chance ends: null, where that is too far to be told. */
+/** Its outlook in words, and when each chance ends; null: too far to be told. */
 function expected({ at, until, state, lasts_until: lasts, likely_until: likely, latest_until: latest }) {
 	const dates = [lasts, likely, latest].map((one) => one && Math.max(one, at));
 	const found = ["90 % until ", "50 % until ", "10 % until "].map((chance, place) => chance + (dates[place] ? minute(dates[place]) : `after ${minute(until)}`));

@@ -1,4 +1,4 @@
-// The fleet as columns: one answer has all hosts, later ones what changed since.
+// The fleet as columns: all hosts, then what changed since.
 
 import { get } from "./api.js";
 

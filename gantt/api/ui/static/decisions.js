@@ -1,6 +1,6 @@
-// The page Decisions: the latest ones as a list, and one of them beside it.
+// The page Decisions: a list, and one of them beside it.
 
-import { get } from "./api.js";
+import { get, list } from "./api.js";
 import { headline, showDecision } from "./decision.js";
 import { button, el, fill, loading, refuse, say, select, toolbar } from "./elements.js";
 import { hostsOf, outcome, stepsOf, took } from "./ranking.js";
@@ -41,7 +41,7 @@ export class DecisionsView {
 		this.apart = new Map(); // those that were asked for by name
 		this._sought = new Map(); // what was asked for so -> whether it was answered
 		this._parts(root);
-		this.poll = new Poll((signal) => get("gantt/decisions", { limit: this._limit }, signal), ({ decisions }) => this._take(decisions), (error) => this._fail(error));
+		this.poll = new Poll((signal) => list("gantt/decisions", "decisions", this._limit, signal), (decisions) => this._take(decisions), (error) => this._fail(error));
 	}
 
 	close() {

@@ -1,4 +1,4 @@
-// The page Fleet: all hosts, as a map or as a table, and one host beside it.
+// The page Fleet: a map or a table, and one host.
 
 import { get, path } from "./api.js";
 import { STATES } from "./columns.js";

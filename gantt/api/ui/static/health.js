@@ -1,4 +1,4 @@
-// The page Health: the service, hosts that are silent, and what the audit finds.
+// The page Health: the service, silent hosts, the audit.
 
 import { get, probe } from "./api.js";
 import { Columns, Refresher, STATES } from "./columns.js";

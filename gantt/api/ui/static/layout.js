@@ -1,4 +1,4 @@
-// Where each host stands on the map: groups as blocks of equal slots. Pure arithmetic.
+// Where hosts stand on the map: blocks of slots.
 
 // Room for the name of a group, at least so wide; and between groups.
 const FEW = { head: 18, gap: 10, label: 72 };

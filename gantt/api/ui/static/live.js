@@ -1,4 +1,4 @@
-// Ticks when anything changes: by the event stream, or, without one, every few seconds.
+// Ticks when anything changes: by events, or every few seconds.
 
 import { answered, headers } from "./api.js";
 import { token } from "./session.js";

@@ -1,4 +1,4 @@
-// The map: a canvas, drawn at most once per frame, and only where it changes or glows.
+// The map: a canvas, drawn only where it changes or glows.
 
 import { arrange, hostAt, neighbour } from "./layout.js";
 import { NONE, inkOn, palette } from "./scale.js";
@@ -74,7 +74,7 @@ export class HostMap {
 		this.restyle();
 	}
 
-	/** At which all is seen: below 1 where even the smallest slots do not fit. */
+	/** At which all is seen: below 1 where the smallest slots do not fit. */
 	get _least() {
 		return Math.min(1, this.height / (this._arranged.height || 1));
 	}

@@ -1,4 +1,4 @@
-// The map with its tip, legend and sentences; how hosts are grouped and coloured.
+// The map with its tip and legend; groups and colours.
 
 import { Columns, Refresher, STATES } from "./columns.js";
 import { el, fill, say, sign } from "./elements.js";
@@ -11,7 +11,7 @@ import { isDark, theme } from "./theme.js";
 
 const NO_ZONE = "no zone";
 
-/** What hosts are coloured by: { label, value(index), least, most, text(value) }. */
+/** What colours hosts: { label, value(index), least, most, text(value) }. */
 export function measure(columns, by) {
 	const [kind, name] = [by.slice(0, by.indexOf(":")), by.slice(by.indexOf(":") + 1)];
 	if (kind === "use") {

@@ -1,4 +1,4 @@
-// Tables: what stands in cells, sorting, drawing only what is seen, saving as CSV.
+// Tables: cells, sorting, drawing what is seen, CSV.
 
 import { bar, button, el, fill, region } from "./elements.js";
 import { link } from "./router.js";

@@ -1,4 +1,4 @@
-// The page Try: a dry run of a request that is built here, and how many like it fit.
+// The page Try: a dry run, and how many like it fit.
 
 import { get, post } from "./api.js";
 import { limitsOf, where } from "./capacity.js";
@@ -18,7 +18,7 @@ const GROUPINGS = ["zone", "aggregate", "state", "none"];
 const sorted = (values) => [...new Set(values)].filter(Boolean).sort();
 const field = (label, input, ...more) => el("div.field", el("label", label, input), more);
 
-/** Several names: what is typed or picked becomes a button, which removes it again. */
+/** Several names: each becomes a button, which removes it again. */
 function chips(name, chosen, label, offered, text = (one) => one) {
 	const put = (value) => button([text(value), " ×"], (event) => event.currentTarget.remove(), { class: "small", value, "aria-label": `Remove ${text(value)}` });
 	const list = el("span.names", { data: { name } }, names(chosen).map(put));

@@ -1,0 +1,64 @@
+"""Pages of long lists: how long one is, and from where the next goes on.
+
+A place in a list is the key of the last thing on a page; to callers it is a text that
+means nothing.
+"""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable
+from typing import Annotated, Any, Final, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from gantt.errors import Invalid
+
+PAGE: Final = 200
+"""What one page has at most."""
+
+MOST_KEY: Final = 2**63 - 1
+Key = Annotated[int, Meta(ge=0, le=MOST_KEY)]
+After = Annotated[
+    str,
+    Meta(
+        max_length=4_096,
+        description="Continue after a page: its `next`. Omitted: from the beginning.",
+    ),
+]
+T = TypeVar("T")
+
+
+def text_of(place: tuple[str | int, ...]) -> str:
+    """The place as callers see it."""
+    return urlsafe_b64encode(msgspec.json.encode(place)).decode().rstrip("=")
+
+
+def read(text: str, kind: Any) -> Any:
+    """The place, a tuple of the type ``kind``, that ``text_of`` made this of. Raises
+    Invalid."""
+    try:
+        raw = urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4))
+        return msgspec.json.decode(raw, type=kind)
+    except (ValueError, msgspec.MsgspecError):
+        raise Invalid(
+            f"after is {text[:80]!r}, which is no place in this list: give the `next` "
+            "of the page before, or omit it for the first page."
+        ) from None
+
+
+def followed(
+    page: Callable[[str, int], tuple[tuple[T, ...], str]], limit: int
+) -> tuple[T, ...]:
+    """The first ``limit`` things of a list. ``page``: what follows a place ("": the
+    beginning), at most so many and a page, and the place of the last one ("": it is the
+    last)."""
+    found: list[T] = []
+    after = ""
+    while len(found) < limit:
+        more, after = page(after, limit - len(found))
+        found += more
+        if not after:
+            break
+    return tuple(found[:limit])

@@ -1,0 +1,235 @@
+"""Long lists are answered in pages, whose memory is bounded; clients follow them."""
+
+from __future__ import annotations
+
+import threading
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+from wsgiref.simple_server import make_server
+
+import pytest
+
+from gantt.api.app import build_app
+from gantt.client.remote import RemoteGantt
+from gantt.conf import load
+from gantt.connection import open_gantt
+from gantt.engine.gantt import Gantt
+from gantt.engine.options import EngineOptions
+from gantt.model.commands import Inventory
+from gantt.model.hosts import HostStats
+from gantt.model.paging import PAGE
+from gantt.model.selection import Decision, Limits, Selection
+from gantt.model.shadow import ShadowRecord
+from gantt.store.interface import StoreOptions
+from tests.api.native.fleet import client_of
+from tests.inprocess import QuietHandler, ThreadedServer
+
+MANY = 2 * PAGE + 50
+MOST_MB = 40
+"""Of a page of 200 decisions for an instance each, decoded and encoded."""
+
+
+def decision(number: int, instances: int = 1) -> Decision:
+    chosen = Selection(
+        None, f"host-{number}", f"host-{number}", limits=Limits({"cells": [1] * 100})
+    )
+    uuids = tuple(str(uuid4()) for _ in range(instances))
+    return Decision(
+        f"req-{number}",
+        uuids,
+        "blue",
+        *(1, 1_000 + number // 3, "caching", 1, (), ()),
+        chosen=((chosen,),) * instances,
+    )
+
+
+def shadow(number: int) -> ShadowRecord:
+    return ShadowRecord(
+        id=str(uuid4()),
+        instance_uuid=str(uuid4()),
+        request_id=f"req-{number}",
+        project_id="blue",
+        source="notification",
+        mode="advise",
+        operation="create",
+        number=1,
+        count=1,
+        asked_at=1_000 + number // 3,
+        lag_s=0.0,
+        gantt_s=0.0,
+        revision=1,
+        hosts=1,
+        feasible=1,
+        ranked=(),
+        refused={},
+        refused_hosts=(),
+        gantt_host="one",
+        gantt_node="one",
+        failure=None,
+        verdict="same",
+        settled_at=1,
+    )
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def books(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Gantt]:
+    is_sql = request.param == "sqlite"
+    url = f"sqlite:///{tmp_path}/books.db" if is_sql else "memory://"
+    options = EngineOptions(store=StoreOptions(create=True))
+    with open_gantt(url, options) as found:
+        yield found
+
+
+@pytest.fixture
+def far(books: Gantt) -> Iterator[RemoteGantt]:
+    """The same books over HTTP."""
+    app = build_app(books, load(environ={}, default_auth="noauth2"))
+    server = make_server(
+        "127.0.0.1", 0, app, server_class=ThreadedServer, handler_class=QuietHandler
+    )
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    found = RemoteGantt(f"http://127.0.0.1:{server.server_port}")
+    try:
+        yield found
+    finally:
+        found.close()
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def get(books: Gantt, path: str) -> Any:
+    answer = client_of(books)("GET", path)
+    assert answer.status == 200, answer.text
+    return answer.json
+
+
+def walked(books: Gantt, path: str, name: str) -> list[Any]:
+    """All of a list, page by page, none of which is long."""
+    found: list[Any] = []
+    after = ""
+    while True:
+        page = get(books, f"{path}after={after}")
+        assert len(page[name]) <= PAGE
+        found += page[name]
+        after = page["next"]
+        if not after:
+            return found
+
+
+def test_a_page_of_decisions_leads_to_the_next(books: Gantt, far: RemoteGantt) -> None:
+    for number in range(MANY):
+        books._scheduling.records.add(decision(number))
+    names = [f"req-{number}" for number in reversed(range(MANY))]
+    page = get(books, "/gantt/decisions?limit=1000000")
+    assert [one["request_id"] for one in page["decisions"]] == names[:PAGE]
+    found = walked(books, "/gantt/decisions?limit=1000000&", "decisions")
+    assert [one["request_id"] for one in found] == names
+    for library in (books, far):
+        assert [one.request_id for one in library.decisions(limit=10_000)] == names
+        assert len(library.decisions(limit=PAGE + 1)) == PAGE + 1
+
+
+def test_decisions_that_are_written_between_pages_move_no_other(
+    books: Gantt, far: RemoteGantt
+) -> None:
+    for number in range(PAGE + 10):
+        books._scheduling.records.add(decision(number))
+    page = get(books, "/gantt/decisions?limit=200")
+    books._scheduling.records.add(decision(100_000))
+    sharing = books._scheduling.records.sharing
+    if sharing is not None:
+        sharing._write()
+    rest = get(books, f"/gantt/decisions?limit=200&after={page['next']}")
+    names = [one["request_id"] for one in (*page["decisions"], *rest["decisions"])]
+    assert names == [f"req-{number}" for number in reversed(range(PAGE + 10))]
+
+
+def test_a_page_has_fewer_decisions_for_many_instances(
+    books: Gantt, far: RemoteGantt
+) -> None:
+    for number in range(8):
+        books._scheduling.records.add(decision(number, instances=1_000))
+    page = get(books, "/gantt/decisions?limit=200")
+    assert 1 <= len(page["decisions"]) <= 4
+    assert len(walked(books, "/gantt/decisions?limit=200&", "decisions")) == 8
+
+
+def test_a_page_takes_bounded_memory_however_many_records_there_are(
+    tmp_path: Path,
+) -> None:
+    options = EngineOptions(store=StoreOptions(create=True))
+    with open_gantt(f"sqlite:///{tmp_path}/books.db", options) as books:
+        for number in range(5_000):
+            books._scheduling.records.add(decision(number))
+    with open_gantt(f"sqlite:///{tmp_path}/books.db") as books:
+        client = client_of(books)
+        client("GET", "/gantt/decisions?limit=1")
+        tracemalloc.start()
+        try:
+            answer = client("GET", "/gantt/decisions?limit=1000000")
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert len(answer.json["decisions"]) == PAGE
+        assert peak < MOST_MB * 1024**2
+
+
+def test_a_page_of_shadow_records_leads_to_the_next(
+    books: Gantt, far: RemoteGantt
+) -> None:
+    keeping = books._shadow._keeping
+    made = [shadow(number) for number in range(MANY)]
+    keeping.add(made[:PAGE])
+    keeping.write()
+    keeping.add(made[PAGE:])
+    found = walked(books, "/gantt/shadow/records?limit=100000&", "shadow_records")
+    assert {one["id"] for one in found} == {one.id for one in made}
+    times = [one["asked_at"] for one in found]
+    assert times == sorted(times, reverse=True)
+    for library in (books, far):
+        assert len(library.shadow_records(limit=1_000)) == MANY
+        assert library.shadow_report().records == MANY
+
+
+def test_a_page_of_hosts_leads_to_the_next(books: Gantt, far: RemoteGantt) -> None:
+    for number in range(PAGE + 3):
+        stats = HostStats(vcpus=4, memory_mb=1, local_gb=1)
+        books.update_host(f"host/{number:04}", f"host/{number:04}", stats)
+    names = [f"host/{number:04}" for number in range(PAGE + 3)]
+    assert [one["host"] for one in walked(books, "/gantt/hosts?", "hosts")] == names
+    for library in (books, far):
+        assert [one.host for one in library.list_hosts()] == names
+    page = get(books, "/gantt/hosts?limit=2")
+    books.delete_host(names[1], names[1])
+    books.update_host("host/0001b", None, HostStats(vcpus=4, memory_mb=1, local_gb=1))
+    rest = get(books, f"/gantt/hosts?limit=2&after={page['next']}")
+    assert [one["host"] for one in rest["hosts"]] == ["host/0001b", "host/0002"]
+
+
+def test_a_page_of_findings_leads_to_the_next(
+    books: Gantt, far: RemoteGantt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(7):
+        stats = HostStats(vcpus=4, memory_mb=10, local_gb=1)
+        uuid = books.update_host(f"h{number}", None, stats).provider_uuid or ""
+        known = books.get_inventories(uuid)
+        totals = {**known.inventories, "VCPU": Inventory(total=5)}
+        books.set_inventories(uuid, totals, generation=known.generation)
+    whole = books.audit(grace_s=0)
+    assert len(whole.findings) == 7
+    monkeypatch.setattr("gantt.api.native.audit.FINDINGS_PAGE", 3)
+    assert far.audit(grace_s=0).findings == whole.findings
+
+
+@pytest.mark.parametrize("path", ["decisions", "hosts", "shadow/records", "audit"])
+@pytest.mark.parametrize("after", ["nonsense", "%00", "W10", "WzFd"])
+def test_a_place_that_was_never_given_is_refused(path: str, after: str) -> None:
+    with open_gantt("memory://") as books:
+        answer = client_of(books)("GET", f"/gantt/{path}?after={after}")
+    assert answer.status == 400
+    assert "next" in answer.text
