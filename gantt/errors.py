@@ -30,6 +30,7 @@ tree into its own words (HTTP status, exit status, RPC fault).
     │   │   ├── UnknownIncarnation  the full report of an agent that has started
     │   │   └── NeedsChanged        one that was made for what is needed now
     │   ├── ClaimLost               none of the choices of an instance holds any more
+    │   ├── AlreadyClaimed          an instance has a claim of another request
     │   └── ClaimExpired            the lease ended before it was confirmed
     ├── Gone                        the log does not continue from where a watcher was
     ├── NoValidHost                 no host can take the request
@@ -245,6 +246,12 @@ class ClaimLost(Conflict):
     """None of the choices of an instance holds any more."""
 
     code = "claim_lost"
+
+
+class AlreadyClaimed(Conflict):
+    """An instance has a claim of another request."""
+
+    code = "already_claimed"
 
 
 class ClaimExpired(Conflict):

@@ -108,7 +108,10 @@ def given(scalars: Mapping[str, object]) -> Pairs:
 
 def schedule_body(request: ScheduleRequest) -> dict[str, Any]:
     """The body of POST /gantt/select, in the name of the request's context."""
+    # Services of the release before do not know it.
+    more = {"replaces": True} if request.replaces else {}
     return {
+        **more,
         "request_spec": request.spec,
         "instance_uuids": request.instance_uuids,
         "return_alternates": request.return_alternates,

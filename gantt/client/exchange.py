@@ -49,6 +49,7 @@ BY_CODE: dict[str, type[errors.GanttError]] = {
     "placement.resource_provider.not_found": errors.UnknownProvider,
     "gantt.claim_lost": errors.ClaimLost,
     "gantt.claim_expired": errors.ClaimExpired,
+    "gantt.already_claimed": errors.AlreadyClaimed,
     "gantt.plugin_failed": errors.PluginFailed,
 }
 NO_VALID_HOST = "gantt.no_valid_host"

@@ -164,16 +164,31 @@ class Candidates(Struct, frozen=True):
         return len(self.candidates)
 
 
+class Repeat(Struct, frozen=True):
+    """The place of an instance that was claimed before; ``candidate``: on the host."""
+
+    host_id: int
+    candidate: Candidate
+
+
 class Claimed(Struct, frozen=True):
     """``taken``: per instance, the index of the choice that was taken; ``generations``:
     that of its consumer since (None: nothing is in the books); ``fits``: the cells and
-    devices that its host must use (None: the host picks them, or there are none)."""
+    devices that its host must use (None: the host picks them, or there are none).
+    ``repeats``: where an instance was claimed before by the same request, what was
+    answered then (None: it is claimed now)."""
 
     claim: str
     taken: tuple[int, ...]
     leased_until: int | None = None
     generations: tuple[int | None, ...] = ()
     fits: tuple[Fit | None, ...] = ()
+    repeats: tuple[Repeat | None, ...] = ()
+
+    @property
+    def is_repeat(self) -> bool:
+        """Whether any instance was claimed before."""
+        return any(one is not None for one in self.repeats)
 
 
 class Report(Struct, frozen=True):

@@ -31,6 +31,7 @@ from gantt.model.hosts import (
     Service,
 )
 from gantt.model.reports import Report, ReportOutcome, ReportPlace
+from gantt.model.request_identity import RequestIdentity
 from gantt.model.rows import ClaimRow
 from gantt.model.spec import InstanceGroup
 from gantt.model.takeover import Takeover
@@ -360,11 +361,13 @@ class DeleteServerGroup(Command[None], frozen=True):
 class Choice(Struct, frozen=True):
     """One place for an instance. ``allocations``: provider uuid -> class -> amount;
     empty where there is no inventory and the claim alone stands for the amounts.
-    ``providers``: those of devices by request group, if devices are in the books."""
+    ``providers``: those of devices by request group, if devices are in the books.
+    ``mappings``: as in a Candidate, remembered with the claim."""
 
     host_id: int
     allocations: dict[str, dict[str, int]]
     providers: dict[str, tuple[str, ...]] = {}
+    mappings: dict[str, tuple[str, ...]] = {}
 
 
 class InstanceClaim(Struct, frozen=True):
@@ -389,7 +392,8 @@ class Claim(Command[Claimed], frozen=True):
     written there. ``asks_service``: the host must not be disabled or forced down.
     ``wanted``: cells and devices that each instance must find free on its host (None:
     none; not ``must_fit``: it is promised none where it does not fit), the fullest
-    cells first if it ``packs``. Raises ClaimLost, Forbidden.
+    cells first if it ``packs``. ``identity``: which request this is; an instance that
+    has a claim of the same keeps it. Raises ClaimLost, Forbidden, AlreadyClaimed.
     """
 
     claim: str
@@ -408,6 +412,7 @@ class Claim(Command[Claimed], frozen=True):
     wanted: Wanted | None = None
     packs: bool = False
     must_fit: bool = True
+    identity: RequestIdentity = RequestIdentity(replaces=True)
 
 
 class ConfirmClaim(Command[None], frozen=True):

@@ -209,7 +209,8 @@ class ClaimRow(Struct, frozen=True, array_like=True):
     allocated is still there to be released. ``topology``: what of the host's NUMA cells
     and devices is promised, as text (``topology.pending``); None: nothing.
     ``counted_at``: when the host named the instance, in microseconds: a report saved
-    later counts what was promised; None: it has not yet.
+    later counts what was promised; None: it has not yet. ``answered``: the request that
+    it answers, as text (``model.request_identity``); None: it is not known.
     """
 
     id: int
@@ -228,6 +229,7 @@ class ClaimRow(Struct, frozen=True, array_like=True):
     # After the times: fields of rows in the log are only appended.
     topology: str | None = None
     counted_at: int | None = None
+    answered: str | None = None
 
     @property
     def is_running(self) -> bool:

@@ -188,7 +188,9 @@ class ScheduleRequest(Struct, frozen=True):
     ``instance_uuids`` None: as many as ``spec.num_instances``, and nothing is claimed.
     ``lease_s``: the claim expires after so many seconds unless it is confirmed.
     ``only_project``: instances of other projects are refused (None: of none); a service
-    over HTTP derives it from the caller, and this is not sent.
+    over HTTP derives it from the caller, and this is not sent. ``replaces``: claims of
+    other requests for these instances make way (Nova asks so); else they refuse this
+    one.
     """
 
     spec: RequestSpec
@@ -200,6 +202,7 @@ class ScheduleRequest(Struct, frozen=True):
     user_id: Text | None = None
     project_id: Text | None = None
     only_project: Text | None = None
+    replaces: bool = False
 
     @property
     def count(self) -> int:

@@ -228,6 +228,7 @@ gantt_claims = sa.Table(
     sa.Column("remote", Json),
     sa.Column("topology", Json),
     sa.Column("counted_at", sa.BigInteger),
+    sa.Column("answered", Json),
     unique(rows.CLAIMS, "instance_uuid"),
     _index(rows.CLAIMS, "claim"),
 )

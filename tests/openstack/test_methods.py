@@ -133,6 +133,50 @@ def test_a_claim_needs_no_confirmation(rig: Rig) -> None:
     assert rig.gantt.get_allocations(uuid) is not None
 
 
+def test_a_call_that_is_repeated_books_once(rig: Rig) -> None:
+    """Conductors call again where no answer came in time."""
+    fleet.add_hosts(rig.gantt, "a", "b", "c")
+    wanted, asked = instances(2), spec()
+    with nova() as api:
+        first, again = (
+            api.select_destinations(context(), asked, wanted, True, True)
+            for _ in range(2)
+        )
+    for one, other in zip(first, again, strict=True):
+        assert one[0].service_host == other[0].service_host
+        assert one[0].allocation_request == other[0].allocation_request
+    for uuid in wanted:
+        view = rig.gantt.get_allocations(uuid)
+        assert view is not None and len(view.allocations) == 1
+
+
+def test_another_call_replaces_what_no_host_names(rig: Rig) -> None:
+    fleet.add_hosts(rig.gantt, "a", "b")
+    (uuid,) = instances()
+    with nova() as api:
+        api.select_destinations(context(), spec(), [uuid], True)
+        api.select_destinations(context(), spec(flavor={"vcpus": 2}), [uuid], True)
+    view = rig.gantt.get_allocations(uuid)
+    assert view is not None
+    (share,) = view.allocations.values()
+    assert share.resources["VCPU"] == 2
+
+
+def test_an_evacuation_keeps_what_it_leaves_and_is_repeated(rig: Rig) -> None:
+    fleet.add_hosts(rig.gantt, "a", "b", "c")
+    (uuid,) = instances()
+    with nova() as api:
+        ((chosen,),) = api.select_destinations(context(), spec(), [uuid], True)
+        away = spec(ignore_hosts=[chosen.service_host])
+        places = {
+            api.select_destinations(context(), away, [uuid], True)[0][0].service_host
+            for _ in range(2)
+        }
+    view = rig.gantt.get_allocations(uuid)
+    assert view is not None and len(view.allocations) == 2
+    assert len(places) == 1 and chosen.service_host not in places
+
+
 def test_without_objects_the_answer_is_a_dict_for_each_instance(rig: Rig) -> None:
     fleet.add_hosts(rig.gantt, "a")
     with nova("4.4") as api:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from gantt.model import commands as c
 from gantt.model.hosts import HostStats, HostView
+from gantt.model.request_identity import RequestIdentity
 from gantt.model.rows import CLAIMS, ROW_TYPES, ClaimRow, Row
 from gantt.placement import fleet_queries, queries
 from gantt.placement.rules import plan
@@ -110,6 +113,12 @@ def claim(name: str, *instances: c.InstanceClaim, **more: Any) -> c.Claim:
         **more,
     }
     return c.Claim(name, instances, **wish)
+
+
+def moving(command: c.Claim, *hosts: int) -> c.Claim:
+    """The same, for instances that are to leave ``hosts``."""
+    leaving = tuple(f"h{number}" for number in hosts)
+    return replace(command, identity=RequestIdentity(ignore_hosts=leaving))
 
 
 def undone(desk: Desk, command: c.Command[object]) -> bool:

@@ -18,12 +18,13 @@ from tests.placement.desk import put
 from tests.placement.fleet_desk import (
     SIZE,
     claim,
+    moving,
     on,
     server,
     undone,
     uuid_of,
 )
-from tests.placement.rules.test_topology_claims import cells, pinned
+from tests.placement.rules.test_topology_claims import cells, named, pinned
 from tests.placement.rules.test_topology_ends import MIGRATION, allocated
 
 
@@ -273,7 +274,7 @@ def test_what_an_instance_has_beside_its_claim_is_no_finding_of_its_own() -> Non
     """It was resized on its host: what it had there ends with its allocations."""
     desk = AuditDesk(1)
     desk.tell(1, numa_topology=cells(), obeys_claims=True)
-    desk.do(pinned("one", on(1, 1)), pinned("resize", on(1, 1)))
+    desk.do(pinned("one", on(1, 1)), named(1), pinned("resize", on(1, 1)))
     desk.tell(1, 1)
     desk.later(LATER, 1)
     assert len(desk.claims()) == 2
@@ -332,7 +333,7 @@ def test_a_repair_leaves_the_claim_on_another_host() -> None:
     desk.tell(1, **SPACE, numa_topology=cells(), obeys_claims=True)
     desk.tell(2, **SPACE)
     desk.do(pinned("one", on(1, 1, size={})))
-    desk.do(claim("move", on(1, 2, size={}), leased_for_us=None))
+    desk.do(moving(claim("move", on(1, 2, size={}), leased_for_us=None), 1))
     desk.later(LATER, 1)
     (found,) = desk.findings()
     assert (found.host, found.claim) == ("h1", "one")

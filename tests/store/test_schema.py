@@ -141,6 +141,7 @@ def test_sync_upgrades_claims_of_the_release_before(url: str, path: Path) -> Non
         "DROP TABLE gantt_zone_usage",
         "ALTER TABLE gantt_claims DROP COLUMN topology",
         "ALTER TABLE gantt_claims DROP COLUMN counted_at",
+        "ALTER TABLE gantt_claims DROP COLUMN answered",
         "ALTER TABLE gantt_services DROP COLUMN disabled_reason",
         "INSERT INTO gantt_claims (id, claim, instance_uuid, host_id, vcpus, memory_mb,"
         f" disk_mb) VALUES (1, 'c', '{claim.instance_uuid}', 1, 2, 3, 4)",
@@ -153,6 +154,7 @@ def test_sync_upgrades_claims_of_the_release_before(url: str, path: Path) -> Non
     (row,) = books.contents(store)["gantt_claims"]
     assert isinstance(row, ClaimRow)
     assert (row.claim, row.topology, row.counted_at) == ("c", None, None)
+    assert row.answered is None
     store.close()
 
 

@@ -70,7 +70,8 @@ class Context(Struct, frozen=True):
 class SelectBody(Struct, frozen=True, forbid_unknown_fields=True):
     """POST /gantt/select. ``context``: on whose behalf, by default the caller's;
     without ``instance_uuids`` hosts are selected and nothing is claimed; ``given_up``:
-    what a dry run does without, as the answer that refused the request names it."""
+    what a dry run does without, as the answer that refused the request names it;
+    ``replaces``: claims of other requests for these instances make way."""
 
     request_spec: RequestForm
     filter_properties: Document | None = None
@@ -80,6 +81,7 @@ class SelectBody(Struct, frozen=True, forbid_unknown_fields=True):
     lease: Lease | None = None
     context: Context = Context()
     given_up: tuple[Relaxation, ...] = ()
+    replaces: bool = False
 
 
 class CapacityBody(Struct, frozen=True, forbid_unknown_fields=True):

@@ -56,6 +56,7 @@ def _request(call: Call, body: SelectBody) -> ScheduleRequest:
         user_id=context.user_id or call.caller.user_id,
         project_id=context.project_id or call.caller.project_id,
         only_project=own,
+        replaces=body.replaces,
     )
 
 

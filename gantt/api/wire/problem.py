@@ -31,6 +31,7 @@ QUERY_MISSING_VALUE = "placement.query.missing_value"
 NO_VALID_HOST = "gantt.no_valid_host"
 CLAIM_LOST = "gantt.claim_lost"
 CLAIM_EXPIRED = "gantt.claim_expired"
+ALREADY_CLAIMED = "gantt.already_claimed"
 GONE = "gantt.gone"
 PLUGIN_FAILED = "gantt.plugin_failed"
 
@@ -129,6 +130,7 @@ TRANSLATIONS: tuple[tuple[type[errors.GanttError], int, str], ...] = (
     (errors.ProviderHasChildren, 409, PROVIDER_HAS_CHILDREN),
     (errors.ClaimLost, 409, CLAIM_LOST),
     (errors.ClaimExpired, 409, CLAIM_EXPIRED),
+    (errors.AlreadyClaimed, 409, ALREADY_CLAIMED),
     (errors.Conflict, 409, UNDEFINED_CODE),
     (errors.NoValidHost, 409, NO_VALID_HOST),
     (errors.Gone, 410, GONE),

@@ -58,7 +58,10 @@ class LocalBooks:
         """Nothing to do: the committer wrote everything."""
 
     def unreserve(self, claim: Claim, reserved: Claimed) -> None:
-        """End a claim that is not returned, even if its hosts are gone."""
+        """End a claim that is not returned, even if its hosts are gone; one that was
+        returned before stays."""
+        if reserved.is_repeat:
+            return
         names = [one.instance_uuid for one in claim.instances]
         placed = zip(names, reserved.generations, strict=True)
         self._committer.submit(ReleaseClaim(reserved.claim, tuple(placed)))

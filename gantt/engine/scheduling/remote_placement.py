@@ -37,9 +37,11 @@ from gantt.model.holding import Held, Holding, holding
 from gantt.model.spec import RequestSpec, ScheduleRequest
 from gantt.placement.candidates.listing import Listing
 from gantt.placement.ownership import check_owner
+from gantt.placement.rules.standing import Standing, standing
 from gantt.scheduler.cycle import Stale
 from gantt.scheduler.feasibility.candidates import CandidateSource, ListedSource
 from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.request.identity import identity_of
 from gantt.scheduler.request.job import ClaimTerms, Job, prepare
 from gantt.scheduler.request.segments import segments_of
 from gantt.scheduler.selection.claim import lease_us
@@ -131,10 +133,10 @@ class RemoteRequest:
         return job, self._at.books.ask(questions, self._request.request_id)
 
     def _end_old_claims(self) -> None:
-        """Claims of the same instances that were never confirmed end first: they may
-        hold something."""
+        """Claims of the same instances that were never confirmed, or make way, end
+        first: they may hold something."""
         found = self._at.reader.read(
-            _unconfirmed, self._request, consistency=Consistency.ASSUMED
+            _in_the_way, self._request, consistency=Consistency.ASSUMED
         )
         for claim in found:
             with suppress(NotFound):
@@ -145,6 +147,8 @@ class RemoteRequest:
         """Write the claim remotely, and confirm it or drop it. Raises Stale, ClaimLost,
         Forbidden, NoValidHost (nothing will help); Unavailable, and leaves the claim to
         its lease."""
+        if reserved.is_repeat:
+            return
         wanted = _wanted(claim, reserved)
         outcome = self._at.books.write(
             wanted,
@@ -184,7 +188,10 @@ class RemoteRequest:
 
     def unreserve(self, claim: c.Claim, reserved: Claimed) -> None:
         """End a confirmed claim that is not returned: its host was deleted right after
-        it was claimed, or a plug-in that sets limits failed."""
+        it was claimed, or a plug-in that sets limits failed; one that was returned
+        before stays."""
+        if reserved.is_repeat:
+            return
         with suppress(NotFound):
             self._at.claims.release(claim.claim)
         self._return(_wanted(claim, reserved), claim.claim)
@@ -222,19 +229,20 @@ def _wanted(claim: c.Claim, reserved: Claimed) -> dict[str, Holding]:
     }
 
 
-def _unconfirmed(state: State, request: ScheduleRequest) -> list[str]:
-    """The claims of instances that may hold something elsewhere, unconfirmed. Raises
-    Forbidden."""
+def _in_the_way(state: State, request: ScheduleRequest) -> list[str]:
+    """The claims of instances that may hold something elsewhere, and are unconfirmed or
+    make way for this request. Raises Forbidden, AlreadyClaimed."""
     claims = state.fleet.claims.by_instance
     instance_uuids = request.instance_uuids or ()
     if request.only_project is not None:
         check_owner(state, instance_uuids, request.only_project, also_running=False)
-    rows = (claims.get(uuid) for uuid in instance_uuids)
-    found = (
-        row.claim
-        for row in rows
-        if row is not None and row.remote is not None and row.leased_until is not None
-    )
+    found, identity = [], identity_of(request)
+    for uuid in instance_uuids:
+        its, row = standing(state, identity, uuid), claims.get(uuid)
+        if row is None or row.remote is None or its is Standing.REPEAT:
+            continue
+        if its is Standing.REPLACE or row.leased_until is not None:
+            found.append(row.claim)
     return list(dict.fromkeys(found))
 
 

@@ -91,6 +91,8 @@ def request(value: ScheduleRequest) -> ScheduleRequest:
         scalars.text("request_id", value.request_id, MAX_NAME),
         _text("user_id", value.user_id),
         _text("project_id", value.project_id),
+        _text("only_project", value.only_project),
+        scalars.flag("replaces", value.replaces),
     )
 
 

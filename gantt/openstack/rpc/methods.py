@@ -360,6 +360,7 @@ def _request(
         request_id=_text(context, "request_id", MAX_NAME) or "",
         user_id=_text(context, "user_id"),
         project_id=_text(context, "project_id"),
+        replaces=True,
     )
 
 

@@ -5,10 +5,11 @@ by the same functions: the ledger (amounts), ``groups`` (server groups), ``room`
 without inventory), ``fitted`` (cells and devices). Per instance the first choice that
 holds is taken.
 
-An instance that has allocations keeps them beside the new ones (a move); where it has
-some on a provider of the choice, those stay as they are. They are not judged again,
-and are marked by ``updated_at``, which tells a release what was there before. A claim
-that is still leased is replaced by a new one for the same instance.
+What is asked for an instance that has a claim is judged by ``standing``. A repeat is
+answered with that claim; further instances of its request join it. In a move the
+instance keeps its allocations beside the new ones; where it has some on a provider of
+the choice, those stay as they are. They are not judged again, and are marked by
+``updated_at``, which tells a release what was there before.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ from msgspec.structs import replace
 
 from gantt.errors import ClaimLost, Conflict, Invalid
 from gantt.model import rows as t
-from gantt.model.answers import Claimed
+from gantt.model.answers import Candidate, Claimed, Repeat
 from gantt.model.commands import Choice, Claim, ConsumerAllocations, InstanceClaim
 from gantt.model.holding import Held, holding
+from gantt.model.request_identity import Answered, read_answered
 from gantt.model.rows import AllocationRow, ClaimRow, ConsumerRow, ProviderRow
 from gantt.model.spec import InstanceGroup
 from gantt.model.topology import Fit, Lack, Wanted
@@ -35,10 +37,11 @@ from gantt.placement.reported import Room
 from gantt.placement.rules import allocations, leases
 from gantt.placement.rules.draft import Draft
 from gantt.placement.rules.ledger import Ledger, Place
+from gantt.placement.rules.standing import Standing, standing
 from gantt.state.fleet import Fleet
 from gantt.state.names import is_each_once
 from gantt.state.state import State
-from gantt.topology.pending import CLOSED, Pending, to_text
+from gantt.topology.pending import CLOSED, Pending, from_text, to_text
 
 _GONE: Final = "the host no longer exists"
 _OFF: Final = "the host is disabled or forced down"
@@ -79,23 +82,49 @@ class _Holder(Struct, frozen=True):
 
 def claim(draft: Draft, command: Claim) -> Claimed:
     """Raises ClaimLost (an instance has no choice left), Invalid, Conflict (the claim
-    exists), Forbidden (an instance or the group is of another project)."""
+    exists), Forbidden (an instance or the group is of another project),
+    AlreadyClaimed."""
     _check(draft, command)
+    uuids = [one.instance_uuid for one in command.instances]
     if command.only_project is not None:
         _check_own(draft.state, command, command.only_project)
     leased_for = command.leased_for_us
     leased_until = None if leased_for is None else draft.clock + leased_for
-    desk = _Desk(draft, command, leased_until)
+    standings = [standing(draft.state, command.identity, uuid) for uuid in uuids]
+    name = _name(draft.state, command, standings)
+    desk = _Desk(draft, replace(command, claim=name), leased_until)
     taken = []
-    for instance in command.instances:
-        taken.append(desk.place(instance))
+    for instance, its in zip(command.instances, standings, strict=True):
+        taken.append(desk.place(instance, its))
     return Claimed(
-        command.claim,
+        name,
         tuple(taken),
         leased_until,
         tuple(desk.generations),
-        () if command.wanted is None else tuple(desk.fits),
+        tuple(desk.fits) if any(desk.fits) or command.wanted is not None else (),
+        tuple(desk.repeats) if any(desk.repeats) else (),
     )
+
+
+def _name(state: State, command: Claim, standings: list[Standing]) -> str:
+    """The name of the claim: that of an earlier one, where an instance has it. Raises
+    Conflict: a request can be answered by one claim alone."""
+    claims = state.fleet.claims.by_instance
+    names = {
+        claims[one.instance_uuid].claim
+        for one, its in zip(command.instances, standings, strict=True)
+        if its is Standing.REPEAT
+    }
+    is_part = command.is_remote and {*standings} != {Standing.REPEAT}
+    if not names:
+        return command.claim
+    if len(names) > 1 or is_part:
+        raise Conflict(
+            "Some of the instances were claimed by this request before (claim "
+            f"{', '.join(sorted(names))}), and others are not in that claim any more. "
+            "Nothing was claimed. Release it first, or leave those instances out."
+        )
+    return names.pop()
 
 
 def _check(draft: Draft, command: Claim) -> None:
@@ -141,23 +170,44 @@ class _Desk:
         self._providers: dict[str, ProviderRow | None] = {}
         self.generations: list[int | None] = []
         self.fits: list[Fit | None] = []
+        self.repeats: list[Repeat | None] = []
 
     @cached_property
     def _overlay(self) -> Overlay:
         return Overlay(self._draft.state.fleet.hosts)
 
-    def place(self, instance: InstanceClaim) -> int:
-        """The place of the first choice that holds. Raises ClaimLost."""
-        holder = self._holder(instance)
+    def place(self, instance: InstanceClaim, its: Standing) -> int:
+        """The place of the first choice that holds; 0 for a repeat. Raises
+        ClaimLost."""
+        if its is Standing.REPEAT:
+            self._repeat(instance.instance_uuid)
+            return 0
+        holder = self._holder(instance, its)
         misses: dict[str, list[int]] = {}
         for number, choice in enumerate(instance.choices):
             miss = self._try(choice, holder)
             if miss is None:
+                self.repeats.append(None)
                 return number
             misses.setdefault(miss, []).append(number)
         raise ClaimLost(self._words(instance, misses))
 
-    def _holder(self, instance: InstanceClaim) -> _Holder:
+    def _repeat(self, uuid: str) -> None:
+        """The claim of the instance is the answer; a lease begins anew."""
+        row = self._draft.state.fleet.claims.by_instance[uuid]
+        assert row.answered is not None, "its digest is known"
+        answered, until = read_answered(row.answered), self._leased_until
+        if until is not None and row.leased_until is not None:
+            until = max(until, row.leased_until)
+            renewed = replace(row, leased_until=until, updated_at=self._draft.now)
+            self._draft.put(t.CLAIMS, renewed)
+        candidate = Candidate(answered.allocations, answered.mappings)
+        self.repeats.append(Repeat(row.host_id, candidate))
+        self.generations.append(row.consumer_generation)
+        pending = None if row.topology is None else from_text(row.topology)
+        self.fits.append(None if pending is None else pending.fit)
+
+    def _holder(self, instance: InstanceClaim, its: Standing) -> _Holder:
         """What the instance has; what it gives up is given back."""
         state, uuid = self._draft.state, instance.instance_uuid
         old = state.fleet.claims.by_instance.get(uuid)
@@ -174,7 +224,7 @@ class _Desk:
         dropped: list[AllocationRow] = []
         stays = False
         if old is not None:
-            if leases.holds(old, consumer):
+            if leases.holds(old, consumer, is_over=its is Standing.REPLACE):
                 dropped = [row for row in kept if row.updated_at is None]
                 kept = [row for row in kept if row.updated_at is not None]
             for row in dropped:
@@ -183,7 +233,8 @@ class _Desk:
             is_there = host is not None or (
                 consumer is not None and leases.lost(old) is not None
             )
-            stays = is_there and _is_uncounted(old)
+            is_move = its is not Standing.REPLACE
+            stays = is_move and is_there and _is_uncounted(old)
             if host is not None and not stays:
                 self._room.add(host, (old.vcpus, old.memory_mb, old.disk_mb), -1)
                 if old.topology is not None:
@@ -229,6 +280,9 @@ class _Desk:
         self._room.add(host)
         if self._group is not None:
             self._group.join(host, holder.uuid)
+            old = holder.claim
+            if old is not None and not holder.stays and old.host_id != choice.host_id:
+                self._group.leave(hosts.row_by_id.get(old.host_id), holder.uuid)
         return None
 
     def _pending(
@@ -324,9 +378,17 @@ class _Desk:
             draft.now,
             None,
             None if pending is None else to_text(pending),
+            None,
+            self._answered(choice),
         )
         draft.change(t.CLAIMS, old, row)
         return row.id
+
+    def _answered(self, choice: Choice) -> str | None:
+        digest = self._command.identity.digest
+        if not digest:
+            return None
+        return Answered(digest, choice.allocations, choice.mappings).text
 
     def _remote(self, choice: Choice, holder: _Holder) -> str:
         """What a remote Placement is to hold, remembered before it is asked."""
@@ -397,6 +459,20 @@ class _Group:
         is_member = instance_uuid in self._members
         if not is_member or not self._on_host(row, instance_uuid):
             self._counts[host] = self._counts.get(host, 0) + 1
+
+    def leave(self, row: int | None, instance_uuid: str) -> None:
+        """The instance gave up its claim on the host at ``row`` for one elsewhere."""
+        if row is None or not self._on_host(row, instance_uuid):
+            return
+        host = self._fleet.hosts.hosts[row]
+        is_named = instance_uuid in self._fleet.instances.on(host)
+        if instance_uuid not in self._members or is_named:
+            return
+        self._counts[host] -= 1
+        if not self._counts[host]:
+            del self._counts[host]
+            if host not in self._group.hosts:
+                self._hosts.discard(host)
 
     def _on_host(self, row: int, instance_uuid: str) -> tuple[str, ...]:
         there = groups.hosts_of(self._fleet, self._group, instance_uuid)

@@ -337,9 +337,12 @@ def _is_there(state: State, row: ClaimRow, provider_uuids: Iterable[str]) -> boo
     return any(one is not None and table.root[one] == table.root[host] for one in rows)
 
 
-def holds(row: ClaimRow, consumer: ConsumerRow | None) -> bool:
-    """Whether the claim is leased and its consumer was not written since."""
-    return row.leased_until is not None and _made(row, consumer)
+def holds(
+    row: ClaimRow, consumer: ConsumerRow | None, *, is_over: bool = False
+) -> bool:
+    """Whether what the claim added ends with it: it is leased, or ``is_over``, and its
+    consumer was not written since."""
+    return (is_over or row.leased_until is not None) and _made(row, consumer)
 
 
 def _made(row: ClaimRow, consumer: ConsumerRow | None) -> bool:

@@ -13,19 +13,21 @@ import numpy as np
 from msgspec import json
 
 from gantt.errors import ClaimLost
-from gantt.model.answers import Claimed
+from gantt.model.answers import Claimed, Repeat
 from gantt.model.scheduling import Selections
 from gantt.model.selection import Limits, Selection
 from gantt.model.spec import ScheduleRequest
 from gantt.model.topology import Fit
-from gantt.scheduler.contract import Filter
+from gantt.scheduler.contract import Filter, Request
 from gantt.scheduler.explain.why import age_s
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.policy import Policy
 from gantt.scheduler.selection.fitting import FitsSpent, Fitting, fitting_of
 from gantt.scheduler.selection.place import place_of
 from gantt.scheduler.selection.select import Pick
+from gantt.state.column import NO_ROW
 from gantt.state.state import State
 
 MICROVERSION = "1.36"
@@ -45,10 +47,14 @@ def selections(
     taken = claimed.taken if claimed is not None else (0,) * len(picks)
     claim = None if claimed is None else claimed.claim
     chosen = [found[at] for found, at in zip(picks, taken, strict=True)]
+    repeats = () if claimed is None else claimed.repeats
+    for number, repeat in enumerate(repeats):
+        if repeat is not None:
+            chosen[number] = _again(state, repeat)
     others = picks[0] if len(picks) == 1 else spare
     used = {pick.host_id for pick in chosen}
     left = [pick for pick in others if pick.host_id not in used]
-    writer = _Writer(state, feasible, now)
+    writer = _writer(state, feasible, now)
     none = (None,) * len(picks)
     fits = none if claimed is None else claimed.fits or none
     answer = []
@@ -61,6 +67,26 @@ def selections(
     return tuple(answer)
 
 
+def repeated(
+    state: State, request: ScheduleRequest, policy: Policy, claimed: Claimed, now: int
+) -> Selections:
+    """What was answered before, for all instances, without alternates: no host is left
+    for those. Raises ClaimLost when a host that was claimed is gone."""
+    writer = _Writer(state, Request(request.spec, policy.options, now), now)
+    fits = claimed.fits or (None,) * len(claimed.repeats)
+    answer = []
+    for repeat, fit in zip(claimed.repeats, fits, strict=True):
+        assert repeat is not None, "a claim without choices only repeats"
+        pick = _again(state, repeat)
+        answer.append((writer.selection(pick, claimed.claim, fit),))
+    return tuple(answer)
+
+
+def _again(state: State, repeat: Repeat) -> Pick:
+    row = state.fleet.hosts.row_by_id.get(repeat.host_id, NO_ROW)
+    return Pick(row, repeat.host_id, repeat.candidate)
+
+
 def zone_of(state: State, row: int, options: SchedulerOptions) -> str:
     """The availability zone of a host: that of its aggregates, else the default."""
     fleet = state.fleet
@@ -71,19 +97,30 @@ def zone_of(state: State, row: int, options: SchedulerOptions) -> str:
     return options.default_availability_zone
 
 
+def _writer(state: State, feasible: FeasibleHosts, now: int) -> _Writer:
+    limiting: Sequence[Filter] = ()
+    if feasible.policy.limiting:
+        asked = feasible.asked
+        limiting = [one for one in feasible.policy.limiting if one.name in asked]
+    fitting = fitting_of(state, feasible) if feasible.policy.fits else None
+    return _Writer(state, feasible.request, now, limiting, fitting)
+
+
 class _Writer:
-    def __init__(self, state: State, feasible: FeasibleHosts, now: int) -> None:
+    def __init__(
+        self,
+        state: State,
+        request: Request,
+        now: int,
+        limiting: Sequence[Filter] = (),
+        fitting: Fitting | None = None,
+    ) -> None:
         self._state = state
-        self._options = feasible.policy.options
-        self._request = feasible.request
+        self._options = request.options
+        self._request = request
         self._now = now
-        self._limiting: Sequence[Filter] = ()
-        if feasible.policy.limiting:
-            asked = feasible.asked
-            limiting = feasible.policy.limiting
-            self._limiting = [one for one in limiting if one.name in asked]
-        fits = feasible.policy.fits
-        self._fitting = fitting_of(state, feasible) if fits else None
+        self._limiting = limiting
+        self._fitting = fitting
         self._alternates: dict[str | None, list[Selection]] = {}
 
     def selection(

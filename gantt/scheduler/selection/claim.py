@@ -13,6 +13,7 @@ from gantt.model.topology import Wanted
 from gantt.placement import groups
 from gantt.placement.fitted import providers_of
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts, skips_filters
+from gantt.scheduler.request.identity import identity_of
 from gantt.scheduler.request.topology import wanted_of
 from gantt.scheduler.selection.select import Pick, choices_per_instance
 
@@ -62,6 +63,22 @@ def claim_of(
         wanted=wanted,
         packs=options.packing_host_numa_cells_allocation_strategy,
         must_fit=not is_forced,
+        identity=identity_of(request),
+    )
+
+
+def repeat_of(request: ScheduleRequest, name: str) -> Claim:
+    """The command that finds the claim of an earlier, equal request, and makes none:
+    where no host is left, that request may have taken it."""
+    return Claim(
+        name,
+        tuple(InstanceClaim(uuid, ()) for uuid in request.names),
+        *(0, 0, 0),
+        request.spec.project_id or request.project_id or "",
+        request.spec.user_id or request.user_id or "",
+        leased_for_us=lease_us(request),
+        only_project=request.only_project,
+        identity=identity_of(request),
     )
 
 
@@ -78,12 +95,20 @@ def _unchecked(feasible: FeasibleHosts) -> Wanted | None:
 
 def _choices(picks: list[Pick], wanted: Wanted | None) -> list[Choice]:
     if wanted is None or not wanted.devices:
-        return [Choice(one.host_id, one.candidate.allocations) for one in picks]
+        return [
+            Choice(
+                one.host_id,
+                one.candidate.allocations,
+                mappings=one.candidate.mappings,
+            )
+            for one in picks
+        ]
     return [
         Choice(
             one.host_id,
             one.candidate.allocations,
             providers_of(one.candidate.mappings, wanted),
+            one.candidate.mappings,
         )
         for one in picks
     ]

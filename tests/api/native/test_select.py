@@ -257,3 +257,42 @@ def test_failing_plugin_is_named(
     assert books.get_allocations(A) is None
     counts = books.counts()
     assert (counts["plugin_failures"], counts["no_valid_host"]) == (2, 0)
+
+
+@pytest.mark.parametrize("lease", [None, 60])
+def test_a_body_that_is_sent_twice_books_once(
+    client: WsgiClient, books: Gantt, lease: int | None
+) -> None:
+    """As after a time-out."""
+    body = {"request_spec": SPEC, "instance_uuids": [A, B], "lease": lease}
+    first, again = (client("POST", SELECT, body=body) for _ in range(2))
+    assert again.status == 200, again.text
+    mine = [
+        [{**one[0], "age_s": None} for one in answer.json["selections"]]
+        for answer in (first, again)
+    ]
+    assert mine[0] == mine[1]
+    assert sum(host.claimed["instances"] for host in books.list_hosts()) == 2
+    claim = mine[0][0]["claim"]
+    assert client("DELETE", f"/gantt/claims/{claim}").status == 204
+    assert books.get_allocations(A) is None and books.get_allocations(B) is None
+    assert client("DELETE", f"/gantt/claims/{claim}").status == 404
+
+
+def test_another_request_for_the_instance_is_refused_unless_it_replaces(
+    client: WsgiClient, books: Gantt
+) -> None:
+    body = {"request_spec": SPEC, "instance_uuids": [A]}
+    (mine,) = client("POST", SELECT, body=body).json["selections"]
+    more = {**SPEC, "flavor": {**SPEC["flavor"], "vcpus": 3}}
+    error = error_of(client, {**body, "request_spec": more}, 409)
+    assert error["code"] == "gantt.already_claimed"
+    assert f"is already on host {mine[0]['service_host']}, claim" in error["detail"]
+    answer = client(
+        "POST", SELECT, body={**body, "request_spec": more, "replaces": True}
+    )
+    assert answer.status == 200, answer.text
+    consumer = books.get_allocations(A)
+    assert consumer is not None and len(consumer.allocations) == 1
+    (share,) = consumer.allocations.values()
+    assert share.resources["VCPU"] == 3

@@ -17,6 +17,7 @@ from tests.placement.fleet_desk import (
     FleetDesk,
     choice,
     claim,
+    moving,
     on,
     report,
     server,
@@ -274,6 +275,7 @@ def test_a_move_keeps_what_the_instance_has() -> None:
 def test_a_resize_in_place_keeps_the_amount_that_is_there() -> None:
     desk = FleetDesk(1)
     desk.do(claim("one", on(1, 1, size={"VCPU": 7})))
+    desk.do(c.UpdateInstances("h1", (Instance(server(1)),)))
     desk.do(claim("two", on(1, 1)))
     assert desk.used() == {"VCPU": 7}
     (consumer,) = desk.state.rows(CONSUMERS)
@@ -285,7 +287,7 @@ def test_what_is_kept_is_not_judged_again() -> None:
     desk.do(
         claim("one", on(1, 1, size={"VCPU": 7})),
         c.SetInventory(uuid_of(1), "VCPU", c.Inventory(1)),
-        claim("two", on(1, 2)),
+        moving(claim("two", on(1, 2)), 1),
     )
     assert desk.used(1) == {"VCPU": 7} and desk.used(2) == SIZE
 

@@ -97,6 +97,7 @@ class Story:
 
     def resize(self) -> None:
         if (number := self._settled()) is not None:
+            self.desk.do(named(number))
             self._claim(number)
 
     def move(self) -> None:

@@ -265,6 +265,8 @@ def test_a_resize_on_its_host_leaks_nothing(
     desk.do(pinned("one", on(1, 1)))
     if is_listed:
         agent(desk, 2, instances=(server(1),))
+    else:
+        desk.do(named(1))
     desk.do(pinned("resize", on(1, 1)))
     agent(desk, 2 + is_listed, instances=(server(1),))
     heartbeat(desk, 2 + is_listed)
@@ -421,7 +423,7 @@ def test_what_runs_is_no_news_of_the_feed(desk: FleetDesk) -> None:
 def test_a_claim_that_is_left_makes_way_for_whatever_has_its_name(
     desk: FleetDesk,
 ) -> None:
-    desk.do(pinned("one", on(1, 1)), pinned("resize", on(1, 1)))
+    desk.do(pinned("one", on(1, 1)), named(1), pinned("resize", on(1, 1)))
     (left,) = [row for row in desk.claims() if row.claim == "one"]
     choices = on(1, 1, size={}).choices
     desk.do(claim("other", c.InstanceClaim(left.instance_uuid, choices)))

@@ -11,7 +11,15 @@ from gantt.errors import ClaimLost
 from gantt.model import commands as c
 from gantt.model.hosts import Instance
 from gantt.model.topology import DeviceRequest, InstanceCell, Wanted
-from tests.placement.fleet_desk import FleetDesk, claim, on, report, server, undone
+from tests.placement.fleet_desk import (
+    FleetDesk,
+    claim,
+    moving,
+    on,
+    report,
+    server,
+    undone,
+)
 
 SECOND = 1_000_000
 PINNED = Wanted((InstanceCell(0, 0, 0b11, 1024, policy="dedicated"),))
@@ -116,7 +124,7 @@ def test_an_instance_that_moves_on_leaves_its_claim_until_it_is_counted() -> Non
     """It was launched, and its host has not said so when it is moved or resized."""
     desk = desk_of(2)
     desk.do(pinned("one", on(1, 1), on(2, 1)))
-    desk.do(pinned("move", on(1, 2)))
+    desk.do(moving(pinned("move", on(1, 2)), 1))
     desk.refusal(pinned("other", on(3, 1)), ClaimLost)
     assert len(desk.claims()) == 3
     at = desk.now // SECOND
@@ -124,6 +132,7 @@ def test_an_instance_that_moves_on_leaves_its_claim_until_it_is_counted() -> Non
     assert len(desk.claims()) == 3
     desk.do(saved(1, at + 1))
     assert [row.claim for row in desk.claims()] == ["one", "move"]
+    desk.do(c.UpdateInstances("h2", (Instance(server(1)),)))
     assert undone(desk, pinned("again", on(1, 2)))
     desk.do(pinned("again", on(1, 2)))
     desk.refusal(pinned("other", on(3, 2)), ClaimLost)
