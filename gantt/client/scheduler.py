@@ -134,7 +134,7 @@ class SchedulerClient:
         self.gantt.confirm_claim(_claim(claim))
 
     def release(self, claim: str | Selection) -> None:
-        """Release the claim and everything it holds. Raises NotFound."""
+        """Release the claim and everything it holds. Raises NotFound, Conflict."""
         self.gantt.release_claim(_claim(claim))
 
     def capacity(

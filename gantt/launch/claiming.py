@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from gantt.errors import ClaimExpired, GanttError, NotFound
+from gantt.errors import ClaimExpired, Conflict, GanttError, NotFound
 from gantt.model.protocol import GanttProtocol
 from gantt.model.selection import Selection
 from gantt.model.spec import Destination, ScheduleRequest
@@ -82,13 +82,14 @@ def give_back(
     # An agent may have named it; this launch knows that it runs no more.
     gantt.delete_instance(selection.service_host, instance_uuid)
     if not is_free:
-        # A claim of several instances cannot be released for one of them.
+        # A claim of several instances cannot be released for one of them, and one
+        # whose allocations another wrote not at all.
         _is_found(lambda: gantt.delete_allocations(instance_uuid))
 
 
 def _is_found(call: Callable[[], None]) -> bool:
     try:
         call()
-    except NotFound:
+    except (Conflict, NotFound):
         return False
     return True

@@ -12,7 +12,9 @@ from msgspec import Meta, Struct
 
 from gantt.model.bounds import Name
 
-Kind: TypeAlias = Literal["no_workload", "no_claim", "inventory_drift", "host_gone"]
+Kind: TypeAlias = Literal[
+    "no_workload", "no_claim", "inventory_drift", "host_gone", "claim_changed"
+]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 MOST_FINDINGS: Final = 10_000
 GRACE_S: Final = 600.0
@@ -34,6 +36,8 @@ class Finding(Struct, frozen=True, kw_only=True):
     it. ``no_claim``: a host lists an instance that has neither there.
     ``inventory_drift``: a host reports another amount than the books have.
     ``host_gone``: an instance has allocations on a provider whose host is gone.
+    ``claim_changed``: another writer changed what a claim allocated, so that neither
+    the end of its lease nor its release frees that.
 
     ``host`` and ``node`` "": gone. ``provider_uuid``: the root of the host's providers.
     ``allocations``: provider uuid -> class -> amount, of the instance there; ``claim``:

@@ -61,7 +61,8 @@ class SchedulerProtocol(Protocol):
         """Make a leased claim permanent. Raises NotFound, ClaimExpired."""
 
     def release_claim(self, claim: str) -> None:
-        """Release a claim. Raises NotFound."""
+        """Release a claim, with all that it added. Raises NotFound; Conflict: another
+        writer changed some of that, which would stay."""
 
     def capacity(self, spec: RequestSpec) -> Capacity:
         """How many more instances like ``spec`` fit, where, and what blocks more.

@@ -16,7 +16,7 @@ from gantt.model.audit import Audit, AuditTerms, Finding
 from gantt.model.paging import text_of
 from gantt.model.rows import NO_HOST
 from gantt.placement import listings
-from gantt.placement.fleet_queries import OWNED
+from gantt.placement.fleet_queries import OWNED, is_changed
 from gantt.placement.listings import Listing, canonical
 from gantt.state.column import NO_ROW
 from gantt.state.fleet_tables import COMPUTE
@@ -132,6 +132,7 @@ def of_host(
     )
     if root is not None:
         yield from _drift(state, root, table.stats[row], place)
+    yield from _changed(state, int(table.id[row]), now - terms.grace_us, place)
     listing = listed(state, row, now, terms)
     if listing is None:
         return
@@ -257,6 +258,27 @@ def still(
         if provider is not None and _is_lost_root(state, provider):
             found = of_lost_root(state, int(providers.id[provider]), now, terms)
     return next((one for one in found if one.subject == finding.subject), None)
+
+
+def _changed(
+    state: State, host_id: int, before: int, place: Finding
+) -> Iterator[Finding]:
+    """Claims on the host that can give nothing back: no host named their instances, or
+    they would be over."""
+    for instance in sorted(state.fleet.claims.on(host_id)):
+        row = state.fleet.claims.by_instance[instance]
+        touched = max(row.created_at or 0, row.updated_at or 0)
+        if row.leased_until is None and touched <= before and is_changed(state, row):
+            yield replace(
+                place,
+                kind="claim_changed",
+                instance_uuid=instance,
+                claim=row.claim,
+                allocations=_all_allocations(state, instance),
+                detail="its allocations were changed since it was claimed, so that "
+                "neither the end of its lease nor its release frees them: if it does "
+                "not run, delete them",
+            )
 
 
 def _has_host(state: State, row: int) -> bool:

@@ -85,6 +85,15 @@ def claim_project(state: State, row: ClaimRow) -> str | None:
     return None if consumer is None else state.projects.name_of_id(consumer.project_id)
 
 
+def is_changed(state: State, row: ClaimRow) -> bool:
+    """Whether another writer changed the allocations that the claim made, so that it is
+    not known any more which of them are its own."""
+    if row.remote is not None or row.consumer_generation is None:
+        return False
+    consumer = state.consumers.find(row.instance_uuid)
+    return consumer is not None and consumer.generation != row.consumer_generation
+
+
 def host_at(state: State, row: int) -> HostView:
     table = state.fleet.hosts
     claimed = {

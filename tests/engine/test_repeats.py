@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from msgspec.structs import replace
@@ -28,7 +28,9 @@ def engine(request: pytest.FixtureRequest, tmp_path: Any) -> Iterator[Gantt]:
     kept = "memory://"
     if request.param == "sqlite":
         kept = f"sqlite:///{tmp_path}/gantt.db"
-    source = "never" if request.param == "reports" else "always"
+    source: Literal["never", "always"] = "always"
+    if request.param == "reports":
+        source = "never"
     options = EngineOptions(
         store=StoreOptions(create=True),
         scheduler=SchedulerOptions(use_placement=source),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from gantt.errors import Conflict
 from gantt.model import commands as c
 from gantt.placement.audit import audit
 from tests.placement.audit_desk import LATER, TERMS, AuditDesk
@@ -205,3 +206,20 @@ def test_a_moved_instance_keeps_its_name_at_the_other_host() -> None:
     desk.tell(1)
     assert desk.host(2).instances == (server(1),)
     assert desk.findings()[0].kind == "no_claim"
+
+
+def test_a_claim_that_can_give_nothing_back_is_found() -> None:
+    """Another writer changed its allocations, and no host names the instance."""
+    desk = AuditDesk(1)
+    desk.do(claim("one", on(1, 1), leased_for_us=50), claim("two", on(2, 1)))
+    desk.do(put(server(1), {uuid_of(1): {"VCPU": 1}}))
+    assert desk.findings() == ()
+    desk.later(LATER)
+    assert desk.do(c.ExpireClaims()) == 0
+    (found,) = [one for one in desk.findings() if one.kind == "claim_changed"]
+    assert (found.host, found.claim, found.repair) == ("h1", "one", "")
+    assert found.instance_uuid == server(1)
+    assert found.allocations == {uuid_of(1): {"VCPU": 1}}
+    desk.refusal(c.Repair(found, TERMS), Conflict)
+    desk.do(c.DeleteAllocations(server(1)))
+    assert not [one for one in desk.findings() if one.kind == "claim_changed"]

@@ -112,10 +112,10 @@ OPERATIONS: tuple[Operation, ...] = (
         "DELETE",
         _CLAIM,
         claims.release,
-        "Release a claim and its resources. Claims of other projects "
-        "require gantt:claims:any.",
+        "Release a claim and its resources: 409 where another writer changed some of "
+        "these, which would stay. Claims of other projects require gantt:claims:any.",
         rule="gantt:claims:release",
-        errors=(404,),
+        errors=(404, 409),
     ),
     Operation(
         "GET",

@@ -40,8 +40,8 @@ class Claims:
         self._committer.submit(c.ConfirmClaim(scalars.name("claim", claim)))
 
     def release(self, claim: str) -> None:
-        """Raises NotFound. What cannot be released at a remote Placement now is
-        released later."""
+        """Raises NotFound; Conflict: some of it was changed, and would stay. What
+        cannot be released at a remote Placement now is released later."""
         claim = scalars.name("claim", claim)
         try:
             self._committer.submit(c.ReleaseClaim(claim))

@@ -156,11 +156,12 @@ class RemoteClaims:
         return Outcome(lost=_providers(wanted.values()), reason=last)
 
     def give_back(self, instance_uuid: str, made: Holding) -> None:
-        """Remove what ``made`` added, and nothing that another writer wrote. Raises
-        Unavailable, and whatever refuses it."""
+        """Remove what ``made`` added, also where it was written again as it was, and
+        nothing that another writer changed. Raises Unavailable, and whatever refuses
+        it."""
         for number in range(_TRIES):
             view = self.books.consumer(instance_uuid)
-            if view is None or not _is_ours(view, made):
+            if view is None or not _is_of(view, made):
                 return
             before = ConsumerAllocations(
                 instance_uuid,
@@ -208,6 +209,14 @@ def _is_ours(view: ConsumerView | None, made: Holding) -> bool:
     return (
         view is not None
         and view.generation == made.made_generation
+        and _amounts(view) == made.allocations
+    )
+
+
+def _is_of(view: ConsumerView, made: Holding) -> bool:
+    return (
+        view.generation is not None
+        and view.generation >= made.made_generation
         and _amounts(view) == made.allocations
     )
 

@@ -38,6 +38,7 @@ from gantt.placement.rules.draft import Draft
 from gantt.placement.rules.inventories import check_numbers, class_id
 from gantt.placement.rules.leases import allocations_of, overtaken
 from gantt.placement.rules.ledger import Ledger, Limits, Place
+from gantt.placement.rules.rewritten import carry
 from gantt.state.inventories import capacity_of
 from gantt.state.names import is_each_once
 from gantt.state.state import State
@@ -60,7 +61,11 @@ def replace(draft: Draft, command: SetAllocations) -> None:
 
 
 def replace_rows(
-    draft: Draft, consumers: Iterable[ConsumerAllocations], ledger: Ledger
+    draft: Draft,
+    consumers: Iterable[ConsumerAllocations],
+    ledger: Ledger,
+    *,
+    is_reshape: bool = False,
 ) -> None:
     """Check everything, then write everything.
 
@@ -72,8 +77,10 @@ def replace_rows(
         wish.consumer.consumer_uuid: wish.consumer.allocations for wish in wishes
     }
     for one in wishes:
-        write(draft, one)
-        overtaken(draft, one.consumer.consumer_uuid, one.consumer.allocations, written)
+        new = write(draft, one)
+        goes_on = carry(draft, one.known, one.old, new, is_reshape=is_reshape)
+        uuid, amounts = one.consumer.consumer_uuid, one.consumer.allocations
+        overtaken(draft, uuid, amounts, written, goes_on=goes_on)
 
 
 def delete(draft: Draft, command: DeleteAllocations) -> None:
@@ -164,16 +171,19 @@ def _judge(state: State, wishes: list[Wish], ledger: Ledger) -> None:
             ledger.enter(place(provider.id, key), amount)
 
 
-def write(draft: Draft, wish: Wish) -> None:
-    """Write what was judged: allocations, consumer, names, generations."""
+def write(draft: Draft, wish: Wish) -> list[AllocationRow]:
+    """Write what was judged: allocations, consumer, names, generations. The new
+    allocations."""
     old = {(row.resource_provider_id, row.resource_class_id): row for row in wish.old}
     uuid, now = wish.consumer.consumer_uuid, draft.now
     moved: dict[int, ProviderRow] = {}
+    written = []
     for provider, key, amount in wish.new:
         replaced = old.pop((provider.id, key), None)
         number = draft.new_id(t.ALLOCATIONS) if replaced is None else replaced.id
         row = AllocationRow(number, provider.id, uuid, key, int(amount), now, None)
         draft.change(t.ALLOCATIONS, replaced, row)
+        written.append(row)
         moved[provider.id] = provider
     for provider in moved.values():
         draft.bump_once(provider)
@@ -181,7 +191,7 @@ def write(draft: Draft, wish: Wish) -> None:
         draft.delete(t.ALLOCATIONS, row)
     if wish.new:
         _write_consumer(draft, wish)
-        return
+        return written
     for row in wish.old:
         emptied = draft.state.providers.get(row.resource_provider_id)
         assert emptied is not None
@@ -190,6 +200,7 @@ def write(draft: Draft, wish: Wish) -> None:
         draft.delete(t.CONSUMERS, wish.known)
     elif not wish.old:  # nothing is written, so nothing else would tell
         draft.rely(t.CONSUMERS, wish.consumer.consumer_uuid)
+    return written
 
 
 def _write_consumer(draft: Draft, wish: Wish) -> None:
@@ -240,7 +251,8 @@ def reshape(draft: Draft, command: Reshape) -> None:
             )
             check_numbers(name, inventory)
             interim[place] = _limits(inventory)
-    replace_rows(draft, command.consumers, Ledger(draft.state, interim))
+    ledger = Ledger(draft.state, interim)
+    replace_rows(draft, command.consumers, ledger, is_reshape=True)
     for provider, asked in pairs:
         inventories.replace_rows(draft, provider, asked.inventories)
         draft.bump(provider)

@@ -19,7 +19,7 @@ from uuid import NAMESPACE_OID, uuid5
 
 from msgspec.structs import replace
 
-from gantt.errors import ClaimExpired, NotFound
+from gantt.errors import ClaimExpired, Conflict, NotFound
 from gantt.model import rows as t
 from gantt.model.commands import (
     ConfirmClaim,
@@ -29,12 +29,14 @@ from gantt.model.commands import (
     SettleClaims,
 )
 from gantt.model.rows import AllocationRow, ClaimRow, ConsumerRow
+from gantt.placement.fleet_queries import is_changed
 from gantt.placement.rules import counting
 from gantt.placement.rules.draft import Draft
 from gantt.state.column import NO_ROW
 from gantt.state.state import State
 from gantt.topology.pending import from_text, to_text
 
+_MOST_NAMED: Final = 5
 NONE_WRITTEN: Final[Mapping[str, Iterable[str]]] = {}
 
 
@@ -58,7 +60,8 @@ def confirm(draft: Draft, command: ConfirmClaim) -> None:
 
 
 def release(draft: Draft, command: ReleaseClaim) -> None:
-    """Leased or confirmed, the claim ends with what it holds. Raises NotFound."""
+    """Leased or confirmed, the claim ends with what it holds. Raises NotFound;
+    Conflict: some of that was changed, and is not the claim's any more."""
     rows = _lasting(draft, command.claim)
     if not rows and not command.placed:
         raise NotFound(
@@ -67,12 +70,42 @@ def release(draft: Draft, command: ReleaseClaim) -> None:
             "instances, or the claim never existed. There is nothing to "
             "release."
         )
+    if not command.placed:
+        _check_whole(draft.state, rows)
     for row in rows:
         give_back(draft, row)
     there = {row.instance_uuid for row in rows}
     for uuid, generation in command.placed:
         if uuid not in there and generation is not None:
             _take_back(draft, uuid, generation)
+
+
+def _check_whole(state: State, rows: Iterable[ClaimRow]) -> None:
+    """Raises Conflict, which names what would stay."""
+    changed = [row for row in rows if is_changed(state, row)]
+    if not changed:
+        return
+    stays = [allocations_of(state, row.instance_uuid) for row in changed[:_MOST_NAMED]]
+    words = "; ".join(
+        f"{row.instance_uuid} has {_words(state, held)}"
+        for row, held in zip(changed, stays, strict=False)
+    )
+    raise Conflict(
+        f"Claim {changed[0].claim} cannot be released: the allocations of "
+        f"{len(changed)} of its instances were changed by another writer since, and "
+        f"would stay ({words}). Nothing was released. Delete the allocations of these "
+        "instances, which ends their part of the claim; then release what is left."
+    )
+
+
+def _words(state: State, held: Iterable[AllocationRow]) -> str:
+    parts = []
+    for row in held:
+        provider = state.providers.get(row.resource_provider_id)
+        assert provider is not None, "it has allocations"
+        place = state.classes.index_by_id[row.resource_class_id]
+        parts.append(f"{row.used} {state.classes.at(place).name} on {provider.name}")
+    return ", ".join(parts)
 
 
 def settle(draft: Draft, command: SettleClaims) -> tuple[ClaimRow, ...]:
@@ -110,15 +143,29 @@ def _lasting(draft: Draft, claim: str) -> list[ClaimRow]:
 
 
 def expire(draft: Draft, command: ExpireClaims) -> int:
-    """Whatever is leased no longer than until ``grace_us`` ago; how many claims."""
+    """Whatever is leased no longer than until ``grace_us`` ago; how many claims. One
+    whose allocations were changed cannot be given back: it stays, and the audit finds
+    it."""
     claims = draft.state.fleet.claims
     until = draft.clock - command.grace_us
     found = claims.expired(until, command.limit)
+    ended = set()
     for claim in found:
         for row in claims.of(claim):
-            if row.leased_until is not None and row.leased_until <= until:
-                give_back(draft, row)
-    return len(found)
+            if row.leased_until is None or row.leased_until > until:
+                continue
+            if _end_lease(draft, row):
+                ended.add(claim)
+    return len(ended)
+
+
+def _end_lease(draft: Draft, row: ClaimRow) -> bool:
+    """Whether what the claim holds could be given back."""
+    if is_changed(draft.state, row):
+        unlease(draft, row)
+        return False
+    give_back(draft, row)
+    return True
 
 
 def unlease(draft: Draft, row: ClaimRow) -> None:
@@ -134,7 +181,7 @@ def end(draft: Draft, row: ClaimRow) -> None:
     if row.leased_until is None:
         counting.remove(draft, row)
     else:
-        give_back(draft, row)
+        _end_lease(draft, row)
 
 
 def fail(draft: Draft, host_id: int, provider: str | None) -> None:
@@ -149,7 +196,7 @@ def fail(draft: Draft, host_id: int, provider: str | None) -> None:
         if row.leased_until is not None:
             for kin in claims.of(row.claim):
                 if kin.leased_until is not None:
-                    give_back(draft, kin)
+                    _end_lease(draft, kin)
         elif not _is_remembered(draft.state, row, provider):
             counting.remove(draft, row)
     for row in promised_here:
@@ -246,9 +293,12 @@ def overtaken(
     consumer_uuid: str,
     provider_uuids: Iterable[str],
     written: Mapping[str, Iterable[str]] = NONE_WRITTEN,
+    *,
+    goes_on: bool = False,
 ) -> None:
     """The consumer's allocations were written: they are on these providers now.
-    ``written``: the providers of all consumers that were written with it.
+    ``written``: the providers of all consumers that were written with it. ``goes_on``:
+    its claim goes on with them (``rewritten``).
 
     That ends the lease; and the claim, unless some are still on the host's tree. Where
     another consumer has them there, the instance moves, and what it uses of cells and
@@ -259,7 +309,7 @@ def overtaken(
         if not _is_there(state, left, provider_uuids):
             _pass_on(draft, left, written)
     row = state.fleet.claims.by_instance.get(consumer_uuid)
-    if row is None or row.remote is not None:
+    if row is None or row.remote is not None or goes_on:
         return
     if _is_there(state, row, provider_uuids):
         unlease(draft, row)
@@ -348,6 +398,13 @@ def holds(
 def _made(row: ClaimRow, consumer: ConsumerRow | None) -> bool:
     """Whether the consumer is as the claim wrote it."""
     return consumer is not None and consumer.generation == row.consumer_generation
+
+
+def follow(draft: Draft, row: ClaimRow, consumer: ConsumerRow) -> None:
+    """The generation of ``consumer`` moves on; what the claim made stays its own."""
+    if _made(row, consumer):
+        generation = consumer.generation + 1
+        draft.put(t.CLAIMS, replace(row, consumer_generation=generation))
 
 
 def give_back(draft: Draft, row: ClaimRow) -> None:

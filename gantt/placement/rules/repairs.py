@@ -70,6 +70,8 @@ def _forget(draft: Draft, found: Finding) -> None:
     claim = state.fleet.claims.by_instance.get(uuid)
     if claim is not None and claim.claim == found.claim:
         counting.remove(draft, claim)
+    elif claim is not None and consumer is not None and is_left and is_touched:
+        leases.follow(draft, claim, consumer)
     place = state.fleet.hosts.row_of(found.host, found.node)
     if place is None:
         leases.gone_with(draft, uuid, found.allocations)

@@ -15,7 +15,7 @@ from typing import Final
 from gantt.errors import AlreadyClaimed
 from gantt.model.request_identity import RequestIdentity, read_answered
 from gantt.model.rows import ClaimRow, InstanceRow
-from gantt.placement.rules import leases
+from gantt.placement.rules import counting, leases
 from gantt.state.state import State
 
 
@@ -74,7 +74,7 @@ def _named_since(claim: ClaimRow, named: InstanceRow | None) -> bool:
     from named it before. Databases keep whole seconds of these times."""
     if named is None:
         return False
-    return leases.second(named.created_at or 0) > leases.second(claim.created_at or 0)
+    return counting.second(named.created_at or 0) > counting.second(claim.created_at or 0)
 
 
 def _places(state: State, claim: ClaimRow) -> set[int]:

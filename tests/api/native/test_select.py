@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
+from gantt.model.commands import ConsumerAllocations
 from gantt.scheduler.options import SchedulerOptions
 from tests.api.native.fleet import SPEC, TOO_MUCH, A, B, C
 from tests.api.wsgi_client import WsgiClient
@@ -296,3 +298,28 @@ def test_another_request_for_the_instance_is_refused_unless_it_replaces(
     assert consumer is not None and len(consumer.allocations) == 1
     (share,) = consumer.allocations.values()
     assert share.resources["VCPU"] == 3
+
+
+def test_a_release_frees_what_it_says_or_tells_what_stays(
+    client: WsgiClient, books: Gantt
+) -> None:
+    body = {"request_spec": SPEC, "instance_uuids": [A], "lease": 60}
+    ((mine, *_),) = client("POST", SELECT, body=body).json["selections"]
+    (uuid,) = json.loads(mine["allocation_request"])["allocations"]
+    view = books.get_allocations(A)
+    assert view is not None
+    same = {uuid: view.allocations[uuid].resources}
+    for amounts, status in (({uuid: {"VCPU": 1}}, 409), ({}, 404)):
+        consumer = ConsumerAllocations(A, amounts, "blue", "ann")
+        books.set_allocations([consumer])
+        answer = client("DELETE", f"/gantt/claims/{mine['claim']}")
+        assert answer.status == status, answer.text
+        if status == 409:
+            (error,) = answer.json["errors"]
+            assert f"{A} has 1 VCPU on {mine['nodename']}" in error["detail"]
+    ((mine, *_),) = client("POST", SELECT, body=body).json["selections"]
+    (uuid,) = json.loads(mine["allocation_request"])["allocations"]
+    same = {uuid: next(iter(same.values()))}
+    books.set_allocations([ConsumerAllocations(A, same, "blue", "ann")])
+    assert client("DELETE", f"/gantt/claims/{mine['claim']}").status == 204
+    assert books.get_allocations(A) is None

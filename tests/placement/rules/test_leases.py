@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from gantt.errors import ClaimExpired, NotFound
+from gantt.errors import ClaimExpired, Conflict, NotFound
 from gantt.model import commands as c
+from gantt.model.changes import Change
 from gantt.model.hosts import HostStats, Instance
-from gantt.model.rows import NO_HOST
+from gantt.model.rows import CONSUMERS, NO_HOST, ConsumerRow
 from gantt.placement import queries
 from tests.placement.fleet_desk import (
     SIZE,
@@ -25,6 +27,18 @@ from tests.placement.fleet_desk import (
 
 def leased(*instances: Any, name: str = "one", us: int = 50) -> c.Claim:
     return claim(name, *instances, leased_for_us=us)
+
+
+def rewritten(desk: FleetDesk, instance: int) -> None:
+    """Another program changed the allocations of the instance in the tables."""
+    (consumer,) = (
+        row
+        for row in desk.state.rows(CONSUMERS)
+        if isinstance(row, ConsumerRow) and row.uuid == server(instance)
+    )
+    changed = replace(consumer, generation=9)
+    change = Change(CONSUMERS, consumer.id, consumer, changed)
+    desk.state.apply([change], desk.state.cursor)
 
 
 def put(instance: int, *hosts: int, **more: Any) -> c.SetAllocations:
@@ -145,8 +159,51 @@ def test_a_write_that_stays_on_the_host_ends_the_lease_alone() -> None:
     # The other instance's lease ended; the written one is its writer's.
     assert [row.instance_uuid for row in desk.claims()] == [server(1)]
     assert desk.used(1) == desk.used(2) == SIZE
-    desk.do(c.ReleaseClaim("one"))
-    assert desk.claims() == [] and desk.used(1) == SIZE
+    assert desk.refusal(c.ReleaseClaim("one"), Conflict) == (
+        "Claim one cannot be released: the allocations of 1 of its instances were "
+        f"changed by another writer since, and would stay ({server(1)} has 2 VCPU on "
+        "n1, 1024 MEMORY_MB on n1, 10 DISK_GB on n1, 2 VCPU on n2, 1024 MEMORY_MB on "
+        "n2, 10 DISK_GB on n2). Nothing was released. Delete the allocations of these "
+        "instances, which ends their part of the claim; then release what is left."
+    )
+    desk.do(c.DeleteAllocations(server(1)))
+    assert desk.claims() == [] and desk.used(1) == {}
+
+
+@pytest.mark.parametrize("times", [1, 3])
+@pytest.mark.parametrize("kept", [False, True])
+def test_what_is_written_again_as_it_was_stays_the_claims(
+    kept: bool, times: int
+) -> None:
+    """Its lease ends, and its release frees it; not what the instance had before."""
+    desk = FleetDesk(2)
+    before: dict[str, int] = SIZE if kept else {}
+    if kept:
+        desk.do(put(1, 2))
+    desk.do(leased(on(1, 1)))
+    again = put(1, *((2, 1) if kept else (1,)), user_id="another")
+    for _ in range(times):
+        assert undone(desk, again)
+        desk.do(again)
+    assert (desk.used(1), desk.used(2)) == (SIZE, before)
+    desk.now += 1000
+    assert desk.do(c.ExpireClaims()) == 1
+    assert (desk.used(1), desk.used(2)) == ({}, before)
+    desk.do(claim("two", on(1, 1)), again, c.ReleaseClaim("two"))
+    assert (desk.used(1), desk.used(2)) == ({}, before)
+
+
+def test_a_lease_that_cannot_end_stays_and_blocks_no_other() -> None:
+    """A program that does not know of claims wrote to the tables."""
+    desk = FleetDesk(1)
+    desk.do(leased(on(1, 1)), claim("two", on(2, 1), leased_for_us=60))
+    rewritten(desk, 1)
+    desk.now += 1000
+    assert desk.do(c.ExpireClaims(limit=1)) == 0
+    assert desk.do(c.ExpireClaims(limit=1)) == 1
+    assert [row.claim for row in desk.claims()] == ["one"]
+    assert desk.used(1) == SIZE
+    desk.refusal(c.ReleaseClaim("one"), Conflict)
 
 
 @pytest.mark.parametrize("write", [put(1, 2), put(1), c.DeleteAllocations(server(1))])
@@ -172,19 +229,26 @@ def test_a_child_of_the_host_is_still_the_host() -> None:
     assert [row.leased_until for row in desk.claims()] == [None]
 
 
-def test_a_reshape_is_a_write_too() -> None:
-    desk = FleetDesk(1)
+@pytest.mark.parametrize("end", ["release", "expire"])
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_reshape_takes_claims_and_leases_along(kept: bool, end: str) -> None:
+    desk = FleetDesk(2)
+    if kept:
+        desk.do(put(1, 2))
     desk.do(
         c.CreateProvider(uuid_of(50), "numa", uuid_of(1)),
         leased(on(1, 1, size={"VCPU": 2}), on(2, 1)),
     )
+    stays = {uuid_of(2): SIZE} if kept else {}
     found = queries.inventories(desk.state, uuid_of(1))
     assert found is not None
     stock = {name: one for name, one in found.inventories.items() if name != "VCPU"}
     vcpu = found.inventories["VCPU"]
     amounts = {"MEMORY_MB": 1024, "DISK_GB": 10}
     moved = (
-        c.ConsumerAllocations(server(1), {uuid_of(50): {"VCPU": 2}}, "p", "u", 1),
+        c.ConsumerAllocations(
+            server(1), {uuid_of(50): {"VCPU": 2}, **stays}, "p", "u", 1 + kept
+        ),
         c.ConsumerAllocations(
             server(2), {uuid_of(50): {"VCPU": 2}, uuid_of(1): amounts}, "p", "u", 1
         ),
@@ -198,7 +262,12 @@ def test_a_reshape_is_a_write_too() -> None:
             moved,
         )
     )
-    assert [row.leased_until for row in desk.claims()] == [None, None]
+    assert all(row.leased_until is not None for row in desk.claims())
+    assert desk.used(50) == {"VCPU": 4}
+    desk.now += 1000
+    desk.do(c.ReleaseClaim("one") if end == "release" else c.ExpireClaims())
+    assert (desk.used(50), desk.used(1)) == ({}, {})
+    assert desk.used(2) == (SIZE if kept else {}) and not desk.claims()
     # What was moved away from a host's provider does not come back with its report.
     desk.do(c.UpdateHost("h1", "n1", HostStats(vcpus=99), uuid_of(1)))
     assert "VCPU" not in desk.inventories()
@@ -258,7 +327,7 @@ def test_a_release_gives_back_also_what_was_on_a_host_that_is_gone() -> None:
 @pytest.mark.parametrize(
     "end",
     [
-        put(1, 1, generation=1),
+        put(1, 1, 3, generation=1),
         put(1, 3, generation=1),
         c.DeleteAllocations(server(1)),
         c.UpdateInstances("h3", (Instance(server(1)),)),
