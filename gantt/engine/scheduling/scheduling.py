@@ -22,6 +22,7 @@ from gantt.engine.recording.recording import Recording
 from gantt.engine.scheduling import decision_record
 from gantt.engine.scheduling.checks import Checks
 from gantt.engine.scheduling.holds import Holds
+from gantt.engine.scheduling.known_answer import known_answer
 from gantt.engine.scheduling.local_books import LocalBooks
 from gantt.engine.scheduling.plugin_threads import PluginThreads
 from gantt.engine.scheduling.records import Records
@@ -51,8 +52,8 @@ from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.drivers import driver_of
 from gantt.scheduler.policy import policy_of
 from gantt.scheduler.selection import picking
-from gantt.scheduler.selection.answer import repeated, selections
-from gantt.scheduler.selection.claim import claim_of, repeat_of
+from gantt.scheduler.selection.answer import selections
+from gantt.scheduler.selection.claim import claim_of
 from gantt.scheduler.selection.picking import Selected
 from gantt.scheduler.stages import OTHER, Mark
 from gantt.state.state import State
@@ -169,33 +170,12 @@ class Scheduling:
                 self.options.claim_attempts,
             )
         except (NoValidHost, PluginFailed) as failure:
-            if isinstance(failure, NoValidHost):
-                known = self._repeated(request)
-                if known is not None:
-                    return known
+            given = self.reader, self.committer, request, self.driver.policy
+            known = known_answer(failure, *given, self.clock.now())
+            if known is not None:
+                return known
             self._record_failure(run, failure)
             raise
-
-    def _repeated(self, request: ScheduleRequest) -> Selections | None:
-        """The answer of the same request before, for which no host would be left now;
-        None: it was not made. Raises AlreadyClaimed."""
-        there = self.reader.read(_has_claims, request, consistency=Consistency.ASSUMED)
-        if not there:
-            return None
-        try:
-            claimed = self.committer.submit(
-                repeat_of(request, new_uuid()), request.request_id
-            )
-        except ClaimLost:
-            return None
-        return self.reader.read(
-            repeated,
-            request,
-            self.driver.policy,
-            claimed,
-            self.clock.now(),
-            consistency=Consistency.LOCAL,
-        )
 
     def decide(
         self, request: ScheduleRequest, given_up: Sequence[Relaxation] = ()
@@ -365,11 +345,6 @@ class Scheduling:
             at=self.clock.now(),
             driver=self.driver.name,
         )
-
-
-def _has_claims(state: State, request: ScheduleRequest) -> bool:
-    known = state.fleet.claims.by_instance
-    return any(uuid in known for uuid in request.names)
 
 
 class _Run:

@@ -23,10 +23,9 @@ from msgspec.structs import replace
 
 from gantt.errors import ClaimLost, Conflict, Invalid
 from gantt.model import rows as t
-from gantt.model.answers import Candidate, Claimed, Repeat
+from gantt.model.answers import Claimed, Repeat
 from gantt.model.commands import Choice, Claim, ConsumerAllocations, InstanceClaim
 from gantt.model.holding import Held, holding
-from gantt.model.request_identity import Answered, read_answered
 from gantt.model.rows import AllocationRow, ClaimRow, ConsumerRow, ProviderRow
 from gantt.model.spec import InstanceGroup
 from gantt.model.topology import Fit, Lack, Wanted
@@ -37,11 +36,12 @@ from gantt.placement.reported import Room
 from gantt.placement.rules import allocations, leases
 from gantt.placement.rules.draft import Draft
 from gantt.placement.rules.ledger import Ledger, Place
+from gantt.placement.rules.repeats import again, answered
 from gantt.placement.rules.standing import Standing, standing
 from gantt.state.fleet import Fleet
 from gantt.state.names import is_each_once
 from gantt.state.state import State
-from gantt.topology.pending import CLOSED, Pending, from_text, to_text
+from gantt.topology.pending import CLOSED, Pending, to_text
 
 _GONE: Final = "the host no longer exists"
 _OFF: Final = "the host is disabled or forced down"
@@ -180,7 +180,10 @@ class _Desk:
         """The place of the first choice that holds; 0 for a repeat. Raises
         ClaimLost."""
         if its is Standing.REPEAT:
-            self._repeat(instance.instance_uuid)
+            found = again(self._draft, instance.instance_uuid, self._leased_until)
+            self.repeats.append(found.answer)
+            self.generations.append(found.generation)
+            self.fits.append(found.fit)
             return 0
         holder = self._holder(instance, its)
         misses: dict[str, list[int]] = {}
@@ -191,21 +194,6 @@ class _Desk:
                 return number
             misses.setdefault(miss, []).append(number)
         raise ClaimLost(self._words(instance, misses))
-
-    def _repeat(self, uuid: str) -> None:
-        """The claim of the instance is the answer; a lease begins anew."""
-        row = self._draft.state.fleet.claims.by_instance[uuid]
-        assert row.answered is not None, "its digest is known"
-        answered, until = read_answered(row.answered), self._leased_until
-        if until is not None and row.leased_until is not None:
-            until = max(until, row.leased_until)
-            renewed = replace(row, leased_until=until, updated_at=self._draft.now)
-            self._draft.put(t.CLAIMS, renewed)
-        candidate = Candidate(answered.allocations, answered.mappings)
-        self.repeats.append(Repeat(row.host_id, candidate))
-        self.generations.append(row.consumer_generation)
-        pending = None if row.topology is None else from_text(row.topology)
-        self.fits.append(None if pending is None else pending.fit)
 
     def _holder(self, instance: InstanceClaim, its: Standing) -> _Holder:
         """What the instance has; what it gives up is given back."""
@@ -379,16 +367,10 @@ class _Desk:
             None,
             None if pending is None else to_text(pending),
             None,
-            self._answered(choice),
+            answered(command.identity, choice),
         )
         draft.change(t.CLAIMS, old, row)
         return row.id
-
-    def _answered(self, choice: Choice) -> str | None:
-        digest = self._command.identity.digest
-        if not digest:
-            return None
-        return Answered(digest, choice.allocations, choice.mappings).text
 
     def _remote(self, choice: Choice, holder: _Holder) -> str:
         """What a remote Placement is to hold, remembered before it is asked."""

@@ -1,0 +1,46 @@
+"""What a claim remembers of its answer, and the answer to the same request again."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from gantt.model import rows as t
+from gantt.model.answers import Candidate, Repeat
+from gantt.model.commands import Choice
+from gantt.model.request_identity import Answered, RequestIdentity, read_answered
+from gantt.model.topology import Fit
+from gantt.placement.rules.draft import Draft
+from gantt.topology.pending import from_text
+
+
+class Again(Struct, frozen=True):
+    """Of an instance that was claimed before; ``generation``, ``fit``: see Claimed."""
+
+    answer: Repeat
+    generation: int | None
+    fit: Fit | None
+
+
+def again(draft: Draft, instance_uuid: str, leased_until: int | None) -> Again:
+    """The claim of the instance is the answer; a lease is never shortened."""
+    row = draft.state.fleet.claims.by_instance[instance_uuid]
+    assert row.answered is not None, "its digest is known"
+    if leased_until is not None and row.leased_until is not None:
+        until = max(leased_until, row.leased_until)
+        draft.put(t.CLAIMS, replace(row, leased_until=until, updated_at=draft.now))
+    answered = read_answered(row.answered)
+    candidate = Candidate(answered.allocations, answered.mappings)
+    pending = None if row.topology is None else from_text(row.topology)
+    return Again(
+        Repeat(row.host_id, candidate),
+        row.consumer_generation,
+        None if pending is None else pending.fit,
+    )
+
+
+def answered(identity: RequestIdentity, choice: Choice) -> str | None:
+    """The text of a new claim; None: no request is equal to this one."""
+    if not identity.digest:
+        return None
+    return Answered(identity.digest, choice.allocations, choice.mappings).text
