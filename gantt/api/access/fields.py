@@ -96,7 +96,7 @@ _REQUESTS: Final[dict[str, dict[str, Verdict]]] = {
     "NetworkMetadata": _all(RULE, "physnets tunneled"),
     "SelectBody": {
         **_all(REQUEST, "request_spec filter_properties"),
-        **_all(RULE, "return_alternates dry_run lease"),
+        **_all(RULE, "return_alternates dry_run lease replaces"),
         "instance_uuids": OWN_PLACED,
         "context": PARTS,
         "given_up": WHOLE,

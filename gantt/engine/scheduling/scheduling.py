@@ -171,8 +171,7 @@ class Scheduling:
             )
         except (NoValidHost, PluginFailed) as failure:
             given = self.reader, self.committer, request, self.driver.policy
-            known = known_answer(failure, *given, self.clock.now())
-            if known is not None:
+            if known := known_answer(failure, *given, self.clock.now()):
                 return known
             self._record_failure(run, failure)
             raise

@@ -74,7 +74,8 @@ def _named_since(claim: ClaimRow, named: InstanceRow | None) -> bool:
     from named it before. Databases keep whole seconds of these times."""
     if named is None:
         return False
-    return counting.second(named.created_at or 0) > counting.second(claim.created_at or 0)
+    second = counting.second
+    return second(named.created_at or 0) > second(claim.created_at or 0)
 
 
 def _places(state: State, claim: ClaimRow) -> set[int]:
