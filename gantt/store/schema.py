@@ -48,6 +48,7 @@ REVISIONS = (
     "0009_heartbeats",
     "0010_reasons",
     "0011_zone_usage",
+    "0012_answered",
 )
 HEAD = REVISIONS[-1]
 
