@@ -166,7 +166,14 @@ def _paragraphs(found: ShadowReport) -> Iterator[str]:
 def _figures(found: ShadowReport) -> Iterator[tuple[str, Any]]:
     """Each number by its place in the document that ``-o json`` prints."""
     yield "records", found.records
-    for part in ("agreement", "gantt_latency", "nova_latency", "lag", "switch"):
+    for part in (
+        "agreement",
+        "gantt_latency",
+        "nova_latency",
+        "lag",
+        "facts",
+        "switch",
+    ):
         yield from _numbers(part, msgspec.to_builtins(getattr(found, part)))
 
 

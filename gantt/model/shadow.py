@@ -113,7 +113,8 @@ class ShadowRecord(Struct, frozen=True):
     instances, claimed at ``claimed_at``. ``rank``: of that host in Gantt's order, from
     1; ``refused_by``: the filter that refuses it; ``differences``: weigher -> how much
     more it adds for Gantt's host than for Nova's. ``is_inferred``: that Nova refused is
-    concluded from the claim that never came. Times are in microseconds since the epoch.
+    concluded from the claim that never came. ``facts_s``: how old the last report of
+    Gantt's host was when it was chosen. Times are in microseconds since the epoch.
     """
 
     id: str
@@ -151,6 +152,12 @@ class ShadowRecord(Struct, frozen=True):
     differences: dict[str, float] = {}
     is_inferred: bool = False
     note: str = ""
+    facts_s: float | None = None
+
+    @property
+    def decided_at(self) -> int:
+        """When Gantt had decided."""
+        return self.asked_at + round(self.lag_s * 1_000_000)
 
 
 ShadowPlace = tuple[Key, Key]
@@ -203,8 +210,8 @@ class Agreement(Struct, frozen=True):
 
 
 class Disagreement(Struct, frozen=True):
-    """Records alike: their verdict, the reason (a filter, or the weigher that makes the
-    greatest difference), how many, and the latest."""
+    """Records alike: their verdict, the reason (a filter, the weigher that makes the
+    greatest difference, or claims not known yet), how many, and the latest."""
 
     verdict: Verdict
     reason: str
@@ -230,7 +237,8 @@ class Usage(Struct, frozen=True):
 
 class SwitchEffect(Struct, frozen=True):
     """What would have been different with Gantt. ``only_gantt``: placed by Gantt, and
-    refused by Nova; ``only_nova``: the reverse. ``gantt``, ``nova``: of the instances
+    refused by Nova, and that not on a host of which claims were not known yet;
+    ``only_nova``: the reverse. ``gantt``, ``nova``: of the instances
     that both placed."""
 
     only_gantt: int
@@ -241,7 +249,7 @@ class SwitchEffect(Struct, frozen=True):
 
 class ShadowReport(Struct, frozen=True):
     """Computed from ``records``, observed from ``first_at`` to ``last_at``. ``notes``:
-    what limits its meaning."""
+    what limits its meaning; ``facts``: how old reports of Gantt's hosts were."""
 
     records: int
     first_at: int | None
@@ -254,6 +262,7 @@ class ShadowReport(Struct, frozen=True):
     lag: Spread
     switch: SwitchEffect
     notes: tuple[str, ...]
+    facts: Spread = Spread(0, None, None)
 
 
 def check_limit(limit: int) -> int:

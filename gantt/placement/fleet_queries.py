@@ -135,6 +135,14 @@ def host_to_be(
     return _view(state.fleet, place, row.uuid, stats, claimed, updated_at, named)
 
 
+def reported_at(state: State, row: int) -> int:
+    """When the last report of the host at ``row`` was saved, or came where that was not
+    told, in microseconds."""
+    created_at, updated_at = state.fleet.hosts.dates(row)
+    saved_at: int | None = state.fleet.hosts.stats[row].get(SAVED)
+    return saved_at or updated_at or created_at or 0
+
+
 def has_agents_cells(stats: dict[str, Any]) -> bool:
     """Whether the cells or devices of the host with these ``stats`` are as its agent
     told: that counts what there is, and not what is whose."""

@@ -22,6 +22,7 @@ from gantt.model.selection import Scoring
 from gantt.model.shadow import Place, Ranking
 from gantt.model.spec import ScheduleRequest
 from gantt.placement.claimed import removals
+from gantt.placement.fleet_queries import reported_at
 from gantt.scheduler.explain.ranking import ranking
 from gantt.scheduler.explain.why import Scoreboard
 from gantt.scheduler.feasibility.candidates import CandidateSource
@@ -32,12 +33,14 @@ NO_HOST: Final = "No valid host was found."
 
 class Judged(Struct, frozen=True):
     """``picks``: Gantt's host of each instance, as far as there are any; ``failure``:
-    why the next one has none. ``scoring``: of the best hosts, formatted on request.
+    why the next one has none. ``reported_at``: when the last report of each of these
+    hosts was saved, or came. ``scoring``: of the best hosts, formatted on request.
     ``at``: when it was decided. ``is_late``: Nova's claim was there already, and could
     not be left out. ``trouble``: why nothing could be decided."""
 
     ranking: Ranking = Ranking()
     picks: tuple[Place, ...] = ()
+    reported_at: tuple[int, ...] = ()
     failure: str | None = None
     scoring: Callable[[], Scoring] | None = None
     revision: int = 0
@@ -91,6 +94,7 @@ def judge(
             return Judged(
                 ranking(state, selected.feasible),
                 picks,
+                tuple(reported_at(state, one[0].row) for one in selected.picks),
                 None if len(picks) == request.count else _too_few(len(picks), request),
                 board.scoring,
                 state.revision,

@@ -19,6 +19,10 @@ from gantt.model.shadow import (
     Usage,
 )
 
+LATE: Final = "claims that no report had"
+"""The reason where Gantt did not know how full its own host was by then."""
+_BY_LOAD: Final = ("ranked", "refused_by_nova")
+"""The verdicts that follow from how full hosts are."""
 _FEW: Final = 100
 """With fewer, a share says little: ten more could change it by tenths."""
 
@@ -72,6 +76,7 @@ def report_on(records: Sequence[ShadowRecord]) -> ShadowReport:
         _spread(one.lag_s for one in records),
         _effect(records),
         tuple(_notes(records)),
+        _spread(one.facts_s for one in records),
     )
 
 
@@ -113,15 +118,39 @@ def _rank(one: ShadowRecord) -> int | None:
 def _disagreements(records: Sequence[ShadowRecord]) -> tuple[Disagreement, ...]:
     examples: dict[tuple[str, str], ShadowRecord] = {}
     counts: Counter[tuple[str, str]] = Counter()
+    unseen = _Unseen(records)
     for one in records:
         if one.verdict not in ("same", "both_refused"):
-            key = one.verdict, reason_of(one)
+            key = one.verdict, LATE if unseen.by(one) else reason_of(one)
             examples.setdefault(key, one)
             counts[key] += 1
     return tuple(
         Disagreement(examples[key].verdict, key[1], count, examples[key])
         for key, count in counts.most_common()
     )
+
+
+class _Unseen:
+    """Nova's claims that Gantt learnt of from reports alone, by host: when they were
+    made."""
+
+    def __init__(self, records: Sequence[ShadowRecord]) -> None:
+        self._at: dict[str, list[int]] = {}
+        for one in records:
+            is_told = one.learnt_from not in (None, "allocations")
+            if is_told and one.host is not None and one.claimed_at is not None:
+                self._at.setdefault(one.host, []).append(one.claimed_at)
+
+    def by(self, record: ShadowRecord) -> bool:
+        """Whether Nova claimed Gantt's host after the report that Gantt went by, for
+        another instance, before it decided on this one."""
+        if record.facts_s is None or record.verdict not in _BY_LOAD:
+            return False
+        until = record.decided_at
+        since = until - round(record.facts_s * 1_000_000)
+        times = self._at.get(record.gantt_host or "", ())
+        own = record.claimed_at if record.host == record.gantt_host else None
+        return any(since <= at <= until and at != own for at in times)
 
 
 def reason_of(record: ShadowRecord) -> str:
@@ -147,9 +176,10 @@ def _spread(values: Iterable[float | None]) -> Spread:
 
 
 def _effect(records: Sequence[ShadowRecord]) -> SwitchEffect:
+    unseen = _Unseen(records)
     both = [r for r in records if r.host is not None and r.gantt_host is not None]
     return SwitchEffect(
-        sum(one.verdict == "refused_by_nova" for one in records),
+        sum(one.verdict == "refused_by_nova" and not unseen.by(one) for one in records),
         sum(one.host is not None and one.gantt_host is None for one in records),
         _usage(str(one.gantt_host) for one in both),
         _usage(str(one.host) for one in both),
@@ -178,6 +208,13 @@ def _notes(records: Sequence[ShadowRecord]) -> Iterable[str]:
         yield f"Decisions that saw Nova's own claim, which lowers its host: {late}."
     if any(one.verdict in WITH_HOST for one in records):
         yield (
-            "Each of Gantt's choices was made on the books as Nova's choices left "
-            "them: the spread of a cloud that Gantt schedules may differ."
+            "Gantt chose beside what Nova had placed before, as far as it knew: the "
+            "spread of a cloud that Gantt schedules may differ."
+        )
+    facts = _spread(one.facts_s for one in records)
+    if facts.count:
+        yield (
+            f"The last report of Gantt's host was {facts.p50_s:.1f} s old (median; "
+            f"99th percentile {facts.p99_s:.1f} s). Instances that Nova placed since "
+            "count where Gantt is Placement; else their hosts seemed to be emptier."
         )

@@ -97,9 +97,17 @@ def record_of(
         failure=judged.failure if pick is None else None,
         settled_at=at,
         is_late=judged.is_late or outcome.is_late,
+        facts_s=_age(judged, number),
         nova_s=outcome.nova_s,
         **facts,
     )
+
+
+def _age(judged: Judged, number: int) -> float | None:
+    """Of the last report of the host that was picked."""
+    if number >= len(judged.reported_at):
+        return None
+    return max(0.0, (judged.at - judged.reported_at[number]) / 1_000_000)
 
 
 def _compare(judged: Judged, pick: Place | None, outcome: Outcome) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from gantt.engine.shadow.report import report_on
 from gantt.model.shadow import (
@@ -171,3 +172,65 @@ def test_shares_and_counts_add_up(drawn: list[tuple[str, int]]) -> None:
         assert shares == [None] * 4
     differing = [v for v, _ in drawn if v not in ("same", "both_refused")]
     assert sum(one.count for one in found.disagreements) == len(differing)
+
+
+def test_claims_that_no_report_had_are_the_reason_and_not_a_weigher() -> None:
+    """Nova claimed Gantt's host half a second before; the report was five old."""
+    second = 1_000_000
+    ram = {"RAMWeigher": 0.5}
+
+    def ranked(learnt_from: str, age_s: float | None) -> str:
+        before = record(
+            100 * second,
+            claimed_at=99_600_000,
+            host="a",
+            learnt_from=learnt_from,
+        )
+        late = record(
+            100 * second,
+            "ranked",
+            id="late",
+            instance_uuid="other",
+            host="b",
+            rank=2,
+            differences=ram,
+            claimed_at=101 * second,
+            facts_s=age_s,
+        )
+        (found,) = report_on([late, before]).disagreements
+        return found.reason
+
+    assert ranked("instances", 5.0) == "claims that no report had"
+    assert ranked("remote allocations", 5.0) == "claims that no report had"
+    # Known at once, or known by the report.
+    assert ranked("allocations", 5.0) == "RAMWeigher"
+    assert ranked("instances", 0.3) == "RAMWeigher"
+    assert ranked("instances", None) == "RAMWeigher"
+
+
+def test_the_report_tells_the_age_of_its_facts() -> None:
+    records = [record(number, facts_s=float(number)) for number in range(1, 4)]
+    found = report_on(records)
+    assert found.facts == Spread(3, 2.0, 3.0)
+    assert any("was 2.0 s old (median" in one for one in found.notes)
+    assert report_on([record(1)]).facts.count == 0
+
+
+def test_a_place_that_no_report_had_as_taken_is_none() -> None:
+    """A ninth member of an anti-affine group of eight: Gantt had its host as free."""
+    second = 1_000_000
+    eighth = record(
+        100 * second, claimed_at=99_600_000, host="h8", learnt_from="instances"
+    )
+    ninth = record(
+        100 * second,
+        "refused_by_nova",
+        id="ninth",
+        instance_uuid="ninth",
+        gantt_host="h8",
+        facts_s=5.0,
+    )
+    found = report_on([ninth, eighth])
+    assert found.switch.only_gantt == 0
+    assert [one.reason for one in found.disagreements] == ["claims that no report had"]
+    assert report_on([replace(ninth, gantt_host="h9"), eighth]).switch.only_gantt == 1
