@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import ssl
 import subprocess
 import time
 from collections.abc import Iterator
@@ -25,8 +26,18 @@ START_S = 120.0
 HANDSHAKE = b"AMQP\x00\x00\x09\x01"
 # The name server ends with the group that both are in.
 COMMAND = 'epmd -port "$ERL_EPMD_PORT" & exec "$0/rabbitmq-server"'
+CERTIFICATE = (
+    "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost "
+    "-addext subjectAltName=DNS:localhost,IP:127.0.0.1 -keyout {key} -out {cert}"
+)
+TCP = "listeners.tcp.local = 127.0.0.1:{port}\n"
+TLS = """\
+listeners.tcp = none
+listeners.ssl.local = 127.0.0.1:{port}
+ssl_options.certfile = {folder}/cert.pem
+ssl_options.keyfile = {folder}/key.pem
+"""
 CONFIGURATION = """\
-listeners.tcp.local = 127.0.0.1:{port}
 log.console = true
 log.console.level = warning
 log.file = false
@@ -43,11 +54,14 @@ class Rabbitmq(GuardedServer):
     name: ClassVar[str] = "rabbitmq"
     programs: ClassVar[Path] = Path("/usr/lib/rabbitmq/bin")
 
-    def __init__(self, folder: Path | None = None) -> None:
-        """``folder``: where to make its own."""
+    def __init__(self, folder: Path | None = None, *, has_tls: bool = False) -> None:
+        """``folder``: where to make its own; ``has_tls``: it listens with TLS, and
+        ``authority`` is the certificate of who signs for it."""
         self.find()
         super().__init__(folder)
         self.port = free_port()
+        self.has_tls = has_tls
+        self.authority = self.folder / "cert.pem"
         try:
             self.start()
         except BaseException:
@@ -81,7 +95,13 @@ class Rabbitmq(GuardedServer):
             time.sleep(0.1)
 
     def _environment(self) -> dict[str, str]:
-        (self.folder / "rabbitmq.conf").write_text(CONFIGURATION.format(port=self.port))
+        wanted = (TLS if self.has_tls else TCP) + CONFIGURATION
+        text = wanted.format(port=self.port, folder=self.folder)
+        (self.folder / "rabbitmq.conf").write_text(text)
+        if self.has_tls and not self.authority.exists():
+            key = self.folder / "key.pem"
+            command = CERTIFICATE.format(key=key, cert=self.authority).split()
+            subprocess.run(command, check=True, capture_output=True)
         (self.folder / "plugins").write_text("[].\n")
         return {
             "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -109,11 +129,18 @@ class Rabbitmq(GuardedServer):
     def _answers(self) -> bool:
         """Whether it answers the first bytes of the protocol."""
         try:
-            with socket.create_connection(("127.0.0.1", self.port), 5.0) as probe:
+            with self._connected() as probe:
                 probe.sendall(HANDSHAKE)
                 return probe.recv(1) == b"\x01"
         except OSError:
             return False
+
+    def _connected(self) -> socket.socket:
+        plain = socket.create_connection(("127.0.0.1", self.port), 5.0)
+        if not self.has_tls:
+            return plain
+        trust = ssl.create_default_context(cafile=self.authority)
+        return trust.wrap_socket(plain, server_hostname="localhost")
 
     def consumers(self, queue: str) -> int:
         """How many take messages from ``queue`` of the virtual host /."""
@@ -139,9 +166,11 @@ class Rabbitmq(GuardedServer):
 
 
 @contextlib.contextmanager
-def start_rabbitmq(folder: Path | None = None) -> Iterator[Rabbitmq]:
+def start_rabbitmq(
+    folder: Path | None = None, *, has_tls: bool = False
+) -> Iterator[Rabbitmq]:
     """A broker that answers; stopped and removed at the end. Raises Missing."""
-    broker = Rabbitmq(folder)
+    broker = Rabbitmq(folder, has_tls=has_tls)
     try:
         yield broker
     finally:

@@ -6,6 +6,7 @@ values down.
 """
 
 from gantt.conf.feed import FeedOptions, feed_options
+from gantt.conf.guests import check as check_guests
 from gantt.conf.options import GANTT, list_opts
 from gantt.conf.reading import Source, engine_options, load, split_listen
 from gantt.conf.remote import neutron_session, placement_session
@@ -38,6 +39,7 @@ __all__ = [
     "Settings",
     "Source",
     "TracingOptions",
+    "check_guests",
     "check_written",
     "engine_options",
     "feed_options",

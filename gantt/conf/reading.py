@@ -1,6 +1,7 @@
 """From files, the environment and overrides to ``Settings``.
 
-Nothing here is global: an entry point loads the settings and passes values down.
+Nothing that Gantt reads is global: an entry point loads the settings and passes values
+down. What other packages read is (``guests``).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from oslo_config import cfg
 from gantt.conf import (
     advice,
     coordination,
+    guests,
     identity,
     recording,
     rpc,
@@ -99,9 +101,11 @@ def load(
         )
         named = None if _CONNECTION in overrides else _named(config_files)
         settings = _settings(ours, probe, places, unknown, named)
-        return replace(settings, identity=identity.identity_options(keystone))
+        found = replace(settings, identity=identity.identity_options(keystone))
     except (cfg.Error, OSError, ValueError) as error:
         raise Refused(f"The configuration cannot be used: {error}") from error
+    guests.lend(files, directories)
+    return found
 
 
 def engine_options(*config_files: str) -> EngineOptions:

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from gantt.conf import Mutable, Settings, Source
+from gantt.conf import Mutable, Settings, Source, check_guests
 from gantt.engine.opening import check_options
 from gantt.errors import Refused
 
@@ -160,4 +160,5 @@ class Configured:
     def _read(self) -> Settings:
         settings = self._source.load()
         check_options(settings.engine)
+        check_guests()
         return settings

@@ -46,7 +46,7 @@ class RpcServer:
         """Consume from now on; waits until the broker answers. Raises Refused."""
         try:
             self._server.start()
-        except messaging.MessagingException as error:
+        except (messaging.MessagingException, cfg.Error, OSError) as error:
             raise Refused(f"The message bus cannot be used: {error}") from error
 
     def unready(self) -> str:

@@ -39,9 +39,29 @@ def open_transport(
         for group, switch in _UNREGISTERED.items():
             conf.register_opt(cfg.BoolOpt(switch), group)
             conf.set_override(switch, False, group)
-        return get(conf)
+        found = get(conf)
     except (messaging.MessagingException, cfg.Error, ValueError) as error:
         shown = without_secrets(url) or "of the configuration"
         # A ValueError quotes what it took for a port: it may be part of a password.
         why = "it is not a URL" if isinstance(error, ValueError) else error
         raise Refused(f"transport_url {shown} cannot be used: {why}.") from error
+    _check_locks(conf)
+    return found
+
+
+def _check_locks(conf: cfg.ConfigOpts) -> None:
+    """The library's queue manager locks by the options that all libraries share
+    (``conf.guests``). Raises Refused."""
+    if "oslo_messaging_rabbit" not in conf:
+        return
+    shared = cfg.CONF.oslo_concurrency
+    if (
+        conf.oslo_messaging_rabbit.use_queue_manager
+        and not shared.lock_path
+        and not shared.disable_process_locking
+    ):
+        raise Refused(
+            "[oslo_messaging_rabbit] use_queue_manager is on, and lock_path in "
+            "[oslo_concurrency] is not set: name a directory there that this user may "
+            "write, such as /var/lib/nova/tmp."
+        )

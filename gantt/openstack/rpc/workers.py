@@ -23,7 +23,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from gantt.conf import Settings, Source, neutron_session
+from gantt.conf import Settings, Source, check_guests, neutron_session
 from gantt.engine.opening import check_options
 from gantt.errors import Refused
 from gantt.observe.endpoint import answering
@@ -91,6 +91,7 @@ def check(settings: Settings) -> None:
     if url == "memory://" and settings.rpc.workers > 1:
         raise Refused("memory:// supports only one process: set workers to 1.")
     check_options(settings.engine)
+    check_guests()
     check_tracing(settings.tracing)
     neutron_session(settings)
     if url == "memory://":
