@@ -43,6 +43,7 @@ API = [
         "auth_strategy",
         default="keystone",
         choices=AUTH_STRATEGIES,
+        deprecated_group="DEFAULT",
         help="Authentication strategy: keystone validates tokens with Keystone, token "
         "looks them up in [gantt] tokens_file, noauth2 trusts the token as sent (tests "
         "only).",

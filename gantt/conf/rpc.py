@@ -62,6 +62,7 @@ NOTIFICATIONS: Sequence[cfg.Opt] = [
         "notification_format",
         default=_OURS.notification_format,
         choices=FORMATS,
+        deprecated_group="DEFAULT",
         help="For gantt scheduler: format of the notifications before and after a "
         "selection, if [oslo_messaging_notifications] driver sends any.",
     ),

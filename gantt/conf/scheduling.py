@@ -281,6 +281,8 @@ PCI: Sequence[cfg.Opt] = [
     cfg.MultiStrOpt(
         "alias",
         default=[],
+        deprecated_name="pci_alias",
+        deprecated_group="DEFAULT",
         help='A JSON object such as {"name": "gpu", "vendor_id": "10de", "product_id": '
         '"1eb8"}; aliases with the same name are alternatives. May be repeated.',
     )

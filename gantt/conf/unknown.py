@@ -28,6 +28,26 @@ UPSTREAMS: Final[Mapping[str, frozenset[str]]] = {
         "request_delay_limit timeout token url weight_multiplier".split()
     ),
 }
+_FILTERS: Final = "filter_scheduler"
+FORMER: Final[Mapping[str, tuple[str, str]]] = {
+    "scheduler_max_attempts": ("scheduler", "max_attempts"),
+    "scheduler_host_subset_size": (_FILTERS, "host_subset_size"),
+    "scheduler_available_filters": (_FILTERS, "available_filters"),
+    "scheduler_default_filters": (_FILTERS, "enabled_filters"),
+    "scheduler_weight_classes": (_FILTERS, "weight_classes"),
+    **{
+        name: (_FILTERS, name)
+        for name in (
+            "max_io_ops_per_host max_instances_per_host ram_weight_multiplier "
+            "disk_weight_multiplier io_ops_weight_multiplier isolated_images "
+            "soft_affinity_weight_multiplier soft_anti_affinity_weight_multiplier "
+            "isolated_hosts restrict_isolated_hosts_to_isolated_images "
+            "aggregate_image_properties_isolation_namespace "
+            "aggregate_image_properties_isolation_separator"
+        ).split()
+    },
+}
+"""Names in [DEFAULT] that Nova read before and reads no more -> those of today."""
 _LIKE: Final = 0.6
 _MUCH_LIKE: Final = 0.85
 _PREFIX: Final = "OS_"
@@ -44,7 +64,10 @@ def unknown_options(
     (group, name) -> the constant in its place."""
     known: dict[str, set[str]] = {}
     for group, opts in options:
-        known.setdefault(group, set()).update(opt.dest for opt in opts)
+        for opt in opts:
+            known.setdefault(group, set()).add(opt.dest)
+            for old in opt.deprecated_opts:
+                known.setdefault(old.group or group, set()).add(old.name or opt.dest)
     found: dict[str, None] = {}
     for place, group, name in (*_written(files), *_exported(environ)):
         constant = retired.get((group, name))
@@ -64,6 +87,12 @@ def _warning(group: str, name: str, known: Mapping[str, set[str]]) -> str:
         near = get_close_matches(group, sorted(known), 1, _MUCH_LIKE)
         return f"unknown section [{group}]: did you mean [{near[0]}]?" if near else ""
     names = known[group]
+    if group == "DEFAULT" and name in FORMER:
+        section, today = FORMER[name]
+        return (
+            f"option {name} in [DEFAULT] has no effect, as in Nova: write {today} in "
+            f"[{section}]."
+        )
     if name in names or name in UPSTREAMS.get(group, ()):
         return ""
     likeness = _LIKE if group in UPSTREAMS else _MUCH_LIKE

@@ -7,7 +7,7 @@ there. Leased claims are not looked at: they end by themselves.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -158,9 +158,19 @@ def of_host(
                 booked.get(instance, {}),
                 listings.elsewhere(state, row, instance),
                 is_new=listing.missing_since(there[instance]) > before,
+                is_settled=_is_settled(state, row, instance, now, terms),
             )
+    unclaimed = listing.names.difference(here.values())
+    yield from _unclaimed(state, row, place, listing, unclaimed)
+
+
+def _unclaimed(
+    state: State, row: int, place: Finding, listing: Listing, instances: Iterable[str]
+) -> Iterator[Finding]:
+    """The ``instances`` that the host at ``row`` lists and that have nothing there."""
+    table, claims = state.fleet.hosts, state.fleet.claims
     nodes = table.rows_of(table.hosts[row])
-    for instance in sorted(listing.names.difference(here.values())):
+    for instance in sorted(instances):
         is_known = state.consumers.find(instance) is not None
         if listing.is_of_cell and len(nodes) > 1:
             # On which node it runs is not told: found once, where nothing has it.
@@ -341,6 +351,31 @@ def _is_migration(state: State, host_id: int, consumer: str) -> bool:
     )
 
 
+def _is_settled(
+    state: State, row: int, instance: str, now: int, terms: AuditTerms
+) -> bool:
+    """Whether another host than that at ``row`` lists the instance and has allocations
+    of it, as after an evacuation: what a move leaves behind is its migration's."""
+    hosts, key = state.fleet.hosts, canonical(instance)
+    others = set(hosts.listers.rows.get(key, ()))
+    for uuid in (instance, key):
+        named = state.fleet.instances.by_uuid.get(uuid)
+        others.update(() if named is None else hosts.rows_of(named.host))
+    places = [state.providers.row_of(one) for one in _all_allocations(state, instance)]
+    roots = {int(state.providers.root[one]) for one in places if one is not None}
+    for other in others - {row}:
+        provider = int(hosts.provider[other])
+        listing = listed(state, other, now, terms)
+        if (
+            provider != NO_ROW
+            and int(state.providers.root[provider]) in roots
+            and listing is not None
+            and key in listing.names
+        ):
+            return True
+    return False
+
+
 def _no_workload(
     place: Finding,
     claim: str,
@@ -348,23 +383,26 @@ def _no_workload(
     other: str | None,
     *,
     is_new: bool,
+    is_settled: bool,
 ) -> Finding:
-    """``is_new``: its host has not gone on long enough without it."""
+    """``is_new``: its host has not gone on long enough without it; ``is_settled``: it
+    has what it needs where it is."""
     what = "allocations" if allocations else "a claim" if claim else "a name"
+    may_repair = not is_new and (other is None or is_settled)
     runs = "does not list it"
-    if other is not None:
+    if other is not None and not is_settled:
         runs = f"does not list it: {other} does, or did last"
     elif is_new:
         runs = "has not listed it for less than the grace: look again later"
+    elif other is not None:
+        runs = f"does not list it: {other} does, and it has allocations there"
     return replace(
         place,
         kind="no_workload",
         claim=claim,
         allocations=allocations,
         detail=f"it has {what} here, and the host {runs}",
-        repair=""
-        if is_new or other is not None
-        else f"remove its {what.removeprefix('a ')} here",
+        repair=f"remove its {what.removeprefix('a ')} here" if may_repair else "",
     )
 
 

@@ -89,7 +89,8 @@ def test_calls_are_answered(
             # As with any other bus, a stop loses nothing.
             assert running.stop() == 0
     with closing(connect(books)) as found:
-        assert found.get_allocations(uuid).allocations
+        booked = found.get_allocations(uuid)
+        assert booked is not None and booked.allocations
 
 
 def test_a_manager_without_locks_is_refused_with_what_to_set(

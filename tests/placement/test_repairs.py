@@ -393,3 +393,45 @@ def test_a_repair_looks_at_one_host_and_not_at_all(
     monkeypatch.setattr(type(desk.state.fleet.hosts), "live_rows", None)
     assert still(desk.state, found, desk.now, TERMS) is not None
     assert looked == [0]
+
+
+def evacuated(desk: AuditDesk) -> None:
+    """Its host was lost, and it was built again on the second one: Nova removes what it
+    has on the first one only once a compute comes back there."""
+    both = {uuid_of(1): {"VCPU": 2}, uuid_of(2): {"VCPU": 2}}
+    desk.do(put(server(1), both))
+    desk.tell(1, 1)
+    desk.later()
+    desk.tell(2, 1)
+    desk.tell(1)
+
+
+def test_what_an_evacuated_instance_left_is_repaired_once_its_host_is_back() -> None:
+    desk = AuditDesk()
+    evacuated(desk)
+    (new,) = desk.findings()
+    assert (new.host, new.repair) == ("h1", ""), "one list is not enough"
+    assert "look again later" in new.detail
+    desk.later()
+    desk.tell(2, 1)
+    desk.tell(1)
+    (found,) = desk.findings()
+    assert (found.kind, found.host) == ("no_workload", "h1")
+    assert found.repair == "remove its allocations here"
+    assert "h2 does, and it has allocations there" in found.detail
+    assert found.allocations == {uuid_of(1): {"VCPU": 2}}
+    assert undone(desk, c.Repair(found, TERMS))
+    desk.repair(found)
+    assert (desk.used(1), desk.used(2)) == ({}, {"VCPU": 2})
+    assert desk.findings() == ()
+
+
+def test_a_list_that_is_too_old_does_not_say_where_it_is() -> None:
+    desk = AuditDesk()
+    evacuated(desk)
+    desk.later()
+    desk.later(TERMS.fresh_us)
+    desk.tell(1)
+    found = next(one for one in desk.findings() if one.host == "h1")
+    assert (found.repair, "h2 does, or did last" in found.detail) == ("", True)
+    desk.refusal(c.Repair(replace(found, repair="remove it"), TERMS), Conflict)
