@@ -140,8 +140,7 @@ class Scheduling:
         kept = {name: getattr(self.options, name) for name in _FIXED}
         wanted = replace(options, **kept)
         if wanted != self.options:
-            policy = policy_of(wanted, self.plugins)
-            self.driver = driver_of(policy, self.plugins)
+            self.driver = driver_of(policy_of(wanted, self.plugins), self.plugins)
             self._checks.options = wanted
 
     def needs(self) -> Needs:
