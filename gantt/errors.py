@@ -110,6 +110,12 @@ class BadReport(Invalid):
     code = "bad_report"
 
 
+class TooManyNames(Invalid):
+    """The report of an agent brings more new names than one host may."""
+
+    code = "too_many_names"
+
+
 class ReportTime(Invalid):
     """The report of an agent is too old, or of the future."""
 

@@ -140,6 +140,10 @@ SCHEDULER: Sequence[cfg.Opt] = [
             "ones are refused.",
             "max_report_lead_s 0": "Seconds that the clock of a reporting host may be "
             "ahead; reports further in the future are refused.",
+            "max_host_traits 0": "Maximum custom traits that the reports of one host's "
+            "agent may bring into being over time; a report with more is refused.",
+            "max_host_instances 1": "Maximum instances that may be known on a host by "
+            "its agent's reports; a report with more is refused.",
             "max_report_bytes 1024": "Maximum size of one agent's report; longer ones "
             "are refused.",
             "max_statement_hosts 1": "Maximum total hosts of the aggregates that one "

@@ -20,7 +20,14 @@ from gantt.engine.commit.committer import Committer
 from gantt.engine.reading.reader import Reader
 from gantt.engine.scheduling.checks import Checks
 from gantt.engine.uuids import new_uuid
-from gantt.errors import BadReport, Forbidden, GanttError, Invalid, ReportTime
+from gantt.errors import (
+    BadReport,
+    Forbidden,
+    GanttError,
+    Invalid,
+    ReportTime,
+    TooManyNames,
+)
 from gantt.model import commands as c
 from gantt.model.forms import reports as forms
 from gantt.model.hosts import HostStats
@@ -53,6 +60,7 @@ class Reporting:
         self._needs = needs
         self._outcomes: Counter[str] = Counter()
         self._fulls_wanted = 0
+        self._over_names = 0
 
     def report_hosts(
         self, reports: Iterable[Report | bytes], *, only_host: str | None = None
@@ -105,7 +113,8 @@ class Reporting:
         """``checked`` refuses the report at a place of ``said``, or returns it as it
         may go on, and what is wrong with its time alone; ``own_only``: each is said by
         its host alone."""
-        needs, update = self._needs(), self._update()
+        needs, update, options = self._needs(), self._update(), self._checks.options
+        most = c.NameLimits(options.max_host_traits, options.max_host_instances)
         found: list[ReportOutcome | None] = [None] * len(said)
         commands: dict[int, c.ReportHost] = {}
         untimely: dict[int, ReportTime] = {}
@@ -114,7 +123,7 @@ class Reporting:
                 report = forms.report(one, self._checks.options.max_report_bytes)
                 report, refused = checked(report, place)
                 commands[place] = agent_reports.command_of(
-                    report, update, needs, own_only=own_only
+                    report, update, needs, own_only=own_only, most=most
                 )
                 if refused is not None:
                     untimely[place] = refused
@@ -127,6 +136,7 @@ class Reporting:
         assert len(outcomes) == len(said), "every report has an outcome"
         self._outcomes.update(one.outcome for one in outcomes)
         self._fulls_wanted += sum(one.wants_full for one in outcomes)
+        self._over_names += sum(one.code == TooManyNames.code for one in outcomes)
         return outcomes
 
     def counts(self) -> dict[str, float]:
@@ -135,6 +145,7 @@ class Reporting:
         return {
             **{f"reports_{kind}": self._outcomes[kind] for kind in kinds},
             "reports_full_wanted": self._fulls_wanted,
+            "reports_over_names": self._over_names,
         }
 
     def _answer(

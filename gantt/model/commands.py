@@ -7,7 +7,7 @@ names the type of its answer, which is what ``submit`` returns.
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -271,19 +271,31 @@ class UpdateHost(Command[HostView], frozen=True):
     is_of_agent: bool = False
 
 
+class NameLimits(Struct, frozen=True):
+    """``traits``: that reports of one host may bring into being; ``instances``: that
+    may be known on it by them."""
+
+    traits: int = 1_000
+    instances: int = 10_000
+
+
+NAME_LIMITS: Final = NameLimits()
+
+
 class ReportHost(Command[ReportOutcome], frozen=True):
     """A report of a host's agent, applied where all before it were.
 
     ``update``: the same as a command, without its ``place``; ``needs``: the digest of
     what is needed now ("": any will do). ``own_only``: it came with the token of its
     host, which may not report what is another's. Raises FullReportWanted, BadReport,
-    Forbidden, and what UpdateHost raises.
+    TooManyNames, Forbidden, and what UpdateHost raises.
     """
 
     report: Report
     update: UpdateHost
     needs: str = ""
     own_only: bool = False
+    most: NameLimits = NAME_LIMITS
 
 
 class DeleteHost(Command[None], frozen=True):

@@ -142,7 +142,8 @@ class ReportPlace(Struct, frozen=True):
     """The last report of a host that was applied, as it is stored with the host.
 
     ``told``: the fields that its agent gave a value, sorted; a full report without one
-    of them takes it back. ``past``: incarnations before, the latest first.
+    of them takes it back. ``past``: incarnations before, the latest first. ``made``:
+    how many traits came into being by the node's reports so far.
     """
 
     incarnation: Annotated[str, Meta(max_length=MAX_NAME)]
@@ -151,6 +152,7 @@ class ReportPlace(Struct, frozen=True):
     taken_at: int
     told: tuple[str, ...] = ()
     past: tuple[str, ...] = ()
+    made: int = 0
 
 
 def column_key(name: str) -> str:

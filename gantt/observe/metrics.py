@@ -203,6 +203,8 @@ _COUNTERS = {
     "answer included.",
     "reports_full_wanted": "Reports of agents that were refused until a full one "
     "comes.",
+    "reports_over_names": "Those of them refused because of new names "
+    "(max_host_traits, max_host_instances).",
     "heartbeats_heard": "Heartbeats of hosts, with reports of their agents.",
     "heartbeats_written": "Heartbeats that were written: one stands for a quarter of "
     "service_down_time.",

@@ -138,17 +138,24 @@ def _is_held(state: State, row: int | None, instance: str) -> bool:
     not be known since when they are missing."""
     if row is None:
         return False
-    hosts, claims = state.fleet.hosts, state.fleet.claims
-    own = claims.by_instance.get(instance)
-    kept = claims.held_by(instance)
-    host_id = int(hosts.id[row])
-    if any(one.host_id == host_id for one in (*kept, *(() if own is None else (own,)))):
+    hosts = state.fleet.hosts
+    ids, roots = booked_at(state, instance)
+    provider = int(hosts.provider[row])
+    if int(hosts.id[row]) in ids:
         return True
-    consumer, provider = state.consumers.row_by_uuid.get(instance), hosts.provider[row]
-    if consumer is None or provider == NO_ROW:
-        return False
+    return provider != NO_ROW and int(state.providers.root[provider]) in roots
+
+
+def booked_at(state: State, instance: str) -> tuple[set[int], set[int]]:
+    """Ids of the hosts where it has a claim, and rows of the roots where it has
+    allocations."""
+    claims, consumer = state.fleet.claims, state.consumers.row_by_uuid.get(instance)
+    ids = {one.host_id for one in claims.held_by(instance)}
+    own = claims.by_instance.get(instance)
+    if own is not None:
+        ids.add(own.host_id)
+    if consumer is None:
+        return ids, set()
     table, roots = state.allocations, state.providers.root
-    return any(
-        roots[table.provider[one]] == roots[provider]
-        for one in table.by_consumer.rows_of(consumer)
-    )
+    rows = table.by_consumer.rows_of(consumer)
+    return ids, {int(roots[table.provider[one]]) for one in rows}

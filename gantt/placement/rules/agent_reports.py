@@ -14,7 +14,7 @@ from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from gantt.errors import BadReport, NeedsChanged, ReportGap, UnknownIncarnation
-from gantt.model.commands import ReportHost, UpdateHost
+from gantt.model.commands import NAME_LIMITS, NameLimits, ReportHost, UpdateHost
 from gantt.model.hosts import HostStats
 from gantt.model.reports import (
     NOT_NULL,
@@ -26,7 +26,7 @@ from gantt.model.reports import (
     with_unread,
 )
 from gantt.placement.fleet_queries import PLACE
-from gantt.placement.rules import hosts, own_host
+from gantt.placement.rules import host_names, hosts, own_host
 from gantt.placement.rules.draft import Draft
 from gantt.state.state import State
 
@@ -47,18 +47,20 @@ class _Turn(Struct, frozen=True):
 
 def take_in(draft: Draft, command: ReportHost) -> ReportOutcome:
     """Apply a report, or say why that is not needed. Raises FullReportWanted,
-    BadReport, Forbidden, and what ``hosts.take_in`` raises."""
+    BadReport, TooManyNames, Forbidden, and what ``hosts.take_in`` raises."""
     known = place_of(draft.state, command.report)
     turn = _turn(known, command)
     report = command.report
     if turn.is_news:
         if command.own_only:
             own_host.check(draft.state, report)
+        host_names.check(draft.state, command)
         before = known_stats(draft.state, report)
         report = _with_unread(report, before)
         stats = _with_losses(report, known)
         _check(report, stats, before)
-        place = _place(report, known)
+        made = host_names.new_traits(draft.state, report)
+        place = _place(report, known, made)
         hosts.take_in(draft, replace(command.update, stats=stats, place=place))
         return _outcome(command, "applied", place)
     if turn.outcome == "unchanged":
@@ -141,7 +143,7 @@ def _check_needs(command: ReportHost) -> None:
         )
 
 
-def _place(report: Report, known: ReportPlace | None) -> ReportPlace:
+def _place(report: Report, known: ReportPlace | None, made: int) -> ReportPlace:
     fields = report.fields
     told = {
         name
@@ -164,6 +166,7 @@ def _place(report: Report, known: ReportPlace | None) -> ReportPlace:
         report.taken_at,
         tuple(sorted(told)),
         past,
+        made + (0 if known is None else known.made),
     )
 
 
@@ -249,6 +252,7 @@ def command_of(
     *,
     own_only: bool = False,
     new_provider_uuid: str = "",
+    most: NameLimits = NAME_LIMITS,
 ) -> ReportHost:
     """``report`` as a command; ``update``: the options of reports; ``own_only``: it
     came with the token of its host, which takes no provider of another one."""
@@ -267,4 +271,5 @@ def command_of(
         ),
         needs,
         own_only,
+        most,
     )

@@ -22,6 +22,7 @@ from gantt.placement import fleet_queries, listings
 from gantt.placement.fleet_queries import ADOPTED, PLACE, SAVED, UNREADABLE
 from gantt.placement.rules import (
     counting,
+    host_names,
     identity,
     instances,
     labels,
@@ -259,8 +260,9 @@ def _names_any(state: State, row: int, command: UpdateHost, now: int) -> bool:
     named = command.stats.instances
     if named is not UNSET:
         known = state.fleet.instances.on(command.host)
+        host = state.fleet.hosts.at(row)
         for uuid in named:
-            if uuid not in known:
+            if uuid not in known and not _is_of_another(state, host, command, uuid):
                 return True
     elif state.fleet.hosts.promises[row].is_free:
         return False  # only what is promised of cells or devices ends by time
@@ -280,7 +282,16 @@ def _named(
     claims that this report brings back to it; ``seen``: what it says that is new of
     cells and devices."""
     named = command.stats.instances
-    listed = () if named is UNSET else tuple(dict.fromkeys(named))
+    state, listed = draft.state, () if named is UNSET else tuple(dict.fromkeys(named))
+    brought = {claim.instance_uuid for claim in back}
+    known = state.fleet.instances.on(command.host)
+    listed = tuple(
+        uuid
+        for uuid in listed
+        if uuid in known
+        or uuid in brought
+        or not _is_of_another(state, row, command, uuid)
+    )
     for uuid in listed:
         instances.put(draft, command.host, uuid, None)
         leases.found(draft, uuid)
@@ -296,6 +307,14 @@ def _named(
         )
         counting.end(draft, counting.current(draft, claim) or claim, is_whole=is_told)
     return _Taken(row, stats, ended, listed, back)
+
+
+def _is_of_another(
+    state: State, host: HostRow, command: UpdateHost, instance: str
+) -> bool:
+    """Whether an agent lists what is another host's. Nova moves an instance by naming
+    it on another host."""
+    return command.is_of_agent and host_names.is_of_another(state, host, instance)
 
 
 def _ended(state: State, host_id: int, command: UpdateHost, now: int) -> list[ClaimRow]:

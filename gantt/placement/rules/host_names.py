@@ -1,0 +1,94 @@
+"""What names a host's agent may bring into the books: its own, and only so many.
+
+Separate from ``own_host``, which is about the token of a host: these hold for every
+agent, because a machine lists what it finds. Names of traits stay for good, and names
+of instances until a whole list is without them, so that both have a limit.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec import UNSET
+
+from gantt.errors import TooManyNames
+from gantt.model.commands import ReportHost
+from gantt.model.names import is_custom_name
+from gantt.model.reports import Report
+from gantt.model.rows import HostRow
+from gantt.placement import listings
+from gantt.placement.fleet_queries import PLACE
+from gantt.state.state import State
+
+LISTS: Final = "lists_instances"
+
+
+def new_traits(state: State, report: Report) -> int:
+    """How many traits this report would bring into being."""
+    named = report.fields.traits
+    if named is UNSET:
+        return 0
+    known = state.traits
+    return sum(is_custom_name(one) and known.find(one) is None for one in set(named))
+
+
+def check(state: State, command: ReportHost) -> None:
+    """Raises TooManyNames."""
+    _check_traits(state, command)
+    _check_instances(state, command)
+
+
+def _check_traits(state: State, command: ReportHost) -> None:
+    host, most = command.report.host, command.most.traits
+    more = new_traits(state, command.report)
+    table = state.fleet.hosts
+    places = (table.stats[row].get(PLACE, {}) for row in table.rows_of(host))
+    made = sum(place.get("made", 0) for place in places)
+    if more and made + more > most:
+        raise TooManyNames(
+            f"fields.traits has {more} that do not exist yet, and reports of host "
+            f"{host!r} have made {made}: {most} is the limit (max_host_traits of "
+            "[scheduler]). Report traits that exist, or let an operator create them."
+        )
+
+
+def _check_instances(state: State, command: ReportHost) -> None:
+    report, most = command.report, command.most.instances
+    named = report.fields.instances
+    if named is UNSET:
+        return
+    after, is_whole = set(named), report.fields.lists_instances
+    if is_whole is UNSET:
+        row = state.fleet.hosts.row_of(report.host, report.node)
+        is_whole = row is not None and state.fleet.hosts.stats[row].get(LISTS) is True
+    if is_whole is not True:
+        after.update(state.fleet.instances.on(report.host))
+    if len(after) > most:
+        raise TooManyNames(
+            f"With this report {len(after)} instances are known on host "
+            f"{report.host!r}, and {most} is the limit (max_host_instances of "
+            "[scheduler]): list those that run, with lists_instances, or raise the "
+            "limit."
+        )
+
+
+def is_of_another(state: State, host: HostRow, instance: str) -> bool:
+    """Whether the instance is not the host's though it may list it: it is booked
+    elsewhere and not here; or nowhere, and another host goes on listing it."""
+    ids, roots = listings.booked_at(state, instance)
+    if host.id in ids or _root(state, host) in roots:
+        return False
+    if ids or roots:
+        return True
+    named = state.fleet.instances.by_uuid.get(instance)
+    if named is None or named.host == host.host:
+        return False
+    table = state.fleet.hosts
+    listers = table.listers.rows.get(listings.canonical(instance), ())
+    return any(table.hosts[row] == named.host for row in listers)
+
+
+def _root(state: State, host: HostRow) -> int | None:
+    """The root of its provider's tree, by row."""
+    row = state.providers.row_of(host.uuid or "")
+    return None if row is None else int(state.providers.root[row])
