@@ -25,6 +25,7 @@ from gantt.agent import machine
 from gantt.agent.workloads import sources
 from gantt.scheduler.plugins import registry
 from gantt.store import StoreOptions, open_store
+from tests.agent.libvirt_daemon import LibvirtDaemon
 from tests.brokers import Rabbitmq, start_rabbitmq
 from tests.coordinators import COORDINATORS
 from tests.databases import SERVERS, Databases
@@ -93,7 +94,10 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             name = marker.args[0]
             others = {
                 one.name: one
-                for one in (Rabbitmq, Kafka, Chromium, Promtool, Nginx, Compiler)
+                for one in (
+                    *(Rabbitmq, Kafka, Chromium, Promtool, Nginx, Compiler),
+                    LibvirtDaemon,
+                )
             }
             known = {**others, **SERVERS, **COORDINATORS}
             known[name].find()

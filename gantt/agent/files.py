@@ -46,7 +46,7 @@ class Files:
     def text(self, path: str) -> str | None:
         """What a file says, stripped; None, and a problem, where it cannot be read."""
         try:
-            return self.read(path)
+            return _stripped(self.read(path))
         except OSError as error:
             self.problem(path, error.strerror or str(error))
             return None
@@ -54,7 +54,7 @@ class Files:
     def text_if_there(self, path: str) -> str | None:
         """The same for a file that not every machine has."""
         try:
-            return self.read(path)
+            return _stripped(self.read(path))
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
@@ -121,6 +121,11 @@ class Files:
         if len(raw) > MOST_BYTES:
             raise OSError(0, f"more than {MOST_BYTES} bytes")
         return raw.decode(errors="replace").strip()
+
+
+def _stripped(text: str) -> str:
+    """Without the NUL that some kernels end a list with."""
+    return text.strip("\0 \t\r\n")
 
 
 def cpus_of(text: str) -> Iterator[int]:

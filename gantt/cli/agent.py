@@ -85,7 +85,7 @@ Counts: TypeAlias = "Callable[[], dict[str, float]]"
     metavar="SOURCE",
     help="How to find the instances that run here: libvirt, systemd, processes, "
     "own-processes, a plug-in's name, or none. May be repeated. Default: libvirt if "
-    "its library is installed, else systemd and processes; and all plug-ins.",
+    "its library is installed, systemd, processes and all plug-ins.",
 )
 @click.option(
     "--coordination",

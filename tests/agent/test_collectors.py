@@ -59,7 +59,8 @@ def write(root: Path, path: str, text: str) -> None:
 
 def _traits(tmp_path: Path, text: str, machine: str) -> set[str]:
     write(tmp_path, "proc/cpuinfo", text)
-    return set(TraitsCollector(machine).collect(Files(tmp_path))["traits"])
+    write(tmp_path, "proc/sys/kernel/arch", machine)
+    return set(TraitsCollector().collect(Files(tmp_path))["traits"])
 
 
 def test_intel_flags(tmp_path: Path) -> None:

@@ -90,10 +90,11 @@ class Halved:
         return [Workload(A)]
 
 
-def test_a_list_that_is_not_whole_is_not_told(tree: Tree) -> None:
+def test_what_is_seen_is_named_where_the_list_is_not_whole(tree: Tree) -> None:
     part = found(tree, Halved(), ProcessWorkloads())
-    assert "instances" not in part.fields and "vcpus_used" not in part.fields
-    assert {"instances", "vcpus_used"} <= part.unread
+    assert part.fields["instances"] == [A]
+    assert part.fields["lists_instances"] is False
+    assert "vcpus_used" not in part.fields and "vcpus_used" in part.unread
     assert [str(one) for one in part.problems] == ["/x: hidden"]
 
 
@@ -113,6 +114,9 @@ def test_hidden_processes_are_one_problem(
     monkeypatch.setattr(Files, "read", refuse)
     files = Files(tree.root)
     assert [one.instance_uuid for one in ProcessWorkloads().workloads(files)] == [A]
+    part = found(tree)
+    assert part.fields["instances"] == [A]
+    assert part.fields["lists_instances"] is False
     (problem,) = files.problems
     assert "of 2 processes the environment is not readable" in problem.reason
     assert "CAP_SYS_PTRACE" in problem.reason
@@ -135,7 +139,7 @@ def test_processes_that_are_not_visible_are_a_problem(tree: Tree) -> None:
     shutil.rmtree(tree.root / "proc/1")
     hidden = found(tree)
     assert hidden.fields.get("lists_instances") is not True
-    assert "instances" not in hidden.fields
+    assert hidden.fields["instances"] == [A]
     assert "process 1 is not visible" in hidden.problems[0].reason
 
 
@@ -160,29 +164,40 @@ class Refusal(Exception):
 
 
 def domain(uuid: str, pins: list[tuple[bool, ...]], *, active: bool = True) -> Any:
-    return SimpleNamespace(
-        UUIDString=lambda: uuid,
-        info=lambda: [1, 4096, 2048, 2, 99],
-        isActive=lambda: active,
-        vcpuPinInfo=lambda: pins,
-    )
+    return SimpleNamespace(UUIDString=lambda: uuid, vcpuPinInfo=lambda: pins), {
+        "vcpu.maximum": 2,
+        "balloon.maximum": 4096,
+        "block.count": 1,
+        **({"block.0.capacity": 3 * 1024**3 + 1} if active else {}),
+    }
 
 
 def library(*domains: Any, fails: bool = False) -> Any:
     def connect(_uri: str) -> Any:
         if fails:
             raise Refusal("no socket")
-        return SimpleNamespace(listAllDomains=lambda: domains, close=lambda: None)
+        return SimpleNamespace(
+            getAllDomainStats=lambda _wanted: domains, close=lambda: None
+        )
 
-    return SimpleNamespace(openReadOnly=connect, libvirtError=Refusal)
+    return SimpleNamespace(
+        openReadOnly=connect,
+        libvirtError=Refusal,
+        registerErrorHandler=lambda *_: None,
+        VIR_DOMAIN_STATS_VCPU=8,
+        VIR_DOMAIN_STATS_BALLOON=4,
+        VIR_DOMAIN_STATS_BLOCK=32,
+    )
 
 
 def test_domains_of_libvirt_running_or_not() -> None:
     running = domain(A, [(False, True, False), (True, True, True)])
-    source = LibvirtWorkloads(library(running, domain(B, [], active=False)))
+    source = LibvirtWorkloads(
+        library(running, domain(B, [(True, False)], active=False))
+    )
     assert list(source.workloads(Files())) == [
-        Workload(A, vcpus=2, memory_mb=2, cpus=frozenset({1})),
-        Workload(B, vcpus=2, memory_mb=2),
+        Workload(A, vcpus=2, memory_mb=4, disk_gb=4, cpus=frozenset({1})),
+        Workload(B, vcpus=2, memory_mb=4, cpus=frozenset({0})),
     ]
 
 
@@ -209,7 +224,10 @@ def test_sources_by_name() -> None:
         SystemdWorkloads,
     ]
     assert sources(["none"]) == ()
-    assert WorkloadCollector(()).provides == frozenset()
+    none = WorkloadCollector(())
+    part = describe([none])
+    assert part.fields == {"lists_instances": False}, "a list of before is old"
+    assert part.problems == ()
     with pytest.raises(Invalid, match="no source docker; there are libvirt, none,"):
         sources(["docker"])
 

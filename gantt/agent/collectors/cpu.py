@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-import platform
 from collections.abc import Callable, Collection
 from typing import Any, Final
 
 from msgspec import Struct
 
+from gantt.agent.collectors.architecture import CPUINFO, first_processor, machine_of
 from gantt.agent.collectors.contract import bounded
-from gantt.agent.collectors.traits import CPUINFO, first_processor, is_x86
+from gantt.agent.collectors.traits import is_x86
 from gantt.agent.files import Files
 
 ONLINE: Final = "/sys/devices/system/cpu/online"
+_FEATURES: Final = ("flags", "Features", "features")
+_MODELS: Final = ("model name", "cpu", "uarch")
 CPU: Final = "/sys/devices/system/cpu/cpu{number}/topology/{name}"
 
 
@@ -27,7 +29,6 @@ class CpuCollector(Struct, frozen=True):
     machine are offered."""
 
     processors: Callable[[], Collection[int]] = usable_processors
-    machine: str = platform.machine()
 
     @property
     def provides(self) -> frozenset[str]:
@@ -41,25 +42,27 @@ class CpuCollector(Struct, frozen=True):
             found["vcpus"] = bounded(len(usable))
         text = files.text(CPUINFO)
         if text is not None:
-            info = self._info(text)
+            info = _info(text, machine_of(files))
             info["topology"] = _shape(files, usable or frozenset())
             found["cpu_info"] = info
         return found
 
-    def _info(self, cpuinfo: str) -> dict[str, Any]:
-        processor = first_processor(cpuinfo)
-        flags = processor.get("flags") or processor.get("Features") or ""
-        features = sorted(set(flags.split()))
-        found: dict[str, Any] = {"arch": self.machine, "features": features}
-        model = processor.get("model name") or processor.get("cpu")
-        if model:
-            found["model"] = model
-        if vendor := processor.get("vendor_id"):
-            found["vendor"] = vendor
-        bits = processor.get("address sizes", "").split()
-        if is_x86(self.machine) and bits and bits[0].isdigit():
-            found["maxphysaddr"] = {"mode": "emulate", "bits": int(bits[0])}
-        return found
+
+def _info(cpuinfo: str, machine: str | None) -> dict[str, Any]:
+    processor = first_processor(cpuinfo)
+    features = next((processor[key] for key in _FEATURES if key in processor), "")
+    found: dict[str, Any] = {"features": sorted(set(features.split()))}
+    if machine is not None:
+        found["arch"] = machine
+    model = next((processor[key] for key in _MODELS if key in processor), None)
+    if model:
+        found["model"] = model
+    if vendor := processor.get("vendor_id"):
+        found["vendor"] = vendor
+    bits = processor.get("address sizes", "").split()
+    if is_x86(machine or "") and bits and bits[0].isdigit():
+        found["maxphysaddr"] = {"mode": "emulate", "bits": int(bits[0])}
+    return found
 
 
 def usable_cpus(

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from msgspec import Struct
 
 from gantt.agent.collectors.contract import bounded
+from gantt.agent.collectors.meminfo import KB_PER_MB, PATH, meminfo
+from gantt.agent.collectors.nodes import gpu_nodes
 from gantt.agent.files import Files
-
-PATH: Final = "/proc/meminfo"
-KB_PER_MB: Final = 1024
 
 
 class MemoryCollector(Struct, frozen=True):
-    """Reads ``MemTotal``."""
+    """Reads ``MemTotal``, and takes off what is the memory of GPUs."""
 
     @property
     def provides(self) -> frozenset[str]:
@@ -29,16 +28,5 @@ class MemoryCollector(Struct, frozen=True):
         if total is None:
             files.problem(PATH, "it has no MemTotal")
             return {}
+        total = max(0, total - sum(gpu_nodes(files).values()))
         return {"memory_mb": bounded(total // KB_PER_MB)}
-
-
-def meminfo(text: str) -> dict[str, int]:
-    """Amounts in kB (counts, of some) by name, of the whole machine or of a node."""
-    found: dict[str, int] = {}
-    for line in text.splitlines():
-        name, _, rest = line.partition(":")
-        words = rest.split()
-        if words and words[0].isdigit():
-            # A node's file has "Node 0 MemTotal:".
-            found[name.split()[-1]] = int(words[0])
-    return found

@@ -11,19 +11,21 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from gantt.agent.collectors.architecture import small_page_kib
 from gantt.agent.collectors.cpu import (
     socket_of,
     threads_of,
     usable_cpus,
     usable_processors,
 )
-from gantt.agent.collectors.memory import KB_PER_MB, meminfo
+from gantt.agent.collectors.meminfo import KB_PER_MB, meminfo
+from gantt.agent.collectors.nodes import NODES, gpu_nodes, node_names
 from gantt.agent.files import Files
+from gantt.errors import Invalid
+from gantt.model.forms.shared_topology import read_host
 
-NODES: Final = "/sys/devices/system/node"
 _WHOLE: Final = ""
 _PAGES: Final = {_WHOLE: "/sys/kernel/mm/hugepages"}
-SMALL_KIB: Final = 4
 
 
 def none_pinned() -> frozenset[int]:
@@ -33,13 +35,12 @@ def none_pinned() -> frozenset[int]:
 
 class NumaCollector(Struct, frozen=True):
     """``dedicated``: CPUs that instances may pin, all others are shared; None: all are
-    for both. ``small_kib``: the size of a small page. ``pinned``: the CPUs that the
-    instances of the last list are pinned to."""
+    for both. ``pinned``: the CPUs that the instances of the last list are pinned
+    to."""
 
     processors: Callable[[], Collection[int]] = usable_processors
     dedicated: frozenset[int] | None = None
     obeys_claims: bool = True
-    small_kib: int = SMALL_KIB
     pinned: Callable[[], frozenset[int]] = none_pinned
 
     @property
@@ -52,14 +53,17 @@ class NumaCollector(Struct, frozen=True):
         usable = usable_cpus(files, self.processors)
         if usable is None:
             return {"obeys_claims": self.obeys_claims}
-        nodes = files.names(NODES, "node")
-        nodes = [one for one in nodes if one.removeprefix("node").isdigit()]
         before = len(files.problems)
+        gpus = gpu_nodes(files)
+        nodes = [one for one in node_names(files) if one not in gpus]
         # A kernel without NUMA has no nodes: the machine is one cell.
-        cells = [self._cell(files, one, usable) for one in nodes or [_WHOLE]]
+        asked = [self._cell(files, one, usable) for one in nodes or [_WHOLE]]
+        topology = {"cells": [one for one in asked if one]}
+        if len(files.problems) == before:
+            _check(files, topology)
         found: dict[str, Any] = {"obeys_claims": self.obeys_claims}
         if len(files.problems) == before:
-            found["numa_topology"] = {"cells": [one for one in cells if one]}
+            found["numa_topology"] = topology
         return found
 
     def _cell(
@@ -111,8 +115,17 @@ class NumaCollector(Struct, frozen=True):
                 used = max(0, count - free)
                 huge.append({"size_kb": int(size), "total": count, "used": used})
         left_kb = total_kb - sum(one["size_kb"] * one["total"] for one in huge)
-        small = {"size_kb": self.small_kib, "total": max(0, left_kb) // self.small_kib}
+        small_kib = small_page_kib(files)
+        small = {"size_kb": small_kib, "total": max(0, left_kb) // small_kib}
         return [small, *huge]
+
+
+def _check(files: Files, topology: dict[str, Any]) -> None:
+    """A problem where the service would refuse the topology, and with it the host."""
+    try:
+        read_host({"numa_topology": topology})
+    except Invalid as error:
+        files.problem(NODES, f"the cells are left out: {error.message}")
 
 
 def _siblings(files: Files, cpus: frozenset[int]) -> list[list[int]]:

@@ -6,15 +6,14 @@ pairs. Other flags are ignored.
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Iterable
 from typing import Any
 
 from msgspec import Struct
 
+from gantt.agent.collectors.architecture import CPUINFO, first_processor, machine_of
 from gantt.agent.files import Files
 
-CPUINFO = "/proc/cpuinfo"
 PREFIXES = ("HW_CPU_", "HW_ARCH_")
 X86 = "HW_CPU_X86_"
 ARM = "HW_CPU_AARCH64_"
@@ -116,9 +115,7 @@ ARCHITECTURES = {
 
 
 class TraitsCollector(Struct, frozen=True):
-    """Reads the flags of the first processor; ``machine``: its architecture."""
-
-    machine: str = platform.machine()
+    """Reads the flags of the first processor."""
 
     @property
     def provides(self) -> frozenset[str]:
@@ -129,25 +126,16 @@ class TraitsCollector(Struct, frozen=True):
         text = files.text(CPUINFO)
         if text is None:
             return {}
-        names = set(cpu_traits(first_processor(text), self.machine))
-        if self.machine in ARCHITECTURES:
-            names.add(f"HW_ARCH_{ARCHITECTURES[self.machine]}")
+        machine = machine_of(files) or ""
+        names = set(cpu_traits(first_processor(text), machine))
+        if machine in ARCHITECTURES:
+            names.add(f"HW_ARCH_{ARCHITECTURES[machine]}")
         return {"traits": tuple(sorted(names))}
 
 
 def is_x86(machine: str) -> bool:
     """Whether an architecture is x86, of 32 or 64 bits."""
     return machine in {"x86_64", "i686"}
-
-
-def first_processor(cpuinfo: str) -> dict[str, str]:
-    """The fields of the first processor; hosts with unlike ones are not described."""
-    fields: dict[str, str] = {}
-    for line in cpuinfo.splitlines():
-        key, colon, value = line.partition(":")
-        if colon and key.strip() not in fields:
-            fields[key.strip()] = value.strip()
-    return fields
 
 
 def cpu_traits(processor: dict[str, str], machine: str) -> Iterable[str]:

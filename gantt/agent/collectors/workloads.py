@@ -14,9 +14,9 @@ MOST: Final = 10_000
 
 
 class WorkloadCollector:
-    """Lists the instances that ``sources`` find: all of them, or none where one source
-    cannot see all, which ``lists_instances`` says. ``pinned``: the CPUs that those of
-    the last whole list are pinned to."""
+    """Lists the instances that ``sources`` find, and says with ``lists_instances``
+    whether these are all: not where one source cannot see all. ``pinned``: the CPUs
+    that those of the last whole list are pinned to."""
 
     def __init__(self, sources: Iterable[WorkloadSource]) -> None:
         self._sources = tuple(sources)
@@ -25,7 +25,7 @@ class WorkloadCollector:
     @property
     def provides(self) -> frozenset[str]:
         if not self._sources:
-            return frozenset()
+            return frozenset({"lists_instances"})
         used = {"vcpus_used", "memory_mb_used", "local_gb_used", "running_vms"}
         return frozenset({"instances", "lists_instances", *used})
 
@@ -41,9 +41,12 @@ class WorkloadCollector:
                 )
         if len(found) > MOST:
             files.problem("", f"{len(found)} instances were found; the most is {MOST}")
-        if not self._sources or files.problems:
             return {"lists_instances": False}
-        if not all(getattr(one, "sees_all", True) for one in self._sources):
+        if not self._sources or (files.problems and not found):
+            return {"lists_instances": False}
+        if files.problems or not all(
+            getattr(one, "sees_all", True) for one in self._sources
+        ):
             # Those are there; of others, and of what all use, nothing is known.
             return {"instances": sorted(found), "lists_instances": False}
         every = found.values()

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from gantt.agent.collectors.cpu import ONLINE
-from gantt.agent.collectors.memory import KB_PER_MB
+from gantt.agent.collectors.meminfo import KB_PER_MB
 from gantt.agent.files import Files, cpus_of
 from gantt.agent.workloads.contract import Workload
 from gantt.model.names import canonical_uuid
@@ -59,7 +59,7 @@ class ProcessWorkloads:
                 f"{_PROC}/*/environ",
                 f"of {hidden} {'process' if hidden == 1 else 'processes'} the "
                 f"environment is not readable, where {INSTANCE} may be, so that "
-                "instances are not reported: give the agent CAP_SYS_PTRACE, or name "
+                "not all instances are seen: give the agent CAP_SYS_PTRACE, or name "
                 "other sources with --workloads",
             )
         return [_workload(uuid, seen, online) for uuid, seen in found.items()]
@@ -76,7 +76,7 @@ def _check_sight(files: Files, pids: list[str]) -> None:
         return
     files.problem(
         _PROC,
-        f"{reason}, so that instances are not reported: run the agent where it sees "
+        f"{reason}, so that not all instances are seen: run the agent where it sees "
         "all processes, or name other sources with --workloads",
     )
 
