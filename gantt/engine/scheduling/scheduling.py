@@ -324,11 +324,10 @@ class Scheduling:
     def _record_failure(self, run: _Run, failure: NoValidHost | PluginFailed) -> None:
         """Refusals of claims, and plug-ins that fail, are recorded."""
         found = self._failed(run.request, failure)
-        took_s = self.clock.monotonic() - run.began
         is_decided = isinstance(failure, NoValidHost)
-        timings = {"decide": took_s} if is_decided else {}
+        took = {"decide": self.clock.monotonic() - run.began}
         kept = self.records.kept(run.request)
-        found = replace(found, timings=timings, request=kept)
+        found = replace(found, timings=took if is_decided else {}, request=kept)
         stages = () if run.stages is None else run.stages.since(run.began)
         user = run.request.user_id
         self.records.add(found, is_decided=is_decided, stages=stages, user_id=user)
