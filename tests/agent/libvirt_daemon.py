@@ -95,12 +95,12 @@ class LibvirtDaemon(GuardedServer):
         (self.folder / "config/libvirt/qemu.conf").write_text(_QEMU)
         identity: dict[str, Any] = {}
         if os.getuid() == 0:  # it would be the system's
-            nobody = pwd.getpwnam("nobody")
+            user = pwd.getpwnam("nobody")
             for one in (self.folder, *self.folder.rglob("*")):
-                os.chown(one, nobody.pw_uid, nobody.pw_gid)
+                os.chown(one, user.pw_uid, user.pw_gid)
             identity = {
-                "user": nobody.pw_uid,
-                "group": nobody.pw_gid,
+                "user": user.pw_uid,
+                "group": user.pw_gid,
                 "extra_groups": [],
             }
         environ = {f"XDG_{key}_HOME": str(self.folder / key.lower()) for key in _HOMES}
