@@ -95,6 +95,8 @@ def test_resize_on_its_host_holds_what_it_has_and_what_it_gets(
     if is_counted:
         rest = [{**TWO_NICS[0], "count": 1}] if has_nic else TWO_NICS
         report(engine, "a", 0, 1, pci_stats=rest, instances=(uuid(1),))
+    else:
+        engine.update_instances("a", [Instance(uuid(1))])
     assert hosts(place(engine, 1, spec=checked(spec, "resize", staying=True))) == ["a"]
     assert promised(engine) == {"a": 1 if is_counted else 2}
     assert refuses(engine, 2, spec)
@@ -111,6 +113,8 @@ def test_resize_goes_elsewhere_where_its_host_lacks_room_for_both(
     place(engine, 1, spec=spec)
     if is_counted:
         report(engine, "a", 0, 1, 2, 3, pci_stats=[], instances=(uuid(1),))
+    else:
+        engine.update_instances("a", [Instance(uuid(1))])
     resize = checked(spec, "resize", staying=True)
     assert refuses(engine, 1, resize)
     report(engine, "b", pci_stats=TWO_NICS)

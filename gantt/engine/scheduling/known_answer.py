@@ -9,7 +9,7 @@ from __future__ import annotations
 from gantt.engine.commit.committer import Committer
 from gantt.engine.reading.reader import Consistency, Reader
 from gantt.engine.uuids import new_uuid
-from gantt.errors import ClaimLost, NoValidHost, PluginFailed
+from gantt.errors import ClaimLost
 from gantt.model.scheduling import Selections
 from gantt.model.spec import ScheduleRequest
 from gantt.scheduler.policy import Policy
@@ -19,17 +19,13 @@ from gantt.state.state import State
 
 
 def known_answer(
-    failure: NoValidHost | PluginFailed,
     reader: Reader,
     committer: Committer,
     request: ScheduleRequest,
     policy: Policy,
     now: int,
 ) -> Selections | None:
-    """None: it was not made before, or did not fail for want of a host. Raises
-    AlreadyClaimed."""
-    if not isinstance(failure, NoValidHost):
-        return None
+    """None: it was not made before. Raises AlreadyClaimed."""
     if not reader.read(_has_claims, request, consistency=Consistency.ASSUMED):
         return None
     try:

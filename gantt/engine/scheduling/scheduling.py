@@ -30,7 +30,7 @@ from gantt.engine.scheduling.remote_placement import RemotePlacement, RemoteRequ
 from gantt.engine.scheduling.stage_times import StageTimes
 from gantt.engine.threads import Threads
 from gantt.engine.uuids import new_uuid
-from gantt.errors import ClaimLost, NoValidHost, PluginFailed
+from gantt.errors import AlreadyClaimed, ClaimLost, NoValidHost, PluginFailed
 from gantt.model.answers import Claimed
 from gantt.model.commands import Claim
 from gantt.model.diagnosis import Relaxation
@@ -169,10 +169,9 @@ class Scheduling:
                 self.options.claim_attempts,
             )
         except (NoValidHost, PluginFailed) as failure:
-            given = self.reader, self.committer, request, self.driver.policy
-            if known := known_answer(failure, *given, self.clock.now()):
+            if isinstance(failure, NoValidHost) and (known := run.known(failure)):
                 return known
-            self._record_failure(run, failure)
+            self.record_failure(run, failure)
             raise
 
     def decide(
@@ -280,7 +279,7 @@ class Scheduling:
         except NoValidHost as refusal:  # before any State was looked at
             found = self._failed(request, refusal)
         except PluginFailed as failure:
-            self._record_failure(run, failure)
+            self.record_failure(run, failure)
             raise
         found = replace(
             found,
@@ -321,7 +320,7 @@ class Scheduling:
 
     # -- records ------------------------------------------------------------------
 
-    def _record_failure(self, run: _Run, failure: NoValidHost | PluginFailed) -> None:
+    def record_failure(self, run: _Run, failure: NoValidHost | PluginFailed) -> None:
         """Refusals of claims, and plug-ins that fail, are recorded."""
         found = self._failed(run.request, failure)
         is_decided = isinstance(failure, NoValidHost)
@@ -383,6 +382,17 @@ class _Run:
             Scoreboard(state, feasible, now, at.options.record_hosts),
             None if at.recording is None else at.recording.last,
         )
+
+    def known(self, failure: NoValidHost) -> Selections | None:
+        """The answer of the same request before; None: there was none. Raises
+        AlreadyClaimed, and then ``failure`` is recorded."""
+        at = self.at
+        given = at.reader, at.committer, self.request, at.driver.policy
+        try:
+            return known_answer(*given, at.clock.now())
+        except AlreadyClaimed:
+            at.record_failure(self, failure)
+            raise
 
     def submit(self, claim: Claim) -> Claimed:
         """Reserve it."""

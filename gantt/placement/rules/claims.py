@@ -109,6 +109,8 @@ def claim(draft: Draft, command: Claim) -> Claimed:
 def _name(state: State, command: Claim, standings: list[Standing]) -> str:
     """The name of the claim: that of an earlier one, where an instance has it. Raises
     Conflict: a request can be answered by one claim alone."""
+    if Standing.REPEAT not in standings:
+        return command.claim
     claims = state.fleet.claims.by_instance
     names = {
         claims[one.instance_uuid].claim
@@ -116,8 +118,6 @@ def _name(state: State, command: Claim, standings: list[Standing]) -> str:
         if its is Standing.REPEAT
     }
     is_part = command.is_remote and {*standings} != {Standing.REPEAT}
-    if not names:
-        return command.claim
     if len(names) > 1 or is_part:
         raise Conflict(
             "Some of the instances were claimed by this request before (claim "

@@ -24,31 +24,24 @@ _LETTERS: Final = 32
 def identity_of(request: ScheduleRequest) -> RequestIdentity:
     """``request`` has validated types."""
     spec = request.spec
-    target = spec.requested_destination or Destination()
+    target = spec.requested_destination
+    what = (
+        spec.project_id or request.project_id,
+        spec.user_id or request.user_id,
+        sorted(request.instance_uuids or ()),
+        request.lease_s is not None,
+        _anywhere(spec),
+    )
     return RequestIdentity(
-        _digest(request),
+        sha256(_ENCODER.encode(what)).hexdigest()[:_LETTERS],
         request.replaces,
         spec.ignore_hosts,
         spec.force_hosts,
         spec.force_nodes,
         spec.retry_hosts,
-        target.host,
-        target.node,
+        None if target is None else target.host,
+        None if target is None else target.node,
     )
-
-
-def _digest(request: ScheduleRequest) -> str:
-    whose = (
-        request.spec.project_id or request.project_id,
-        request.spec.user_id or request.user_id,
-    )
-    what = (
-        whose,
-        sorted(request.names),
-        request.lease_s is not None,
-        _anywhere(request.spec),
-    )
-    return sha256(_ENCODER.encode(what)).hexdigest()[:_LETTERS]
 
 
 def _anywhere(spec: RequestSpec) -> RequestSpec:
@@ -59,9 +52,9 @@ def _anywhere(spec: RequestSpec) -> RequestSpec:
         target = None if target == Destination() else target
     if group is not None:
         group = replace(group, members=frozenset(), hosts=frozenset())
-    networks = tuple(
-        replace(one, segments=None, trouble="") for one in spec.requested_networks
-    )
+    networks = spec.requested_networks
+    if networks:
+        networks = tuple(replace(one, segments=None, trouble="") for one in networks)
     return replace(
         spec,
         num_instances=1,

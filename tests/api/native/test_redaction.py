@@ -134,11 +134,12 @@ def test_a_destination_without_a_host_names_none(client: WsgiClient) -> None:
         assert select(client, spec, dry_run=True).status == 200
 
 
-def claimed(client: WsgiClient, instance: str, project: str) -> str:
+def claimed(client: WsgiClient, instance: str, project: str, **more: Any) -> str:
     body = {
         "request_spec": {**SPEC, "project_id": project},
         "instance_uuids": [instance],
         "lease": 600,
+        **more,
     }
     answer = client("POST", "/gantt/select", body=body)
     return str(answer.json["selections"][0][0]["claim"])
@@ -227,10 +228,13 @@ def test_members_cannot_take_over_instances_of_other_projects(
     assert "not belong to project blue" in answer.detail
     assert "red" not in answer.detail
     assert client("GET", f"/allocations/{A}", version=39).json == before
-    # Members may take over their own, and operators any.
+    # Members may replace their own, and operators any.
     assert asked(client, B, PLAIN, lease=1).status == 200
     assert asked(client, B, PLAIN, lease=1).status == 200
-    assert claimed(client, B, "red")
+    assert asked(client, B, PLAIN).status == 409
+    assert asked(client, B, PLAIN, replaces=True).status == 200
+    assert claimed(client, B, "red", replaces=True)
+    assert asked(client, B, PLAIN, replaces=True).status == 403
 
 
 def test_members_see_how_many_fit_but_not_where(client: WsgiClient) -> None:
