@@ -21,6 +21,7 @@ from gantt.cli.failure import Program
 from gantt.cli.feed import feed
 from gantt.cli.fleet import host_aggregate, server_group, service
 from gantt.cli.host import host
+from gantt.cli.instances import instance
 from gantt.cli.inventory import inventory
 from gantt.cli.labels import aggregate, resource_class, trait
 from gantt.cli.launch import launch
@@ -56,6 +57,7 @@ NOUNS: tuple[click.Command, ...] = (
     bench,
     snapshot,
     host,
+    instance,
     service,
     server_group,
     host_aggregate,

@@ -19,7 +19,12 @@ from gantt.client.capacity import RemoteCapacity
 from gantt.model.advice import Advice, AdviceRequest
 from gantt.model.diagnosis import Relaxation
 from gantt.model.fleet import FleetRefusal, FleetStatement
-from gantt.model.fleet_lists import GroupQuery, HostAggregateQuery, ServiceQuery
+from gantt.model.fleet_lists import (
+    GroupQuery,
+    HostAggregateQuery,
+    InstanceQuery,
+    ServiceQuery,
+)
 from gantt.model.forms import reports as reports_forms
 from gantt.model.forms import scalars, shadow, values
 from gantt.model.hosts import (
@@ -27,6 +32,7 @@ from gantt.model.hosts import (
     HostStats,
     HostView,
     Instance,
+    InstanceView,
     ServerGroup,
     Service,
 )
@@ -49,6 +55,7 @@ from gantt.model.watching import Event, Events
 
 T = TypeVar("T")
 _AGGREGATES, _SERVICES, _GROUPS = HostAggregateQuery(), ServiceQuery(), GroupQuery()
+_INSTANCES = InstanceQuery()
 # Well below what clients and proxies take for a lost connection.
 WAIT_S: Final = 20.0
 # Things in one body, within the service's limit: a host has a few kilobytes, rarely 50.
@@ -200,6 +207,13 @@ class RemoteScheduling(RemoteAudits, RemoteCapacity):
         reply = self._native("GET", "server_groups", query=structs.asdict(query))
         return decode.enclosed(reply, "server_groups", tuple[ServerGroup, ...])
 
+    def list_instances(
+        self, query: InstanceQuery = _INSTANCES
+    ) -> tuple[InstanceView, ...]:
+        asked = structs.asdict(query) | {"is_claimed": query.is_claimed or None}
+        reply = self._native("GET", "instances", query=asked)
+        return decode.enclosed(reply, "instances", tuple[InstanceView, ...])
+
     def update_instances(self, host: str, instances: Iterable[Instance]) -> None:
         body = {"instances": values.instances(instances)}
         host = scalars.name("host", host)
@@ -207,11 +221,11 @@ class RemoteScheduling(RemoteAudits, RemoteCapacity):
 
     def delete_instance(self, host: str, instance_uuid: str) -> None:
         host = scalars.name("host", host)
-        uuid = scalars.name("instance_uuid", instance_uuid)
+        uuid = scalars.uuid("instance_uuid", instance_uuid)
         self._native("DELETE", "instances", host, uuid)
 
     def sync_instances(self, host: str, instance_uuids: Iterable[str]) -> bool:
-        body = {"instance_uuids": values.names("instance_uuids", instance_uuids)}
+        body = {"instance_uuids": values.uuids("instance_uuids", instance_uuids)}
         host = scalars.name("host", host)
         reply = self._native("PUT", "instances", host, body=body)
         return decode.enclosed(reply, "known", bool)

@@ -18,7 +18,12 @@ from gantt.engine.reading.reader import Consistency, Reader
 from gantt.engine.scheduling.checks import Checks
 from gantt.engine.uuids import new_uuid
 from gantt.model import commands as c
-from gantt.model.fleet_lists import GroupQuery, HostAggregateQuery, ServiceQuery
+from gantt.model.fleet_lists import (
+    GroupQuery,
+    HostAggregateQuery,
+    InstanceQuery,
+    ServiceQuery,
+)
 from gantt.model.forms import scalars, values
 from gantt.model.hosts import (
     HostAggregate,
@@ -27,6 +32,7 @@ from gantt.model.hosts import (
     HostStats,
     HostView,
     Instance,
+    InstanceView,
     ServerGroup,
     Service,
 )
@@ -34,11 +40,13 @@ from gantt.model.paging import PAGE, followed, read
 from gantt.model.topology_view import HostTopologyView
 from gantt.placement import fleet_lists, fleet_queries
 from gantt.placement.host_topology import host_topology
+from gantt.placement.known_instances import known_instances
 from gantt.placement.rules.hosts import as_known, has_news
 from gantt.scheduler.feasibility import overrides
 
 LOG = logging.getLogger(__name__)
 _AGGREGATES, _SERVICES, _GROUPS = HostAggregateQuery(), ServiceQuery(), GroupQuery()
+_INSTANCES = InstanceQuery()
 
 
 class Fleet:
@@ -139,6 +147,11 @@ class Fleet:
     ) -> tuple[ServerGroup, ...]:
         return self._reader.read(fleet_lists.server_groups, query)
 
+    def list_instances(
+        self, query: InstanceQuery = _INSTANCES
+    ) -> tuple[InstanceView, ...]:
+        return self._reader.read(known_instances, query)
+
     def update_instances(self, host: str, instances: Iterable[Instance]) -> None:
         host = scalars.name("host", host)
         said = values.instances(instances)
@@ -147,13 +160,11 @@ class Fleet:
 
     def delete_instance(self, host: str, instance_uuid: str) -> None:
         host = scalars.name("host", host)
-        uuid = scalars.name("instance_uuid", instance_uuid)
+        uuid = scalars.uuid("instance_uuid", instance_uuid)
         self._committer.submit(c.DeleteInstance(host, uuid))
 
     def sync_instances(self, host: str, instance_uuids: Iterable[str]) -> bool:
-        uuids = values.names("instance_uuids", instance_uuids)
-        for number, uuid in enumerate(uuids):
-            scalars.text(f"instance_uuids.{number}", uuid, scalars.MAX_UUID)
+        uuids = values.uuids("instance_uuids", instance_uuids)
         self._checks.statement("instances", len(uuids))
         host = scalars.name("host", host)
         return self._committer.submit(c.SyncInstances(host, uuids))

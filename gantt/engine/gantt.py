@@ -319,6 +319,7 @@ class Gantt(_Parts):
     set_host_aggregates = _of("_fleet", Fleet.set_host_aggregates)
     delete_host_aggregate = _of("_fleet", Fleet.delete_host_aggregate)
     list_host_aggregates = _of("_fleet", Fleet.list_host_aggregates)
+    list_instances = _of("_fleet", Fleet.list_instances)
     update_instances = _of("_fleet", Fleet.update_instances)
     delete_instance = _of("_fleet", Fleet.delete_instance)
     sync_instances = _of("_fleet", Fleet.sync_instances)

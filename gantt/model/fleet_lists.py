@@ -33,6 +33,19 @@ class GroupQuery(Struct, frozen=True, forbid_unknown_fields=True):
     marker: Name | None = None
 
 
+class InstanceQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """Instances by uuid. ``host``: of its claim, else the one that names it; ``claim``:
+    only those of this one; ``is_claimed``: only those that have a claim. ``marker``:
+    the uuid of the last one of the page before."""
+
+    uuid: Name | None = None
+    host: Name | None = None
+    claim: Name | None = None
+    is_claimed: bool = False
+    limit: Limit = 1_000
+    marker: Name | None = None
+
+
 class HostAggregateQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """Aggregates of hosts by name, then uuid. ``uuid``: only this one; ``zone``: only
     those that make this availability zone. ``marker``: the uuid of the last one of the

@@ -111,6 +111,25 @@ HostPlace = tuple[str, str]
 """Host, node."""
 
 
+class InstanceView(Struct, frozen=True):
+    """An instance as it is known: an answer.
+
+    ``state``: ``leased`` or ``claimed`` (no host names it yet; ``over``: its claim is
+    being removed from a remote Placement), ``named`` by its host, or ``allocated``,
+    which is all that is known of it. ``host``: that of its claim, else the one that
+    names it. ``leased_until``: microseconds. ``allocations``: provider uuid -> class ->
+    amount.
+    """
+
+    uuid: str
+    state: str
+    host: str | None = None
+    project_id: str | None = None
+    claim: str | None = None
+    leased_until: int | None = None
+    allocations: dict[str, dict[str, int]] = {}
+
+
 class HostView(Struct, frozen=True):
     """A host as it is known: an answer.
 

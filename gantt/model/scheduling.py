@@ -14,12 +14,18 @@ from gantt.model.audit import GRACE_S, Audit, Finding, Kind
 from gantt.model.capacity import By, FairSplit, Forecast, Prices
 from gantt.model.diagnosis import Relaxation
 from gantt.model.fleet import FleetRefusal, FleetStatement
-from gantt.model.fleet_lists import GroupQuery, HostAggregateQuery, ServiceQuery
+from gantt.model.fleet_lists import (
+    GroupQuery,
+    HostAggregateQuery,
+    InstanceQuery,
+    ServiceQuery,
+)
 from gantt.model.hosts import (
     HostAggregate,
     HostStats,
     HostView,
     Instance,
+    InstanceView,
     ServerGroup,
     Service,
 )
@@ -31,6 +37,7 @@ from gantt.model.takeover import Takeover
 from gantt.model.topology_view import HostTopologyView
 
 _AGGREGATES, _SERVICES, _GROUPS = HostAggregateQuery(), ServiceQuery(), GroupQuery()
+_INSTANCES = InstanceQuery()
 
 Selections: TypeAlias = tuple[tuple[Selection, ...], ...]
 
@@ -192,6 +199,12 @@ class SchedulerProtocol(Protocol):
         self, query: GroupQuery = _GROUPS
     ) -> tuple[ServerGroup, ...]:
         """The server groups that were told of."""
+
+    def list_instances(
+        self, query: InstanceQuery = _INSTANCES
+    ) -> tuple[InstanceView, ...]:
+        """Instances that are claimed or that a host names; with ``uuid`` also one that
+        only has allocations."""
 
     def update_instances(self, host: str, instances: Iterable[Instance]) -> None:
         """Add or update instances of the host. Raises Invalid."""

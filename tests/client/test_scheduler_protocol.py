@@ -295,7 +295,9 @@ def test_server_group_policy_is_enforced(client: SchedulerClient) -> None:
             "request_spec.flavor.vcpus must be an integer, not 'x'.",
         ),
         (
-            lambda c: c.gantt.schedule(ScheduleRequest(SPEC, ("i",), lease_s=math.nan)),
+            lambda c: c.gantt.schedule(
+                ScheduleRequest(SPEC, (str(uuid4()),), lease_s=math.nan)
+            ),
             "lease must be a number of seconds above 0 and at most 86400, not nan.",
         ),
         (

@@ -95,6 +95,7 @@ _NATIVE = (
     "aggregates:update",
     "aggregates:delete",
     "instances:update",
+    "instances:list",
     "instances:sync",
     "instances:delete",
     "services:list",

@@ -5,8 +5,10 @@ from __future__ import annotations
 from msgspec import Struct
 
 from gantt.api.call import Call
-from gantt.api.native.bodies import Body, InstancesBody, SyncBody
+from gantt.api.native.bodies import Body, InstancesBody, SyncBody, query
+from gantt.model.fleet_lists import InstanceQuery
 from gantt.model.forms.fleet import read_instances
+from gantt.model.hosts import InstanceView
 
 _INSTANCES = Body(InstancesBody)
 _SYNC = Body(SyncBody)
@@ -16,6 +18,17 @@ class Synced(Struct, frozen=True):
     """``known``: whether nothing had to change."""
 
     known: bool
+
+
+class Instances(Struct, frozen=True):
+    """A page of instances, by uuid."""
+
+    instances: tuple[InstanceView, ...]
+
+
+def list_(call: Call) -> Instances:
+    """GET /gantt/instances"""
+    return Instances(call.gantt.list_instances(query(call, InstanceQuery)))
 
 
 def update(call: Call, host: str) -> None:

@@ -48,7 +48,12 @@ from gantt.api.native.bodies import (
 )
 from gantt.api.native.operation import Operation
 from gantt.model.fleet import FleetStatement
-from gantt.model.fleet_lists import GroupQuery, HostAggregateQuery, ServiceQuery
+from gantt.model.fleet_lists import (
+    GroupQuery,
+    HostAggregateQuery,
+    InstanceQuery,
+    ServiceQuery,
+)
 
 _CLAIM = "/gantt/claims/{claim}"
 _HOST = "/gantt/hosts/{host}/{node}"
@@ -339,6 +344,14 @@ OPERATIONS: tuple[Operation, ...] = (
         aggregates.delete,
         "Delete the aggregate; an unknown one is not an error.",
         rule="gantt:aggregates:delete",
+    ),
+    Operation(
+        "GET",
+        "/gantt/instances",
+        instances.list_,
+        "A page of instances, by uuid: those claimed, and those that a host names.",
+        rule="gantt:instances:list",
+        query=InstanceQuery,
     ),
     Operation(
         "POST",

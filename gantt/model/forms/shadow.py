@@ -22,5 +22,5 @@ def checked(event: ShadowEvent) -> ShadowEvent:
         spec=values.spec(event.spec),
         request_id=scalars.text("request_id", event.request_id, MAX_NAME),
         at=None if at is None else scalars.whole("at", at, 0, _LATEST),
-        instance_uuids=values.names("instance_uuids", event.instance_uuids),
+        instance_uuids=values.uuids("instance_uuids", event.instance_uuids),
     )

@@ -77,14 +77,15 @@ def request(value: ScheduleRequest) -> ScheduleRequest:
     try:
         raw = _encode(value)
         found: ScheduleRequest = _decode_request(raw)
-        if _is_near(raw) and _is_sound(found.spec):
+        named = found.instance_uuids
+        if _is_near(raw) and _is_sound(found.spec) and _are_uuids(named):
             return found
     except _ODD:
         pass
     given = value.instance_uuids
     return ScheduleRequest(
         _read_spec(value.spec),
-        None if given is None else names("instance_uuids", given),
+        None if given is None else uuids("instance_uuids", given),
         scalars.flag("return_alternates", value.return_alternates),
         scalars.flag("dry_run", value.dry_run),
         None if value.lease_s is None else scalars.seconds("lease", value.lease_s),
@@ -138,6 +139,11 @@ def instances(values: Iterable[Instance]) -> tuple[Instance, ...]:
 def server_group(value: ServerGroup) -> ServerGroup:
     """``value`` as it may go on. Raises Invalid, which names the field."""
     return fleet.read_server_group(_fields(value))
+
+
+def uuids(path: str, values: Iterable[str]) -> tuple[str, ...]:
+    """Of instances. Raises Invalid, which names the one."""
+    return fleet.read_uuids(path, list(names(path, values)))
 
 
 def names(path: str, values: Iterable[str]) -> tuple[str, ...]:
@@ -230,6 +236,10 @@ def _is_count(value: Any) -> bool:
 
 def _is_amount(value: Any) -> bool:
     return type(value) is int and 0 <= value <= MAX_WHOLE
+
+
+def _are_uuids(texts: tuple[str, ...] | None) -> bool:
+    return not texts or all(map(_is_uuid, texts))
 
 
 def _is_uuid(text: str) -> bool:

@@ -194,6 +194,7 @@ def test_server_groups(client: WsgiClient) -> None:
         ("POST", "/gantt/takeovers", "gantt:hosts:adopt"),
         ("GET", AGGREGATES, "gantt:aggregates:list"),
         ("PUT", AGGREGATES, "gantt:aggregates:update"),
+        ("GET", "/gantt/instances", "gantt:instances:list"),
         ("PUT", "/gantt/instances/one", "gantt:instances:sync"),
         ("PUT", "/gantt/services", "gantt:services:update"),
         ("DELETE", "/gantt/services/one/nova-compute", "gantt:services:delete"),

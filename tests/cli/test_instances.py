@@ -1,0 +1,65 @@
+"""``gantt instance`` and ``gantt claim list``, and names that are no uuids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from gantt.cli.main import gantt
+from tests import inprocess
+from tests.cli.conftest import Program
+from tests.cli.test_scheduling import REPORT, SIZE
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Iterator[Program]:
+    """The program against a service of its own with one host."""
+    with inprocess.service(tmp_path) as url:
+        program = Program(gantt, url)
+        program.do("host", "update", "one", *REPORT)
+        yield program
+
+
+def test_instances_are_listed_shown_and_released(fleet: Program) -> None:
+    uuids = sorted(str(uuid4()) for _ in range(3))
+    fleet.do("select", "--flavor", SIZE, "--instance", uuids[0])
+    both = [word for uuid in uuids[1:] for word in ("--instance", uuid)]
+    fleet.do("select", "--flavor", SIZE, "--lease", "60", *both)
+    found = fleet.ask("instance", "list")
+    assert [one["instance"] for one in found] == uuids
+    assert [one["state"] for one in found] == ["claimed", "leased", "leased"]
+    assert {one["host"] for one in found} == {"one"}
+    page = fleet.ask("instance", "list", "--limit", "1", "--marker", uuids[0])
+    assert [one["instance"] for one in page] == uuids[1:2]
+    assert fleet.ask("instance", "list", "--host", "two") == []
+    (one,) = fleet.ask("instance", "show", uuids[0])
+    (amounts,) = one["allocations"].values()
+    assert amounts == {"VCPU": 2, "MEMORY_MB": 4096, "DISK_GB": 20}
+    for uuid in uuids[:2]:
+        fleet.do("instance", "release", uuid)
+        assert "no claim and no allocations" in fleet.fail("instance", "show", uuid)
+        assert "no claim and no allocations" in fleet.fail("instance", "release", uuid)
+    (host,) = fleet.ask("host", "list")
+    assert host["claimed"]["instances"] == 1
+
+
+def test_claims_are_listed_with_their_instances(fleet: Program) -> None:
+    uuid, other = sorted(str(uuid4()) for _ in range(2))
+    fleet.do("select", "--flavor", SIZE, "--instance", other)
+    fleet.do("select", "--flavor", SIZE, "--instance", uuid, "--lease", "60")
+    first, second = fleet.ask("claim", "list")
+    assert (first["instance"], second["instance"]) == (uuid, other)
+    assert first["leased_until"] and not second["leased_until"]
+    assert fleet.ask("claim", "list", "--claim", first["claim"]) == [first]
+    assert fleet.ask("claim", "list", "--host", "two") == []
+    fleet.do("claim", "release", first["claim"])
+    assert fleet.ask("claim", "list") == [second]
+
+
+def test_a_name_that_is_no_uuid_is_refused(fleet: Program) -> None:
+    told = fleet.fail("select", "--flavor", SIZE, "--instance", "job-2")
+    assert "instance_uuids.0 must be a UUID, not 'job-2'" in told
+    assert fleet.ask("instance", "list") == []
