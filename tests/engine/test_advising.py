@@ -19,6 +19,8 @@ from gantt.engine.options import EngineOptions
 from gantt.errors import GanttError, StoreFailed
 from gantt.model.advice import Advice, AdviceHost, AdviceRequest
 from gantt.model.commands import ConsumerAllocations
+from gantt.model.fleet import FleetStatement, HostReport
+from gantt.model.hosts import HostStats
 from gantt.model.requests import CandidateRequest, RequestGroup
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.observe.metrics import Meters
@@ -528,3 +530,26 @@ def _plain(engine: Gantt) -> str:
     for view in engine.list_hosts():
         text = text.replace(view.provider_uuid or "-", view.host)
     return text
+
+
+def test_advice_goes_by_what_nova_placed_since_the_last_reports() -> None:
+    """Where Gantt is Placement. Nothing is held here, and no host reports again: hosts
+    of one size take turns."""
+    with opened(advice_hold_s=0) as engine:
+        for host in ("a", "b", "c"):
+            report(engine, host)
+            stats = HostStats(running_vms=0)
+            told = HostReport(host, host, stats, saved_at=1_000_000)
+            engine.set_fleet(FleetStatement(hosts=(told,)))
+        chosen = []
+        for number in range(9):
+            uuid = f"0000000{number}-bbbb-4000-8000-000000000000"
+            host = first(engine, uuid)
+            (known,) = engine.list_hosts(host=host)
+            shares = {
+                str(known.provider_uuid): {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
+            }
+            engine.set_allocations([ConsumerAllocations(uuid, shares, "p", "u", None)])
+            chosen.append(host)
+        assert Counter(chosen) == {"a": 3, "b": 3, "c": 3}
+        assert all(len(set(chosen[at : at + 3])) == 3 for at in (0, 3, 6))
