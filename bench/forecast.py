@@ -1,7 +1,8 @@
 """Forecasts of when room runs out, held against what happened in published traces.
 
 At many times of a trace the use until then is the history, and room for a little more
-is asked for: until when it lasts, with a chance of 90, 50 and 10 %. Then the trace
+is asked for, of a class or of a flavor, which several classes may stop: until when it
+lasts, with a chance of 90, 50 and 10 %. Then the trace
 tells until when it lasted. A forecast sees only what was before it, and nothing is
 fitted to a trace; but the form of the method was chosen among a few with the Azure
 trace and that of inference in view. The trace ``openb`` was first looked at afterwards.
@@ -31,6 +32,8 @@ Series = NDArray[np.float64]
 
 HEADROOMS: Final = (0.1, 0.25, 0.5)
 """Parts of what use varied by over the last horizon."""
+ENOUGH: Final = 4.0
+"""How many times as much room a flavor has of the classes that do not limit it."""
 LEAST, MOST = 0.85, 0.95
 WINDOWS: Final = 400
 BIN_S: Final = 300
@@ -85,29 +88,44 @@ class Tested(Struct, frozen=True, eq=False):
         return 1 - self.plan.every / self.plan.horizon
 
 
-def compared(plan: Plan, series: Series, most: int | None = None) -> Tested:
-    """``series``: float64[classes, n]. Every class by itself and with every headroom.
-    ``most``: at most so many windows of each, evenly; None: all."""
+def compared(
+    plan: Plan, series: Series, most: int | None = None, *, flavors: bool = False
+) -> Tested:
+    """``series``: float64[classes, n]. Every class by itself, or flavors of all of them
+    (``flavors``), with every headroom. ``most``: at most so many windows of each,
+    evenly; None: all."""
     starts, held = [], []
     last = series.shape[1] - plan.horizon
     times = np.arange(plan.first, last, plan.every)
     if most is not None:
         times = times[:: max(1, len(times) // most)]
-    for one in series:
+    for used, slack in _asked(series.T, flavors=flavors):
         for at in times.tolist():
-            before, after = one[: at + 1], one[at + 1 : at + 1 + plan.horizon]
-            recent = one[at - plan.horizon : at + 1]
+            before, after = used[: at + 1], used[at + 1 : at + 1 + plan.horizon]
+            recent = used[at - plan.horizon : at + 1]
             for part in HEADROOMS:
-                room = part * float(recent.max() - recent.min())
+                room = part * slack * np.ptp(recent, axis=0)
                 starts.append(at)
-                held.append(_held(before, after - one[at], room, plan.horizon))
+                held.append(_held(before, after - used[at], room, plan.horizon))
     return Tested(plan, np.array(starts), np.array(held))
 
 
-def _held(before: Series, grown: Series, room: float, horizon: int) -> list[bool]:
-    found = passage(before[:, None], np.array([room]), horizon)
+def _asked(series: Series, *, flavors: bool) -> Iterator[tuple[Series, Series]]:
+    """Use, float64[n, classes], and how much slack each class has beside the others: of
+    a flavor that all limit, and of those that one does."""
+    count = series.shape[1]
+    if not flavors:
+        yield from ((series[:, [one]], np.ones(1)) for one in range(count))
+        return
+    yield series, np.ones(count)
+    for one in range(count):
+        yield series, np.where(np.arange(count) == one, 1.0, ENOUGH)
+
+
+def _held(before: Series, grown: Series, room: Series, horizon: int) -> list[bool]:
+    found = passage(before, room, horizon)
     assert found is not None, "the first window has enough history"
-    is_out = grown >= room
+    is_out = (grown >= room).any(axis=1)
     lasted = int(is_out.argmax()) + 1 if is_out.any() else horizon + 1
     dates = [horizon + 1 if one is None else one for one in found.steps]
     return [lasted >= date for date in dates]
@@ -192,12 +210,14 @@ def measure(folder: Path, scale: float) -> Iterator[Row]:  # noqa: ARG001
         (DLRM, dlrm(where, DLRM.step_s)),
         (OPENB, openb(where, OPENB.step_s)),
     ):
-        yield from _rows(compared(plan, series, most), scale)
+        yield from _rows(compared(plan, series, most), "classes", scale)
+        found = compared(plan, series, most, flavors=True)
+        yield from _rows(found, "flavors", scale)
 
 
-def _rows(found: Tested, scale: float) -> Iterator[Row]:
+def _rows(found: Tested, asked: str, scale: float) -> Iterator[Row]:
     count, overlap = len(found.starts), found.overlap
-    what = f"{found.plan.name}: {count:,} windows, overlap {overlap:.0%}"
+    what = f"{found.plan.name}, {asked}: {count:,} windows, overlap {overlap:.0%}"
     for place, chance in enumerate(CHANCES):
         low, high = found.interval(place)
         share = found.share(place)

@@ -39,6 +39,14 @@ def test_there_are_fifty_hosts_with_instances(books: GanttProtocol) -> None:
     assert [host.host for host in hosts if "operator" in host.service] == ["gen-05"]
 
 
+def test_hosts_name_what_runs_on_them(books: GanttProtocol) -> None:
+    """What has ended is no longer there, by any of the figures."""
+    hosts = [one for one in books.list_hosts() if not one.host.startswith("net-")]
+    for host in hosts:
+        running = host.stats["running_vms"], int(host.stats["stats"]["num_instances"])
+        assert {*running, len(host.instances)} == {len(host.instances)}, host.host
+
+
 def test_use_has_a_history_of_hours(books: GanttProtocol) -> None:
     found = books.usage_history("VCPU")
     assert len(found) == DAYS * 24

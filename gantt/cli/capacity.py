@@ -25,7 +25,7 @@ from gantt.cli.what_if_capacity import (
 )
 from gantt.model.capacity import BY, MOST_DAYS, By
 from gantt.model.selection import Capacity, Why
-from gantt.model.spec import Flavor, RequestSpec
+from gantt.model.spec import RequestSpec
 
 Found = list[tuple[str, Capacity]]
 # Limits at which counting ends.
@@ -73,12 +73,23 @@ _ENDS: Final = {
     show_default=True,
     help="With --runs-out: how far to look ahead.",
 )
+@click.option(
+    "--zone", help="Only the hosts of this availability zone; not with --runs-out."
+)
+@click.option(
+    "--hosts",
+    "shows_hosts",
+    is_flag=True,
+    help="List each host, too, and what left hosts out.",
+)
 @what_if_option
 @books_command
 def capacity(
     session: Session,
     *,
     flavors: tuple[str, ...],
+    zone: str | None,
+    shows_hosts: bool,
     fair: bool,
     price: bool,
     runs_out: bool,
@@ -90,17 +101,22 @@ def capacity(
 
     \b
     gantt capacity vcpus=2,memory_mb=4096,disk_gb=20 vcpus=8,memory_mb=32768
+    gantt capacity vcpus=2,memory_mb=4096 --zone north --hosts
     gantt capacity --fair name=a,vcpus=2,memory_mb=4096 name=b,vcpus=8 --mix a=3,b=1
     gantt capacity --price vcpus=2,memory_mb=4096,trait:CUSTOM_SSD=required
     gantt capacity --runs-out --by zone
     """
-    asked = [flavor(words) for words in flavors]
+    asked = [RequestSpec(flavor(words), availability_zone=zone) for words in flavors]
     if fair + price + runs_out > 1:
         raise click.UsageError("Give one of --fair, --price and --runs-out.")
     if mix is not None and not fair:
         raise click.UsageError("--mix says how to split: add --fair.")
     if by != "fleet" and not (fair or runs_out):
         raise click.UsageError("--by goes with --fair and --runs-out: add one.")
+    if zone is not None and runs_out:
+        raise click.UsageError("--runs-out tells it of each zone with --by zone.")
+    if shows_hosts and (fair or price or runs_out):
+        raise click.UsageError("--hosts goes with the plain count alone.")
     if not runs_out:
         refuse(["--days"], "how far --runs-out looks ahead; add --runs-out.")
     if not (flavors or runs_out):
@@ -124,16 +140,20 @@ def capacity(
     elif runs_out:
         show_forecast(session, asked, by, days)
     else:
-        _show(session, named)
+        _show(session, named, shows_hosts=shows_hosts)
 
 
-def _show(session: Session, flavors: Sequence[tuple[str, Flavor]]) -> None:
+def _show(
+    session: Session,
+    flavors: Sequence[tuple[str, RequestSpec]],
+    *,
+    shows_hosts: bool,
+) -> None:
     """Ask how many more of each fit, and print it."""
-    found = [
-        (words, session.books.capacity(RequestSpec(asked))) for words, asked in flavors
-    ]
+    found = [(words, session.books.capacity(asked)) for words, asked in flavors]
     if session.is_prose:
-        say("\n\n".join(filter(None, _paragraphs(plain(found)))))
+        paragraphs = _paragraphs(plain(found), shows_hosts=shows_hosts)
+        say("\n\n".join(filter(None, paragraphs)))
         return
     whole = [{"flavor": words, **msgspec.structs.asdict(each)} for words, each in found]
     session.print_answer(whole, ("flavor", "host", "more"), _by_host(found))
@@ -165,20 +185,25 @@ def _lower_bound(found: Capacity) -> str:
     return f"More may fit: counting ended {ended}."
 
 
-def _paragraphs(found: Found) -> Iterator[str]:
+def _paragraphs(found: Found, *, shows_hosts: bool) -> Iterator[str]:
+    """A line for each flavor, and where none fits why; ``shows_hosts``: each host and
+    all reasons."""
     sums = [
-        (words, f"{'at least ' * each.is_lower_bound}{each.total}", len(each.hosts))
+        (
+            words,
+            f"{'at least ' * each.is_lower_bound}{each.total}",
+            len(each.hosts),
+            ", ".join(f"{name} on {hosts}" for name, hosts in each.limits.items()),
+        )
         for words, each in found
     ]
-    yield table(("flavor", "more", "hosts"), sums)
+    yield table(("flavor", "more", "hosts", "what blocks one more"), sums)
     for words, each in found:
-        if len(found) > 1:
+        parts = [_lower_bound(each)] if each.is_lower_bound else []
+        if shows_hosts and each.hosts:
+            parts.append(table(("host", "more"), list(each.hosts.items())))
+        if shows_hosts or not each.total:
+            parts.append(why_text(_why(each)))
+        if len(found) > 1 and any(parts):
             yield f"{words}:"
-        if each.is_lower_bound:
-            yield _lower_bound(each)
-        if each.hosts:
-            yield table(("host", "more"), list(each.hosts.items()))
-        if each.limits:
-            limits = list(each.limits.items())
-            yield "What blocks one more:\n" + table(("limit", "hosts"), limits)
-        yield why_text(_why(each))
+        yield from parts

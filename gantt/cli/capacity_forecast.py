@@ -8,20 +8,19 @@ from gantt.cli.output import plain, say, table
 from gantt.cli.session import Session
 from gantt.cli.times import shown_at
 from gantt.model.capacity import By, Forecast, Outlook
-from gantt.model.spec import Flavor, RequestSpec
+from gantt.model.spec import RequestSpec
 
 _DAY_S = 86_400
 _COLUMNS = (
     *("where", "kind", "name", "left", "state"),
-    *("lasts_until", "likely_until", "latest_until", "chance"),
+    *("lasts_until", "likely_until", "latest_until", "chance", "ends_by"),
 )
 
 
 def show_forecast(
-    session: Session, flavors: Sequence[Flavor], by: By, days: int
+    session: Session, specs: Sequence[RequestSpec], by: By, days: int
 ) -> None:
     """Ask for it and print it."""
-    specs = [RequestSpec(one) for one in flavors]
     found = session.books.runs_out(specs, by=by, horizon_days=days)
     if session.is_prose:
         say("\n\n".join(_paragraphs(plain(found))))
@@ -32,7 +31,7 @@ def show_forecast(
 
 def _row(one: Outlook) -> tuple[object, ...]:
     dates = (one.lasts_until, one.likely_until, one.latest_until)
-    return (one.name, one.left, one.state, *map(_date, dates), one.chance)
+    return (one.name, one.left, one.state, *map(_date, dates), one.chance, one.ends_by)
 
 
 def _date(at: int | None) -> str | None:
@@ -52,6 +51,7 @@ def _paragraphs(found: Forecast) -> Iterator[str]:
         "50 %",
         "10 %",
         "runs out",
+        "ends by",
     )
     rows: list[tuple[object, ...]] = [_row(one) for one in found.outlooks]
     if found.by != "fleet":

@@ -9,18 +9,16 @@ import msgspec
 from gantt.cli.output import plain, say, table
 from gantt.cli.session import Session
 from gantt.model.capacity import Price, Prices
-from gantt.model.spec import Flavor, RequestSpec
+from gantt.model.spec import RequestSpec
 
 _COLUMNS = ("flavor", "kind", "rule", "more")
 
 Found = list[tuple[str, Prices]]
 
 
-def show_prices(session: Session, flavors: Sequence[Flavor]) -> None:
+def show_prices(session: Session, specs: Sequence[RequestSpec]) -> None:
     """Ask for those of each flavor and print them."""
-    found = [
-        (one.name or "", session.books.rule_prices(RequestSpec(one))) for one in flavors
-    ]
+    found = [(one.flavor.name or "", session.books.rule_prices(one)) for one in specs]
     if session.is_prose:
         say("\n\n".join(_paragraphs(plain(found))))
         return

@@ -10,17 +10,17 @@ import click
 from gantt.cli.output import plain, say, table
 from gantt.cli.session import Session
 from gantt.model.capacity import By, FairSplit, Share, Split
-from gantt.model.spec import Flavor, RequestSpec
+from gantt.model.spec import RequestSpec
 
 _COLUMNS = ("by", "flavor", "more", "alone", "weight", "blocked_by")
 
 
-def weights_of(mix: str | None, flavors: Sequence[Flavor]) -> list[float] | None:
+def weights_of(mix: str | None, specs: Sequence[RequestSpec]) -> list[float] | None:
     """``a=3,b=1``: weights by the names of flavors; those not named have 1. Raises
     click.UsageError."""
     if mix is None:
         return None
-    names = [one.name for one in flavors]
+    names = [one.flavor.name for one in specs]
     found = dict.fromkeys(names, 1.0)
     for part in filter(None, (one.strip() for one in mix.split(","))):
         name, _, text = part.rpartition("=")
@@ -37,10 +37,9 @@ def weights_of(mix: str | None, flavors: Sequence[Flavor]) -> list[float] | None
 
 
 def show_split(
-    session: Session, flavors: Sequence[Flavor], weights: list[float] | None, by: By
+    session: Session, specs: Sequence[RequestSpec], weights: list[float] | None, by: By
 ) -> None:
     """Ask for it and print it."""
-    specs = [RequestSpec(one) for one in flavors]
     found = session.books.fair_split(specs, weights, by=by)
     if session.is_prose:
         say("\n\n".join(_paragraphs(plain(found))))

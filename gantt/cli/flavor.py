@@ -6,6 +6,7 @@ vcpus=2,memory_mb=4096,hw:cpu_policy=dedicated   with an extra spec: it has a co
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from typing import Any
 
 import click
@@ -52,7 +53,7 @@ def document(name: str) -> dict[str, Any]:
     """Read a JSON object from a file ("-": standard input). Raises Invalid."""
     try:
         with click.open_file(name, "rb") as file:
-            raw = file.read()
+            raw = file.read().removeprefix(BOM_UTF8)
         return msgspec.json.decode(raw, type=dict[str, Any])
     except OSError as error:
         raise Invalid(f"{name} cannot be read: {error.strerror}.") from error

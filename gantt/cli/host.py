@@ -20,7 +20,7 @@ from gantt.model.needs import Needs
 from gantt.model.takeover import Takeover
 from gantt.model.topology_view import HostTopologyView
 
-_AMOUNTS = ("vcpus", "memory_mb", "local_gb")
+_AMOUNTS = {"vcpus": "VCPU", "memory_mb": "MEMORY_MB", "local_gb": "DISK_GB"}
 COLUMNS = ("host", "node", "state", *_AMOUNTS, "claimed", "instances", "updated_at")
 _WORD = ("host", "state", "reason")
 # Of one host; what it reports is added as stats.NAME.
@@ -39,7 +39,10 @@ def host() -> None:
 @cut
 @books_command
 def list_hosts(session: Session, *, limit: int | None, marker: str | None) -> None:
-    """List hosts with their total and used resources."""
+    """List hosts with their used and total resources.
+
+    '3/4 x 16': 3 of 4 are used, and each of the 4 may be given 16 times.
+    """
     found = page_of(session.books.list_hosts(), limit, marker, _node_of)
     session.print_rows(COLUMNS, map(_row, found))
 
@@ -270,6 +273,7 @@ def _print(session: Session, view: HostView) -> None:
             "state": _state(view),
             "reason": _reason(view),
             "updated_at": time_text(view.updated_at, "seconds"),
+            "ratios": view.ratios,
             "claimed": view.claimed,
             "instances": view.instances,
             "aggregates": view.aggregates,
@@ -291,10 +295,7 @@ def _draw(session: Session, view: HostTopologyView) -> None:
 
 
 def _row(view: HostView) -> tuple[Any, ...]:
-    used = (
-        f"{_shown(view.stats.get(f'{name}_used'))}/{_shown(view.stats.get(name))}"
-        for name in _AMOUNTS
-    )
+    used = (_used(view, *each) for each in _AMOUNTS.items())
     claimed = {name: amount for name, amount in view.claimed.items() if amount}
     return (
         view.host,
@@ -305,6 +306,13 @@ def _row(view: HostView) -> tuple[Any, ...]:
         len(view.instances),
         time_text(view.updated_at, "seconds"),
     )
+
+
+def _used(view: HostView, field: str, kind: str) -> str:
+    """What is used of what there is, and how often that is given."""
+    ratio = view.ratios.get(kind, 1.0)
+    text = f"{_shown(view.stats.get(f'{field}_used'))}/{_shown(view.stats.get(field))}"
+    return text if ratio == 1.0 else f"{text} x {ratio:g}"
 
 
 def _shown(amount: Any) -> str:

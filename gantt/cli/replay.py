@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -243,7 +242,7 @@ def _run(
 
     machines = _machines(trace, fleet)
     replaying = Replay(machines, settings)
-    asked = decisions.Counted(islice(trace.reader.arrivals(), limit))
+    asked = decisions.Counted(trace.arrivals(limit))
     decided = replaying.run(asked)
     if out is None:
         footer = decisions.count(decided, asked)

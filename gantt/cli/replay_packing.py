@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from itertools import islice
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -108,7 +107,7 @@ def packing(
         options = policy_options(config_files)
         found = open_trace(trace, part=part, mapping=mapping)
         machines = _machines(found, fleet)
-        whole = list(islice(found.reader.arrivals(), limit))
+        whole = list(found.arrivals(limit))
         drawn = _drawings(whole, machines, fill, one_in)
         results = _compared(
             policies,

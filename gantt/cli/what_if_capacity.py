@@ -18,7 +18,7 @@ from gantt.errors import Invalid
 from gantt.model.capacity import By, FairSplit, Forecast, Outlook, Prices, period_of
 from gantt.model.protocol import GanttProtocol
 from gantt.model.selection import Capacity
-from gantt.model.spec import Flavor, RequestSpec
+from gantt.model.spec import RequestSpec
 from gantt.model.usage_history import MOST_RECORDS, SECONDS, UsageRecord
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ Answers: TypeAlias = tuple[str, Any, Any]
 
 
 def try_capacity(
-    session: Session, tried: Tried, flavors: Sequence[tuple[str, Flavor]]
+    session: Session, tried: Tried, flavors: Sequence[tuple[str, RequestSpec]]
 ) -> None:
     """How many of each fit; ``flavors``: in words, and what they say."""
     specs = _specs(tried, [asked for _, asked in flavors])
@@ -56,7 +56,7 @@ def try_capacity(
 def try_split(
     session: Session,
     tried: Tried,
-    flavors: Sequence[Flavor],
+    flavors: Sequence[RequestSpec],
     weights: list[float] | None,
     by: By,
 ) -> None:
@@ -75,7 +75,7 @@ def try_split(
     _print(session, tried, {"live": live, "what_if": changed}, columns, rows)
 
 
-def try_prices(session: Session, tried: Tried, flavors: Sequence[Flavor]) -> None:
+def try_prices(session: Session, tried: Tried, flavors: Sequence[RequestSpec]) -> None:
     """What each rule costs on both."""
     found: list[tuple[str, Prices, Prices]] = []
     for spec in _specs(tried, flavors):
@@ -94,7 +94,7 @@ def try_prices(session: Session, tried: Tried, flavors: Sequence[Flavor]) -> Non
 
 
 def try_forecast(
-    session: Session, tried: Tried, flavors: Sequence[Flavor], by: By, days: int
+    session: Session, tried: Tried, flavors: Sequence[RequestSpec], by: By, days: int
 ) -> None:
     """What is left and lasts until when, from the usage history of the live books."""
     tried.remember(usage_at(tried, period_of(days), zones=by == "zone"))
@@ -160,9 +160,9 @@ def _usage_of_zone(
         until = min(one.start for one in page) + 1
 
 
-def _specs(tried: Tried, flavors: Iterable[Flavor]) -> list[RequestSpec]:
-    """One for each flavor; says which flavors of the what-if are not among them."""
-    specs = [RequestSpec(one) for one in flavors]
+def _specs(tried: Tried, asked: Iterable[RequestSpec]) -> list[RequestSpec]:
+    """The same; says which flavors of the what-if are not among them."""
+    specs = list(asked)
     tried.tell_unasked(specs)
     return specs
 

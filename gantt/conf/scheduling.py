@@ -57,8 +57,8 @@ DEFAULT: Sequence[cfg.Opt] = [
                     "initial_ram_allocation_ratio 0",
                     "initial_disk_allocation_ratio 0",
                 ),
-                "Allocation ratio of an inventory created from a host report that has "
-                "no ratio.",
+                "Allocation ratio of a host that Nova reports without one, unless the "
+                "option without initial_ is set. Hosts of other reports have 1.0.",
             ),
         },
     ),
@@ -67,12 +67,12 @@ DEFAULT: Sequence[cfg.Opt] = [
             f"{name}_allocation_ratio",
             min=0.0,
             help=f"{what} that may be allocated per physical one, for hosts that "
-            f"report no ratio of their own; unset: {ratio}.",
+            f"Nova reports without a ratio; unset: initial_{name}_allocation_ratio.",
         )
-        for name, what, ratio in (
-            ("cpu", "VCPUs", _OURS.cpu_allocation_ratio),
-            ("ram", "Megabytes of memory", _OURS.ram_allocation_ratio),
-            ("disk", "Gigabytes of disk", _OURS.disk_allocation_ratio),
+        for name, what in (
+            ("cpu", "VCPUs"),
+            ("ram", "Megabytes of memory"),
+            ("disk", "Gigabytes of disk"),
         )
     ),
 ]

@@ -66,11 +66,6 @@ class Fleet:
 
     def update_host(self, host: str, node: str | None, stats: HostStats) -> HostView:
         options = self._checks.options
-        ratios = (
-            options.initial_cpu_allocation_ratio,
-            options.initial_ram_allocation_ratio,
-            options.initial_disk_allocation_ratio,
-        )
         stats = values.stats(stats)
         if stats.traits:
             self._checks.statement("traits", len(stats.traits))
@@ -81,7 +76,7 @@ class Fleet:
             scalars.name("node", host if node is None else node),
             stats,
             new_provider_uuid="",
-            initial_ratios=ratios,
+            initial_ratios=options.novas_ratios,
             writes_books=self._checks.writes_books,
             renewed_after_us=int(options.report_age_s * 1_000_000),
             is_bare=node is None,

@@ -198,11 +198,7 @@ class Reporting:
             "",
             HostStats(),
             new_provider_uuid="",
-            initial_ratios=(
-                options.initial_cpu_allocation_ratio,
-                options.initial_ram_allocation_ratio,
-                options.initial_disk_allocation_ratio,
-            ),
+            initial_ratios=options.novas_ratios,
             writes_books=self._checks.writes_books,
             renewed_after_us=int(options.report_age_s * _US),
         )

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, TypeVar
 
+from msgspec.structs import replace
+
 from gantt.engine.commit.committer import Committer
 from gantt.engine.fleet import warn_of_metadata
 from gantt.engine.reading.reader import Consistency, Reader
@@ -74,18 +76,13 @@ class WholeFleet:
 
     def _hosts(self, part: FleetStatement) -> list[FleetRefusal]:
         writes_books = part.writes_books and self._checks.writes_books
-        options = self._checks.options
-        ratios = (
-            options.initial_cpu_allocation_ratio,
-            options.initial_ram_allocation_ratio,
-            options.initial_disk_allocation_ratio,
-        )
+        ratios = self._checks.options.novas_ratios
 
         def command(report: HostReport) -> c.UpdateHost:
             return c.UpdateHost(
                 scalars.name("host", report.host),
                 scalars.name("node", report.node),
-                values.stats(report.stats),
+                replace(values.stats(report.stats), comes_from_nova=True),
                 new_provider_uuid=new_uuid() if writes_books else "",
                 initial_ratios=ratios,
                 writes_books=writes_books,

@@ -108,7 +108,9 @@ class Outlook(Struct, frozen=True):
     of 50 %; ``latest_until``: of 10 %. Times are microseconds since the epoch; None:
     not within the horizon, or there is no forecast (``state``). ``chance``: that it
     runs out within the horizon. ``is_own``: from the usage history of the zone itself;
-    otherwise the hosts are taken to grow by their part of all use."""
+    otherwise the hosts are taken to grow by their part of all use. ``ends_by``: the
+    class that is used up first, most often; "": none within the horizon, or it is no
+    class that ends it."""
 
     kind: OutlookKind
     name: str
@@ -120,6 +122,7 @@ class Outlook(Struct, frozen=True):
     latest_until: int | None = None
     chance: float | None = None
     is_own: bool = False
+    ends_by: str = ""
 
 
 class Forecast(Struct, frozen=True):

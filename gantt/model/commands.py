@@ -241,8 +241,9 @@ class UpdateHost(Command[HostView], frozen=True):
 
     Writes the host, its provider (made when it is missing: ``new_provider_uuid``), the
     inventory classes and traits that reports own. ``initial_ratios``: (cpu, ram, disk)
-    where the report has none. ``writes_books`` False: the host alone is written; a
-    remote Placement has its provider, under the uuid that the host reports.
+    where Nova reports the host without; of others it is 1.0. ``writes_books`` False:
+    the host alone is written; a remote Placement has its provider, under the uuid that
+    the host reports.
     ``renewed_after_us``: a report without changes is written nevertheless when the last
     one is so old (None: never). ``is_bare``: the report names no node: it is of the one
     that is known of the host, else of ``node``. ``takes_uuid``: where another host has
@@ -395,10 +396,10 @@ class Claim(Command[Claimed], frozen=True):
     """Hosts for all instances of a request, or for none.
 
     The committer checks amounts (the books' where a choice has allocations; else what
-    the host has, times ``ratios`` (cpu, ram, disk) where the host reports none), the
-    rules of ``group`` and, per choice, that the host is still there. ``only_project``:
-    instances that have allocations or a claim already must be of this project; None: of
-    any. ``leased_for_us``: the claim ends after so many microseconds unless confirmed.
+    the host has, times its ratios), the rules of ``group`` and, per choice, that the
+    host is still there. ``only_project``: instances that have allocations or a claim
+    already must be of this project; None: of any. ``leased_for_us``: the claim ends
+    after so many microseconds unless confirmed.
     ``is_remote``: a remote Placement checks amounts and stores the allocations of
     choices; here they are recorded with the claim, which must be leased until they are
     written there. ``asks_service``: the host must not be disabled or forced down.
@@ -416,7 +417,6 @@ class Claim(Command[Claimed], frozen=True):
     project_id: str
     user_id: str
     group: InstanceGroup | None = None
-    ratios: tuple[float, float, float] = (4.0, 1.0, 1.0)
     leased_for_us: int | None = None
     is_remote: bool = False
     asks_service: bool = True

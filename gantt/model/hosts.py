@@ -60,6 +60,8 @@ class HostStats(Struct, frozen=True):
     obeys_claims: bool | UnsetType = UNSET
     # Whether ``instances`` is all that runs there now: what it lacks is gone.
     lists_instances: bool | UnsetType = UNSET
+    # Whether Nova says so: then Nova's options stand for ratios that it does not tell.
+    comes_from_nova: bool | UnsetType = UNSET
 
 
 class Service(Struct, frozen=True):
@@ -133,7 +135,8 @@ class InstanceView(Struct, frozen=True):
 class HostView(Struct, frozen=True):
     """A host as it is known: an answer.
 
-    ``stats``: as reported. ``claimed``: what claims use that is not in the report yet
+    ``stats``: as reported. ``ratios``: class -> the host's allocation ratio, of VCPU,
+    MEMORY_MB and DISK_GB. ``claimed``: what claims use that is not in the report yet
     (vcpus, memory_mb, disk_mb, instances). ``provider_uuid`` None: it has no provider.
     ``service``: its fields, and ``cell_unreadable`` where its cell's database was not
     to be read, so that all of this may be out of date.
@@ -148,6 +151,7 @@ class HostView(Struct, frozen=True):
     service: dict[str, Any]
     aggregates: tuple[str, ...]
     updated_at: int | None = None
+    ratios: dict[str, float] = {}
 
 
 class HostPage(Struct, frozen=True):

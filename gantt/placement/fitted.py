@@ -1,7 +1,7 @@
 """What an instance needs of one host's cells and devices, and whether they are left.
 
 Asked while hosts are picked and again when the claim is planned, so that both look at
-the same numbers: the host's own allocation ratios, or the initial ones.
+the same numbers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from gantt.state.host_table import Hosts
 from gantt.state.promises import Promises
 from gantt.topology.pending import Pending
 
-Ratios = tuple[float, float, float]
 Providers = Mapping[str, tuple[str, ...]]
 
 
@@ -24,17 +23,15 @@ def pending_on(
     row: int,
     wanted: Wanted,
     providers: Providers,
-    ratios: Ratios,
     *,
     packs: bool,
 ) -> Pending:
-    """``wanted`` as the host at ``row`` is asked for it. ``ratios``: (cpu, ram, disk)
-    of hosts that report none."""
+    """``wanted`` as the host at ``row`` is asked for it, with its ratios."""
     if wanted.cells:
         wanted = replace(
             wanted,
-            cpu_ratio=float(hosts.cpu_ratio[row]) or ratios[0],
-            ram_ratio=float(hosts.ram_ratio[row]) or ratios[1],
+            cpu_ratio=float(hosts.cpu_ratio[row]),
+            ram_ratio=float(hosts.ram_ratio[row]),
         )
     return Pending(wanted, providers_of(providers, wanted), packs)
 

@@ -204,7 +204,7 @@ def _reported(table: Hosts, rows: Rows) -> dict[str, tuple[Floats, Floats]]:
     }
     return {
         name: (
-            np.floor(total * np.where(ratio[rows] > 0, ratio[rows], 1.0)) * is_alone,
+            np.floor(total * ratio[rows]) * is_alone,
             np.maximum(used, 0) * is_alone,
         )
         for name, (total, used, ratio) in pairs.items()

@@ -16,7 +16,7 @@ from gantt.model.rows import ClaimRow, HostRow, ServiceRow
 from gantt.state.column import NO_ROW
 from gantt.state.fleet import Fleet
 from gantt.state.fleet_tables import COMPUTE
-from gantt.state.reports import LISTED, TOPOLOGY
+from gantt.state.reports import LISTED, RATIOS, TOPOLOGY, ratios_of
 from gantt.state.state import State
 
 OWNED: Final = "_owned"
@@ -31,7 +31,7 @@ ADOPTED: Final = "_adopted"
 """Beside it: the uuid by which the host calls its provider, which has another one."""
 UNREADABLE: Final = "_unreadable"
 """Beside it: columns of cells and devices that could not be read, and why."""
-_HIDDEN: Final = (OWNED, SAVED, PLACE, LISTED, LISTING, ADOPTED, UNREADABLE)
+_HIDDEN: Final = (*(OWNED, SAVED, PLACE, LISTED, LISTING, ADOPTED, UNREADABLE, RATIOS),)
 
 
 def hosts(
@@ -160,6 +160,7 @@ def _view(
     named: tuple[str, ...] = (),
 ) -> HostView:
     host, node = place
+    cpu, ram, disk = ratios_of(stats)
     shown = dict(stats)
     for name in _HIDDEN:
         shown.pop(name, None)
@@ -178,6 +179,7 @@ def _view(
         service,
         fleet.aggregates.of_host(host),
         updated_at,
+        {"VCPU": cpu, "MEMORY_MB": ram, "DISK_GB": disk},
     )
 
 

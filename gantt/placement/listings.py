@@ -80,22 +80,29 @@ def elsewhere(state: State, row: int | None, instance: str) -> str | None:
 def dropped(
     state: State, command: UpdateHost, row: int | None, stats: dict[str, Any]
 ) -> list[InstanceRow]:
-    """The instances that an agent listed before and lists no more, of which nothing is
-    allocated or claimed there: they ended in order. The others may come back; the audit
-    has them. ``stats``: of the host, after its report."""
+    """The instances that a whole list lacks, of which nothing is allocated or claimed
+    there: they ended in order. The others may come back; the audit has them. An agent
+    speaks for what it listed before; another writer, whose report says itself that it
+    is whole, for all that the host names, if that has one node. ``stats``: of the host,
+    after its report."""
     named = command.stats.instances
-    if row is None or command.place is None or named is UNSET:
+    if row is None or named is UNSET or stats.get("lists_instances") is not True:
         return []
-    if stats.get("lists_instances") is not True:
-        return []  # the list is not whole
     table = state.fleet.hosts
-    before = table.stats[row].get(LISTED, ())
     known = state.fleet.instances.on(table.hosts[row])
-    gone = set(before).difference(map(canonical, named))
+    if command.place is not None:
+        before = set(table.stats[row].get(LISTED, ()))
+    elif command.stats.lists_instances is True and (
+        len(table.rows_of(table.hosts[row])) == 1
+    ):
+        before = set(map(canonical, known))
+    else:
+        return []
+    gone = before.difference(map(canonical, named))
     return [
         known[uuid]
-        for uuid in sorted(gone)
-        if uuid in known and not _is_held(state, row, uuid)
+        for uuid in sorted(known)
+        if canonical(uuid) in gone and not _is_held(state, row, uuid)
     ]
 
 

@@ -47,7 +47,6 @@ class Room:
 
     def __init__(self, hosts: Hosts, command: Claim) -> None:
         self._hosts = hosts
-        self._ratios = command.ratios
         self._asked = (command.vcpus, command.memory_mb, command.disk_mb)
         self._more: dict[int, tuple[int, int, int]] = {}
 
@@ -84,7 +83,4 @@ class Room:
     def _ratios_of(self, row: int) -> tuple[float, ...]:
         hosts = self._hosts
         reported = (hosts.cpu_ratio, hosts.ram_ratio, hosts.disk_ratio)
-        return tuple(
-            float(column[row]) or initial
-            for column, initial in zip(reported, self._ratios, strict=True)
-        )
+        return tuple(float(column[row]) for column in reported)

@@ -7,6 +7,7 @@ or bare totals.
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
@@ -103,7 +104,9 @@ def _number(word: str, part: str, text: str) -> float:
 def read_fleet(path: Path) -> tuple[Machine, ...]:
     """The machines of a JSON file. Raises Invalid."""
     try:
-        raw = msgspec.json.decode(path.read_bytes(), type=list[dict[str, Any]])
+        raw = msgspec.json.decode(
+            path.read_bytes().removeprefix(BOM_UTF8), type=list[dict[str, Any]]
+        )
         return tuple(_machine(path, number, one) for number, one in enumerate(raw))
     except OSError as error:
         raise Invalid(

@@ -109,7 +109,8 @@ class Replay:
 
     def run(self, arrivals: Iterable[Arrival]) -> Iterator[Decided]:
         """A decision for each arrival, in order; these must not go back in time.
-        ``outcome`` is whole at the end. Raises Invalid."""
+        ``outcome`` is whole at the end: then all has gone that goes, after the last
+        sample. Raises Invalid."""
         last = 0
         for arrival in arrivals:
             if arrival.at < last:
@@ -121,11 +122,14 @@ class Replay:
             self._move_to(arrival.at)
             yield self._arrive(arrival)
         self._sample(last)
+        if self._leaving:
+            self._empty()
 
-    def finish(self) -> None:
-        """Let all go that goes within the trace."""
+    def _empty(self) -> None:
         while self._leaving:
-            self._move_to(self._leaving[0][0])
+            leaves_at, _, name, uuid = heappop(self._leaving)
+            self._depart(leaves_at, name, uuid)
+        self._reports.send(self.books)
 
     # -- time ---------------------------------------------------------------------
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import islice
 from typing import Final
 
 from msgspec import Struct
@@ -77,7 +76,7 @@ def _replayed(
 ) -> tuple[Report, list[Decided]]:
     """``names``: takes those of the flavors that are asked for."""
     before = len(trace.reader.skipped)
-    arrivals = islice(trace.reader.arrivals(), limit)
+    arrivals = trace.arrivals(limit)
     known = noted(arrivals, lambda one: one.spec, names)
     asked = Counted(what_if.arrivals(known))
     decided = list(replaying.run(asked))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -40,6 +41,21 @@ class Trace(Struct, frozen=True):
     name: str
     reader: Reader
     machines: tuple[Machine, ...] = ()
+
+    def arrivals(self, limit: int | None = None) -> Iterator[Arrival]:
+        """At most ``limit`` of them. Raises Invalid where there is none at all."""
+        before, is_empty = len(self.reader.skipped), True
+        for one in islice(self.reader.arrivals(), limit):
+            is_empty = False
+            yield one
+        if is_empty:
+            skipped = self.reader.skipped[before:]
+            why = f"{len(skipped):,} places were skipped" if skipped else "it is empty"
+            first = f", first {skipped[0]}" if skipped else ""
+            raise Invalid(
+                f"Nothing of the trace {self.name} could be read: {why}{first}. "
+                "Correct the file, or the mapping of its columns."
+            )
 
 
 def open_trace(

@@ -43,6 +43,7 @@ from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.drivers import driver_of
 from gantt.scheduler.policy import policy_of
 from gantt.state.column import NO_ROW
+from gantt.state.host_table import Hosts
 from gantt.state.state import State
 
 _RATIO_FIELDS: Final = {
@@ -213,7 +214,7 @@ def _host(state: State, row: int) -> Known:
         whole.host,
         whole.node,
         machine,
-        _empty(reported),
+        _empty(reported, table, row),
         provider != NO_ROW,
         providers,
     )
@@ -229,7 +230,7 @@ def _traits(state: State, provider: int) -> tuple[str, ...]:
     return () if found is None else tuple(found.traits)
 
 
-def _empty(reported: HostStats) -> HostStats:
+def _empty(reported: HostStats, table: Hosts, row: int) -> HostStats:
     """The same host without instances. Of cells and devices, what is in use there is
     in use here: a report does not tell which instance uses what."""
     return replace(
@@ -247,4 +248,7 @@ def _empty(reported: HostStats) -> HostStats:
         stats=UNSET,
         instances=(),
         traits=UNSET,
+        cpu_allocation_ratio=float(table.cpu_ratio[row]),
+        ram_allocation_ratio=float(table.ram_ratio[row]),
+        disk_allocation_ratio=float(table.disk_ratio[row]),
     )

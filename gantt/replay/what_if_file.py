@@ -7,6 +7,7 @@ a file may be long, and may be written by a program.
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -71,7 +72,9 @@ def read_what_if(path: Path) -> WhatIf:
 
 def _decoded(path: Path) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = msgspec.toml.decode(path.read_bytes())
+        found: dict[str, Any] = msgspec.toml.decode(
+            path.read_bytes().removeprefix(BOM_UTF8)
+        )
     except OSError as error:
         raise Invalid(f"{path} cannot be read: {error.strerror}.") from error
     except (msgspec.MsgspecError, ValueError) as error:

@@ -141,9 +141,9 @@ class SchedulerOptions(Struct, frozen=True):
     disable_fallback_pcpu_query: bool = False
     service_down_time: float = 60.0
     default_availability_zone: str = "nova"
-    cpu_allocation_ratio: float = 16.0
-    ram_allocation_ratio: float = 1.5
-    disk_allocation_ratio: float = 1.0
+    cpu_allocation_ratio: float = 0.0
+    ram_allocation_ratio: float = 0.0
+    disk_allocation_ratio: float = 0.0
     initial_cpu_allocation_ratio: float = 4.0
     initial_ram_allocation_ratio: float = 1.0
     initial_disk_allocation_ratio: float = 1.0
@@ -184,6 +184,16 @@ class SchedulerOptions(Struct, frozen=True):
     reports_write_books: bool = True
     requires_service: bool = False
     report_also: tuple[str, ...] = ()
+
+    @property
+    def novas_ratios(self) -> tuple[float, float, float]:
+        """The allocation ratios of VCPUs, memory and disk that Nova takes for a host
+        without any."""
+        return (
+            self.cpu_allocation_ratio or self.initial_cpu_allocation_ratio,
+            self.ram_allocation_ratio or self.initial_ram_allocation_ratio,
+            self.disk_allocation_ratio or self.initial_disk_allocation_ratio,
+        )
 
     def multiplier(self, name: str) -> float:
         """The factor of a weigher, as configured."""

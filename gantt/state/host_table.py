@@ -49,7 +49,7 @@ USE: Final = frozenset(
 
 class HostColumns(DatedColumns):
     """What is ``…free…``, ``vcpus_used``, ``num_…`` is net of claims; the
-    ``reported_…`` columns are not. Ratios of 0.0: none was reported."""
+    ``reported_…`` columns are not. Ratios are settled: every rule asks these."""
 
     specs: ClassVar = {
         "id": (np.int64, 0),

@@ -22,6 +22,12 @@ _PARTS: Final = (
 )
 LISTED: Final = "_listed"
 """Among what a host reports: the instances that its agent listed last, sorted."""
+RATIOS: Final = "_ratios"
+"""Beside it: the host's allocation ratios of VCPUs, memory and disk, as settled when it
+was reported."""
+_RATIO_FIELDS: Final = (
+    *("cpu_allocation_ratio", "ram_allocation_ratio", "disk_allocation_ratio"),
+)
 _MOST_PARTS: Final = 1024
 _MOST: Final = 2**53
 
@@ -139,10 +145,15 @@ def amounts(stats: dict[str, Any]) -> tuple[float, ...]:
         number(counts.get("io_workload")),
         number(counts.get("failed_builds")),
         get("hypervisor_version") or 0,
-        get("cpu_allocation_ratio") or 0.0,
-        get("ram_allocation_ratio") or 0.0,
-        get("disk_allocation_ratio") or 0.0,
+        *ratios_of(stats),
     )
+
+
+def ratios_of(stats: dict[str, Any]) -> list[float]:
+    """The host's allocation ratios of VCPUs, memory and disk: as settled; of a report
+    that an older release stored, as reported, else 1.0."""
+    settled: list[float] | None = stats.get(RATIOS)
+    return settled or [stats.get(field) or 1.0 for field in _RATIO_FIELDS]
 
 
 def number(value: Any) -> int:

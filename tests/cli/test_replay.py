@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from codecs import BOM_UTF8
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,49 @@ def test_a_trace_is_replayed_and_reported(trace: list[str]) -> None:
     found = json.loads(run(*trace, "-o", "json").partition("\n")[2])
     assert (found["placed"], found["refused"]) == (2, {"VCPU": 1})
     assert found["skipped"] == 1
+
+
+def test_a_byte_order_mark_is_no_part_of_a_name(
+    trace: list[str], tmp_path: Path
+) -> None:
+    """Spreadsheets write one."""
+    for name in ("trace.csv", "map.toml"):
+        path = tmp_path / name
+        path.write_bytes(BOM_UTF8 + path.read_bytes())
+    fleet = tmp_path / "fleet.json"
+    fleet.write_bytes(BOM_UTF8 + b'[{"name": "m", "inventories": {"VCPU": 4}}]')
+    what_if = tmp_path / "what-if.toml"
+    what_if.write_bytes(BOM_UTF8 + b'[[add]]\nfleet = "1xvcpus=2"\n')
+    words = (*trace[:3], "--fleet", str(fleet), "--what-if", str(what_if))
+    assert "3 instances" in run(*trace)
+    found = json.loads(run(*words, "-o", "json").partition("\n")[2].partition("\n")[2])
+    assert found["live"]["placed"] == 2
+
+
+@pytest.mark.parametrize("more", [[], ["--what-if"]])
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("vm,made,cores\na,x,2\nb,y,2\n", "2 places were skipped, first trace.csv:2"),
+        ("vm,made,cores\n", "it is empty"),
+        ("", "it is empty"),
+    ],
+)
+def test_a_trace_of_which_nothing_could_be_read_is_refused(
+    trace: list[str], tmp_path: Path, text: str, why: str, more: list[str]
+) -> None:
+    (tmp_path / "trace.csv").write_text(text)
+    (tmp_path / "more.toml").write_text("")
+    more = [*more, str(tmp_path / "more.toml")] if more else []
+    said = run(*trace, *more, code=1)
+    assert "Nothing of the trace trace.csv could be read: " in said and why in said
+
+
+def test_the_last_departures_are_counted(tmp_path: Path, trace: list[str]) -> None:
+    (tmp_path / "map.toml").write_text(MAPPING + 'until = "gone"\n')
+    (tmp_path / "trace.csv").write_text("vm,made,cores,gone\na,0,2,5\nb,9,2,99\n")
+    found = json.loads(run(*trace, "-o", "json"))
+    assert (found["placed"], found["departed"]) == (2, 2)
 
 
 def test_two_policies_are_compared(trace: list[str], tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from msgspec.structs import replace
 
 from gantt.cli.flavor import flavor
 from gantt.cli.main import gantt
@@ -190,18 +191,45 @@ def test_dry_run_can_be_explained(fleet: Program) -> None:
 
 def test_capacity_of_several_flavors(fleet: Program) -> None:
     text = fleet.do("capacity", SIZE, "vcpus=99")
-    assert text.splitlines()[1].split() == [SIZE, "8", "2"]
+    row = text.splitlines()[1].split()
+    assert row == [SIZE, "8", "2", *"MEMORY_MB on 2, VCPU on 2".split()]
     assert "This would help: " in text
     found = fleet.ask("capacity", SIZE)
     assert found[0]["flavor"] == SIZE
     assert found[0]["hosts"] == {"one": 4, "two": 4}
     assert found[0]["limits"] == {"MEMORY_MB": 2, "VCPU": 2}
-    after = text[text.index("What blocks one more:") :].splitlines()
-    assert [line.split() for line in after[1:4]] == [
-        ["limit", "hosts"],
-        ["MEMORY_MB", "2"],
-        ["VCPU", "2"],
+    assert len(fleet.do("capacity", SIZE).splitlines()) == 2, "one number, one line"
+    whole = fleet.do("capacity", SIZE, "--hosts").splitlines()
+    assert [line.split() for line in whole[3:6]] == [
+        ["host", "more"],
+        ["one", "4"],
+        ["two", "4"],
     ]
+    assert any("ComputeFilter" in line for line in whole)
+    for wrong in ("--fair", "--price", "--runs-out"):
+        said = fleet.fail("capacity", SIZE, "--hosts", wrong, status=2)
+        assert "--hosts goes with the plain count alone" in said
+
+
+def test_capacity_of_a_zone(fleet: Program) -> None:
+    north = HostAggregate("1" * 8 + "-1111-4111-8111-" + "1" * 12, "north", 1)
+    facts = {"availability_zone": "north"}
+    books = RemoteGantt(fleet.url, token="admin")
+    books.set_host_aggregates(
+        [replace(north, hosts=frozenset({"one"}), metadata=facts)]
+    )
+    (found,) = fleet.ask("capacity", SIZE, "--zone", "north")
+    assert found["hosts"] == {"one": 4}
+    (share,) = fleet.ask("capacity", SIZE, "--zone", "north", "--fair")["splits"][0][
+        "shares"
+    ]
+    assert share["more"] == 4
+    assert fleet.ask("capacity", SIZE, "--zone", "north", "--price")[0]["total"] == 4
+    said = fleet.fail("capacity", "--runs-out", "--zone", "north", status=2)
+    assert "--by zone" in said
+
+
+def test_capacity_as_csv(fleet: Program) -> None:
     rows = list(csv.reader(io.StringIO(fleet.do("capacity", SIZE, "-o", "csv"))))
     assert rows == [["flavor", "host", "more"], [SIZE, "one", "4"], [SIZE, "two", "4"]]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -41,6 +42,8 @@ OUR_WEIGHERS = {
 """Those that Nova has, too."""
 FILTERS = sorted(set(upstream.FILTERS) - FITTING)
 
+RATIOS = ("cpu_allocation_ratio", "ram_allocation_ratio", "disk_allocation_ratio")
+
 Tell = Callable[[str, object], None]
 Verdicts = list[bool | Exception]
 
@@ -68,6 +71,16 @@ def tell(record: Tell, agreed: Counter[str], met: Counter[str]) -> None:
     record("told", ["Known differences from Nova met", dict(met)])
 
 
+def reported(plan: Plan, options: SchedulerOptions) -> Plan:
+    """The plan with the ratios of hosts as they are settled when Nova reports them."""
+    usual = dict(zip(RATIOS, options.novas_ratios, strict=True))
+    hosts = [
+        {**one, **{name: one.get(name) or usual[name] for name in RATIOS}}
+        for one in plan.hosts
+    ]
+    return dataclasses.replace(plan, hosts=hosts)
+
+
 class Pair:
     """One plan, spec and options, as both sides see them; use it as ``opened``."""
 
@@ -75,7 +88,7 @@ class Pair:
         self.plan = plan
         self.spec = spec
         self.options = options
-        self.hosts: Hosts = all_hosts(plan.state())
+        self.hosts: Hosts = all_hosts(reported(plan, options).state())
 
     @property
     def request(self) -> Request:

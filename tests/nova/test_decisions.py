@@ -26,7 +26,7 @@ from gantt.scheduler.scoring import weigh
 from gantt.scheduler.selection.answer import selections
 from gantt.state.state import State
 from tests.nova import known, upstream, worlds
-from tests.nova.pair import Pair, Tell, explore, opened, tell
+from tests.nova.pair import Pair, Tell, explore, opened, reported, tell
 from tests.scheduler.fleets import NOW, Plan
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*is an invalid UUID:FutureWarning")
@@ -92,7 +92,10 @@ def test_the_same_hosts_in_the_same_order(record_property: Tell) -> None:
 
     def run(plan: Plan, spec: RequestSpec, options: SchedulerOptions) -> None:
         with opened(plan, known.with_slash(spec), options) as pair:
-            theirs, ours = _theirs(pair), _ours(pair, plan.state())
+            theirs, ours = (
+                _theirs(pair),
+                _ours(pair, reported(plan, pair.options).state()),
+            )
         if isinstance(theirs, Exception) or isinstance(ours, Exception):
             _explain(theirs, ours, options, met)
             return
@@ -188,7 +191,11 @@ def test_many_instances_go_to_the_same_hosts(record_property: Tell) -> None:
             theirs = _selected(pair, uuids)
             # Nova's caller gives the rule of a group, and what was told of it is ours.
             told = [{**group, "policy": None} for group in plan.groups]
-            ours = _chosen(pair, dataclasses.replace(plan, groups=told).state(), uuids)
+            ours = _chosen(
+                pair,
+                reported(dataclasses.replace(plan, groups=told), pair.options).state(),
+                uuids,
+            )
         if _have_several_cells(plan):
             # Alternates are taken from the best hosts only (docs/deviations.md).
             theirs = [

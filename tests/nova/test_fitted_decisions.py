@@ -34,7 +34,7 @@ from gantt.state.state import State
 from tests.nova import fitted_worlds, upstream, worlds
 from tests.nova.fitted_pair import FRESH_REQUESTS, MENDS, FittedPair, corrected, opened
 from tests.nova.fitted_worlds import ALIASES, BOTH, Ask
-from tests.nova.pair import OURS, SEED, Tell, explore, tell
+from tests.nova.pair import OURS, SEED, Tell, explore, reported, tell
 from tests.nova.test_decisions import (
     MANY,
     Unlimited,
@@ -126,7 +126,7 @@ def test_the_same_hosts_fit_and_are_in_the_same_order(record_property: Tell) -> 
             if isinstance(pair, Exception):
                 agreed["requests that the API refuses"] += 1
                 return
-            ours = _ranked(pair, plan.state())
+            ours = _ranked(pair, reported(plan, pair.options).state())
             mends = _agreed_with(ours, lambda m: _their_ranked(pair, m), MENDS)
         met.update(mends)
         agreed["chains"] += 1
@@ -243,7 +243,11 @@ def test_many_instances_go_to_the_same_hosts(record_property: Tell) -> None:
         with opened(plan, *asked, options) as pair:
             if isinstance(pair, Exception):
                 return
-            ours = _chosen(pair, dataclasses.replace(plan, groups=told).state(), uuids)
+            ours = _chosen(
+                pair,
+                reported(dataclasses.replace(plan, groups=told), pair.options).state(),
+                uuids,
+            )
             mends = _agreed_with(ours, lambda m: _their_chosen(pair, uuids, m), MENDS)
         met.update(mends)
         agreed["requests for many"] += 1
@@ -285,7 +289,7 @@ def test_nova_asks_for_the_next_instance_what_the_first_was_given() -> None:
     plan = Plan(hosts)
     with opened(plan, spec, Ask((), is_given=False), options) as pair:
         assert isinstance(pair, FittedPair)
-        ours = _chosen(pair, plan.state(), MANY[:2])
+        ours = _chosen(pair, reported(plan, pair.options).state(), MANY[:2])
         assert [row[0][0] for row in ours] == ["a", "b"]
         assert _their_chosen(pair, MANY[:2], ()) == []
         assert _their_chosen(pair, MANY[:2], (FRESH_REQUESTS,)) == ours
@@ -311,7 +315,7 @@ def test_devices_of_the_flavor_are_taken_before_those_of_ports(
     for is_given in (False, True):
         with opened(plan, spec, Ask((port,), is_given), options) as pair:
             assert isinstance(pair, FittedPair)
-            ours = _chosen(pair, plan.state(), MANY[:1])
+            ours = _chosen(pair, reported(plan, pair.options).state(), MANY[:1])
             assert bool(ours) is fits
             assert ours == _their_chosen(pair, MANY[:1], ())
 
@@ -344,6 +348,6 @@ def test_only_a_rebuild_is_not_fitted_beside_what_the_host_counts(
     options = SchedulerOptions(enabled_filters=BOTH)
     with opened(plan, spec, Ask((), is_given=False), options) as pair:
         assert isinstance(pair, FittedPair)
-        ours = _chosen(pair, plan.state(), MANY[:1])
+        ours = _chosen(pair, reported(plan, pair.options).state(), MANY[:1])
         assert bool(ours) is passes
         assert ours == _their_chosen(pair, MANY[:1], ())

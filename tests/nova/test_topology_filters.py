@@ -48,7 +48,6 @@ from tests.topology import synthetic
 
 CPU_RATIO, RAM_RATIO = 2.0, 1.5
 CHAINS = ((DEVICES_FILTER,), (TOPOLOGY_FILTER,), (DEVICES_FILTER, TOPOLOGY_FILTER))
-UNUSED_RATIOS = (16.0, 1.5, 1.0)
 OPTIONS = SchedulerOptions()
 CASES = 4 * EXAMPLES
 
@@ -214,9 +213,7 @@ def answer(
         assert is_let
         return Fit(), limits, None
     providers = {name: tuple(uuids) for name, uuids in mappings_of(one).items()}
-    pending = pending_on(
-        fleet.hosts, 0, wanted, providers, UNUSED_RATIOS, packs=one.packs
-    )
+    pending = pending_on(fleet.hosts, 0, wanted, providers, packs=one.packs)
     found = fleet.hosts.promises[0].fit(pending)
     assert is_let or isinstance(found, Lack), "arrays exclude none that fits"
     return found, limits, pending.wanted

@@ -109,7 +109,6 @@ def claim(name: str, *instances: c.InstanceClaim, **more: Any) -> c.Claim:
         "disk_mb": 10 * 1024,
         "project_id": "project",
         "user_id": "user",
-        "ratios": (1.0, 1.0, 1.0),
         **more,
     }
     return c.Claim(name, instances, **wish)

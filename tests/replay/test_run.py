@@ -99,6 +99,20 @@ def test_samples_show_use_and_what_is_stranded() -> None:
     assert second.classes["MEMORY_MB"].stranded == 0
 
 
+def test_the_last_departures_are_played_after_the_last_sample() -> None:
+    replay, _ = replayed(
+        machines(1), arrival(0, "a", until_s=90_000), arrival(60, "b"), arrival(61, "c")
+    )
+    outcome = replay.outcome
+    assert (outcome.placed, outcome.departed) == (3, 1)
+    assert outcome.samples[-1].at == 61_000_000, (
+        "an empty fleet is no part of the trace"
+    )
+    state = replay.books.state
+    assert state.consumers.find(uuid_of("a")) is None
+    assert state.fleet.instances.on("h0").keys() == {uuid_of("b"), uuid_of("c")}
+
+
 def test_claims_end_with_the_reports_of_hosts() -> None:
     """Else a weigher of instances being built would spread for ever."""
     replay, _ = replayed(machines(1), arrival(0, "a"), arrival(61, "b"))
@@ -122,7 +136,6 @@ def test_the_columns_keep_every_invariant() -> None:
         for number in range(200)
     ]
     replay, decided = replayed(machines(6), *events)
-    replay.finish()
     assert any(one.hosts for one in decided) and any(not one.hosts for one in decided)
     assert problems(replay.books.state) == []
     assert replay.outcome.departed == replay.outcome.placed

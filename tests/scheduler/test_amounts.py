@@ -11,16 +11,9 @@ from gantt.model.spec import Flavor, RequestSpec
 from gantt.placement.reported import Room
 from gantt.scheduler.feasibility import amounts, overrides
 from gantt.scheduler.hosts import Hosts, Taken
-from gantt.scheduler.options import SchedulerOptions
 from gantt.state.column import Bools
 from tests.scheduler.fleets import Plain, Plan, a_host, all_hosts, fleet, fleets
 
-OPTIONS = SchedulerOptions()
-RATIOS = (
-    OPTIONS.initial_cpu_allocation_ratio,
-    OPTIONS.initial_ram_allocation_ratio,
-    OPTIONS.initial_disk_allocation_ratio,
-)
 TAKEN = st.builds(
     Taken,
     st.integers(0, 70),
@@ -30,9 +23,7 @@ TAKEN = st.builds(
 
 
 def claim_of(taken: Taken) -> Claim:
-    return Claim(
-        "c", (), taken.vcpus, taken.memory_mb, taken.disk_mb, "p", "u", None, RATIOS
-    )
+    return Claim("c", (), taken.vcpus, taken.memory_mb, taken.disk_mb, "p", "u")
 
 
 @given(fleets(), TAKEN)
@@ -47,17 +38,16 @@ def test_committer_agrees_with_the_search(plan: Plan, taken: Taken) -> None:
 @given(fleets(), TAKEN)
 def test_remaining_amount_is_the_maximum_that_fits(plan: Plan, taken: Taken) -> None:
     hosts = all_hosts(plan.state())
-    lacks = amounts.lacks(hosts, taken, OPTIONS)
+    lacks = amounts.lacks(hosts, taken)
     fit = hosts.has_state.copy()
     for asked, most in lacks.values():
         fit &= most >= asked
-    assert fit.tolist() == amounts.with_room(hosts, taken, OPTIONS).tolist()
+    assert fit.tolist() == amounts.with_room(hosts, taken).tolist()
 
 
 def room(hosts: Hosts, taken: Taken) -> Bools:
-    """All three rules, with the ratios of a claim."""
-    columns = (hosts.cpu_ratio, hosts.ram_ratio, hosts.disk_ratio)
-    cpu, ram, disk = map(amounts.reported_or, columns, RATIOS)
+    """All three rules."""
+    cpu, ram, disk = (hosts.cpu_ratio, hosts.ram_ratio, hosts.disk_ratio)
     found: Bools = (
         amounts.has_vcpus(hosts, cpu, taken.vcpus)
         & amounts.has_ram(hosts, ram, taken.memory_mb)
@@ -73,8 +63,9 @@ def room(hosts: Hosts, taken: Taken) -> Bools:
         ({}, Taken(17, 0, 0), False),
         ({}, Taken(0, 32769, 0), False),
         ({}, Taken(0, 0, 512_001), False),
-        ({"vcpus_used": 48}, Taken(16, 0, 0), True),
-        ({"vcpus_used": 49}, Taken(16, 0, 0), False),
+        ({"vcpus_used": 48, "cpu_allocation_ratio": 4.0}, Taken(16, 0, 0), True),
+        ({"vcpus_used": 49, "cpu_allocation_ratio": 4.0}, Taken(16, 0, 0), False),
+        ({"vcpus_used": 1}, Taken(16, 0, 0), False),
         # A very high ratio takes an amount out of the decision.
         ({"free_ram_mb": -(10**9)}, Taken(0, 1, 0), False),
         (

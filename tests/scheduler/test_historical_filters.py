@@ -83,9 +83,9 @@ def h0_has(key: str, *values: str) -> list[Plain]:
         (ram(100, -1, 2.0), 100, 0, 200),
         # Never overcommitted against itself.
         (ram(100, 100, 9.0), 101, 0, 900),
-        # No ratio reported: the configured one, 1.5.
-        (ram(100, 50), 100, 1, 150),
-        (ram(100, 49), 100, 0, 150),
+        # No ratio reported: nothing is given twice.
+        (ram(100, 100), 100, 1, 100),
+        (ram(100, 99), 100, 0, 100),
     ],
 )
 def test_ram_filter(host: Plain, memory_mb: int, passes: int, limit: int) -> None:
@@ -101,7 +101,7 @@ def test_ram_filter(host: Plain, memory_mb: int, passes: int, limit: int) -> Non
         ({"vcpus": 4, "vcpus_used": 4, "cpu_allocation_ratio": 2.0}, 4, 1, {"vcpu": 8}),
         ({"vcpus": 4, "vcpus_used": 5, "cpu_allocation_ratio": 2.0}, 4, 0, {"vcpu": 8}),
         ({"vcpus": 4, "cpu_allocation_ratio": 2.0}, 5, 0, {"vcpu": 8}),
-        ({"vcpus": 4, "vcpus_used": 60}, 4, 1, {"vcpu": 64}),
+        ({"vcpus": 4, "vcpus_used": 1}, 4, 0, {"vcpu": 4}),
         # A host that reports no VCPUs.
         ({"vcpus": 0, "vcpus_used": 3}, 5, 1, {}),
     ],
@@ -318,13 +318,13 @@ def _has(total: int, free: float, ratio: float, wanted: int) -> bool:
 
 
 def _ram(plan: Plan, host: Plain, spec: RequestSpec) -> bool:
-    ratio = host.get("ram_allocation_ratio") or 1.5
+    ratio = host.get("ram_allocation_ratio") or 1.0
     total = host["memory_mb"]
     return _has(total, _free_ram(plan, host), ratio, spec.flavor.memory_mb)
 
 
 def _core(plan: Plan, host: Plain, spec: RequestSpec) -> bool:
-    ratio = host.get("cpu_allocation_ratio") or 16.0
+    ratio = host.get("cpu_allocation_ratio") or 1.0
     total = host["vcpus"]
     used = host["vcpus_used"] + _claimed(plan, host, "vcpus")
     return total == 0 or _has(total, total - used, ratio, spec.flavor.vcpus)

@@ -287,7 +287,7 @@ def test_host_fields() -> None:
         "failed_builds": 0,
         "supported_instances": [["x86_64", "kvm", "hvm"]],
         "hypervisor_type": "QEMU",
-        "cpu_allocation_ratio": 4.0,
+        "cpu_allocation_ratio": 1.0,
         "host_ip": None,
         "limits": {},
         "allocation_candidates": [],

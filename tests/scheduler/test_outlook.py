@@ -30,9 +30,15 @@ def url(tmp_path: object) -> str:
     return f"sqlite:///{tmp_path}/gantt.db"
 
 
-def engine(url: str, of_zones: dict[str, Callable[[int], float | None]]) -> Gantt:
-    """A host of ``SIZE`` VCPU in each zone, north and south. In the whole fleet one
-    more is used each hour; ``of_zones``: in a zone, after so many hours."""
+def engine(
+    url: str,
+    of_zones: dict[str, Callable[[int], float | None]],
+    vcpus: Callable[[int], float] = float,
+    memory_mb: Callable[[int], float] | None = None,
+) -> Gantt:
+    """A host of ``SIZE`` VCPU and 8192 MB in each zone, north and south. ``vcpus`` and
+    ``memory_mb``: what the whole fleet used after so many hours; ``of_zones``: the
+    VCPUs of a zone."""
     found = open_gantt(
         url, EngineOptions(usage_sample_s=0, store=StoreOptions(create=True))
     )
@@ -48,10 +54,13 @@ def engine(url: str, of_zones: dict[str, Callable[[int], float | None]]) -> Gant
     with open_store(url).usage_rows() as rows:
         for hour in range(HOURS):
             start = last - (HOURS - 1 - hour) * HOUR
-            used = {"": float(hour), **{z: of(hour) for z, of in of_zones.items()}}
+            used = {"": vcpus(hour), **{z: of(hour) for z, of in of_zones.items()}}
+            said = [("VCPU", zone, each) for zone, each in used.items()]
+            if memory_mb is not None:
+                said.append(("MEMORY_MB", "", memory_mb(hour)))
             records = [
-                UsageRecord(start, 3_600, "VCPU", 12, 1.0, each, each, each, zone)
-                for zone, each in used.items()
+                UsageRecord(start, 3_600, name, 12, 1.0, each, each, each, zone)
+                for name, zone, each in said
                 if each is not None
             ]
             rows.replace(3_600, start, records)
@@ -99,3 +108,40 @@ def test_a_zone_with_too_little_of_its_own_grows_by_its_part(url: str) -> None:
         assert cpus(found, 8)["north"].state == "not within horizon"
         north = cpus(found, 2)["north"]  # that far its own reaches
         assert (north.is_own, north.state) == (True, "forecast")
+
+
+@pytest.mark.parametrize("memory_mb", [0, 1, 64])
+def test_only_what_would_stop_a_flavor_ends_it(url: str, memory_mb: int) -> None:
+    """Memory comes and goes by more than the instances that fit would take, but there
+    is plenty of it: the date is that of the CPUs."""
+    growth = lambda hour: 20.0 * hour, lambda hour: 4000.0 * (hour % 2)
+    with engine(url, {}, *growth) as found:
+        spec = RequestSpec(Flavor(1, memory_mb, name="one"))
+        outlooks = found.runs_out([spec], horizon_days=8).outlooks
+        cpus, memory, flavor = (
+            next(one for one in outlooks if (one.kind, one.name) == wanted)
+            for wanted in [("class", "VCPU"), ("class", "MEMORY_MB"), ("flavor", "one")]
+        )
+        assert (memory.state, cpus.state) == ("not within horizon", "forecast")
+        assert (flavor.state, flavor.lasts_until) == (cpus.state, cpus.lasts_until)
+        assert (flavor.ends_by, cpus.ends_by) == ("VCPU", "VCPU")
+
+
+def test_a_flavor_ends_by_the_class_that_is_used_up_first(url: str) -> None:
+    growth = lambda hour: 20.0 * hour, lambda hour: 200.0 * hour
+    with engine(url, {}, *growth) as found:
+        outlooks = found.runs_out([FLAVOR], horizon_days=8).outlooks
+        memory, flavor = (
+            next(one for one in outlooks if one.name == name)
+            for name in ("MEMORY_MB", "one")
+        )
+        assert flavor.ends_by == "MEMORY_MB"
+        assert flavor.lasts_until == memory.lasts_until
+
+
+def test_a_flavor_of_which_nothing_is_left_tells_what_lacks(url: str) -> None:
+    with engine(url, {}) as found:
+        large = RequestSpec(Flavor(1, 100_000, name="large"))
+        outlooks = found.runs_out([large], horizon_days=8).outlooks
+        (flavor,) = (one for one in outlooks if one.kind == "flavor")
+        assert (flavor.state, flavor.ends_by) == ("nothing left", "MEMORY_MB")

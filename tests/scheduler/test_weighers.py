@@ -54,7 +54,7 @@ def plan_of(*hosts: Plain, **rest: Any) -> Plan:
         ("RAMWeigher", {"free_ram_mb": -512}, -512),
         ("RAMWeigher", {"free_ram_mb": None, "memory_mb_used": 68}, 32700),
         ("CPUWeigher", {"vcpus_used": 3, "cpu_allocation_ratio": 2.0}, 29),
-        ("CPUWeigher", {"vcpus_used": 3, "cpu_allocation_ratio": 0.0}, 61),
+        ("CPUWeigher", {"vcpus_used": 3, "cpu_allocation_ratio": 0.0}, 13),
         ("DiskWeigher", {"free_disk_gb": 4}, 4096),
         ("DiskWeigher", {"free_disk_gb": 4, "disk_available_least": 1}, 1024),
         ("DiskWeigher", {"free_disk_gb": None}, 0),
@@ -78,7 +78,7 @@ def test_claims_count_immediately() -> None:
     plan = plan_of(a_host(free_ram_mb=10, free_disk_gb=1), claims=[claim])
     assert scores("RAMWeigher", plan) == [2]
     assert scores("DiskWeigher", plan) == [1020]
-    assert scores("CPUWeigher", plan) == [62]
+    assert scores("CPUWeigher", plan) == [14]
     assert scores("IoOpsWeigher", plan) == [1]
     assert scores("NumInstancesWeigher", plan) == [1]
 
@@ -227,7 +227,7 @@ def _ram(plan: Plan, host: Plain, asked: Request) -> float:
 
 
 def _cpu(plan: Plan, host: Plain, asked: Request) -> float:
-    ratio = host.get("cpu_allocation_ratio") or 4.0
+    ratio = host.get("cpu_allocation_ratio") or 1.0
     used = host["vcpus_used"] + _claimed(plan, host, "vcpus")
     return float(host["vcpus"] * ratio - used)
 

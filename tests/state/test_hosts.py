@@ -52,8 +52,8 @@ def test_what_a_report_amounts_to() -> None:
         "failed_builds": 2,
         "hypervisor_version": 8_002_000,
         "cpu_ratio": 4.0,
-        "ram_ratio": 0.0,
-        "disk_ratio": 0.0,
+        "ram_ratio": 1.0,
+        "disk_ratio": 1.0,
     }
     assert found["pci_free"] == 3
     # One claim of 2 VCPUs, 256 MB and 10 GB is not known to the host yet.

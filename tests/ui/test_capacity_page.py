@@ -223,6 +223,8 @@ def test_flavors_together_and_until_when(window: Window, books: GanttProtocol) -
     assert {one[0] for one in ahead} == {one[0] for one in rows(window, "Zones now")}
     head, *saved = csv.reader(io.StringIO(window.await_(SAVED, "Until when")))
     assert head[:5] == ["where", "kind", "name", "left", "state"]
+    assert head[-1] == "ends by"
+    assert [one[9] for one in ahead] == [one.ends_by for one in forecast.outlooks]
     assert len(saved) == len(ahead)
 
 

@@ -39,8 +39,9 @@ _PERCENT: Final = ".percent"
 def read_stats(stats: Any, *, host: str | None = None) -> HostStats:
     """``stats`` as HostStats: missing fields stay UNSET.
 
-    ``host``: the host of the report; a ``host`` within the report must be equal. Raises
-    Invalid, which names the field: unknown, or of a wrong type.
+    What is Nova's object comes from Nova. ``host``: the host of the report; a ``host``
+    within the report must be equal. Raises Invalid, which names the field: unknown, or
+    of a wrong type.
     """
     if isinstance(stats, HostStats):
         return stats
@@ -63,6 +64,8 @@ def read_stats(stats: Any, *, host: str | None = None) -> HostStats:
         found[name] = value
     if len(found) + (own is not None) < len(part.fields):
         part.done(*_FIELDS, *_COLUMNS, *_BOOKKEEPING)
+    if part.is_object:
+        found["comes_from_nova"] = True
     return HostStats(**found)
 
 
@@ -209,6 +212,7 @@ _FIELDS: Final[dict[str, Reader]] = {
     "mapped": scalars.whole,
     "obeys_claims": scalars.flag,
     "lists_instances": scalars.flag,
+    "comes_from_nova": scalars.flag,
     "traits": _names,
     "instances": _uuids,
 }
@@ -219,5 +223,5 @@ _COLUMNS: Final = {
 }
 _NOT_NULL: Final = frozenset(
     "vcpus memory_mb local_gb vcpus_used memory_mb_used local_gb_used traits "
-    "instances obeys_claims lists_instances".split()
+    "instances obeys_claims lists_instances comes_from_nova".split()
 )

@@ -278,10 +278,7 @@ class _Desk:
     ) -> Pending | Lack:
         """What the instance is promised of the host's cells and devices."""
         command, hosts = self._command, self._draft.state.fleet.hosts
-        pending = pending_on(
-            *(hosts, host, wanted, choice.providers, command.ratios),
-            packs=command.packs,
-        )
+        pending = pending_on(hosts, host, wanted, choice.providers, packs=command.packs)
         found = self._overlay.fit(host, pending, holder.claim_id)
         if isinstance(found, Lack):
             # What an instance on a forced host takes may be unknown, not nothing.

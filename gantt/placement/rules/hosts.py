@@ -17,7 +17,7 @@ from gantt.model import rows as t
 from gantt.model.commands import DeleteHost, UpdateHost
 from gantt.model.fleet import AGENT, OPERATOR
 from gantt.model.hosts import HostView
-from gantt.model.rows import ClaimRow, HostRow, ProviderRow
+from gantt.model.rows import ClaimRow, HostRow, InstanceRow, ProviderRow
 from gantt.placement import fleet_queries, listings
 from gantt.placement.fleet_queries import ADOPTED, PLACE, SAVED, UNREADABLE
 from gantt.placement.rules import (
@@ -32,7 +32,7 @@ from gantt.placement.rules import (
 )
 from gantt.placement.rules.draft import Draft
 from gantt.state.column import NO_ROW
-from gantt.state.reports import topology_of
+from gantt.state.reports import RATIOS, topology_of
 from gantt.state.state import State
 
 _LONGEST: Final = 400
@@ -43,13 +43,15 @@ _LATE_US: Final = 600_000_000
 
 class _Taken(Struct, frozen=True):
     """What a report leaves: the host and its stats, the claims that ended, the
-    instances that it listed, and the claims that it brought back."""
+    instances that it listed, the claims that it brought back, and the instances that
+    its whole list lacks."""
 
     row: HostRow
     stats: dict[str, Any]
     ended: list[ClaimRow]
     listed: tuple[str, ...]
     back: Sequence[ClaimRow] = ()
+    gone: Sequence[InstanceRow] = ()
 
 
 def update(draft: Draft, command: UpdateHost) -> HostView:
@@ -57,9 +59,14 @@ def update(draft: Draft, command: UpdateHost) -> HostView:
     found = take_in(draft, command)
     if isinstance(found, int):
         return fleet_queries.host_at(draft.state, found)
-    return fleet_queries.host_to_be(
+    view = fleet_queries.host_to_be(
         draft.state, found.row, found.stats, found.ended, found.listed, found.back
     )
+    if not found.gone:
+        return view
+    gone = {one.uuid for one in found.gone}
+    left = tuple(uuid for uuid in view.instances if uuid not in gone)
+    return replace(view, instances=left)
 
 
 def take_in(draft: Draft, command: UpdateHost) -> _Taken | int:
@@ -176,11 +183,13 @@ def delete(draft: Draft, command: DeleteHost) -> None:
 
 
 def _is_settled(state: State, row: int, command: UpdateHost) -> bool:
-    """Whether the books say already what the host has reported."""
-    if not command.writes_books:
-        return True
+    """Whether the books, and the host's ratios, say already what it has reported."""
     table = state.fleet.hosts
     provider, stats = int(table.provider[row]), table.stats[row]
+    if stats.get(RATIOS) != owned.ratios(stats, command):
+        return False
+    if not command.writes_books:
+        return True
     record = stats.get(owned.OWNED, {})
     return (
         provider != NO_ROW
@@ -255,8 +264,8 @@ def _is_awaited(state: State, row: int, command: UpdateHost) -> bool:
 
 
 def _names_any(state: State, row: int, command: UpdateHost, now: int) -> bool:
-    """Whether the report lists an instance that is not known to be there, or counts one
-    that the host was promised."""
+    """Whether the report lists an instance that is not known to be there, lacks one
+    that is, or counts one that the host was promised."""
     named = command.stats.instances
     if named is not UNSET:
         known = state.fleet.instances.on(command.host)
@@ -264,6 +273,8 @@ def _names_any(state: State, row: int, command: UpdateHost, now: int) -> bool:
         for uuid in named:
             if uuid not in known and not _is_of_another(state, host, command, uuid):
                 return True
+        if listings.dropped(state, command, row, state.fleet.hosts.stats[row]):
+            return True
     elif state.fleet.hosts.promises[row].is_free:
         return False  # only what is promised of cells or devices ends by time
     return bool(_ended(state, int(state.fleet.hosts.id[row]), command, now))
@@ -278,7 +289,8 @@ def _named(
     seen: counting.Seen | None = None,
 ) -> _Taken:
     """The host, once what its report lists is known to be there, and not promised any
-    more. What it does not list stays: it may be another node's, or newer. ``back``:
+    more. What it does not list stays, unless the list is whole: it may be another
+    node's, or newer. ``back``:
     claims that this report brings back to it; ``seen``: what it says that is new of
     cells and devices."""
     named = command.stats.instances
@@ -292,6 +304,12 @@ def _named(
         or uuid in brought
         or not _is_of_another(state, row, command, uuid)
     )
+    gone: Sequence[InstanceRow] = ()
+    if named is not UNSET:
+        place = state.fleet.hosts.row_by_id.get(row.id)
+        gone = listings.dropped(state, command, place, stats)
+    for instance in gone:
+        draft.delete(t.INSTANCES, instance)
     for uuid in listed:
         instances.put(draft, command.host, uuid, None)
         leases.found(draft, uuid)
@@ -306,7 +324,7 @@ def _named(
             claim.instance_uuid in listed or not fleet_queries.has_agents_cells(stats)
         )
         counting.end(draft, counting.current(draft, claim) or claim, is_whole=is_told)
-    return _Taken(row, stats, ended, listed, back)
+    return _Taken(row, stats, ended, listed, back, gone)
 
 
 def _is_of_another(
@@ -368,6 +386,7 @@ def _write(
         stats.pop(UNREADABLE, None)
     if command.place is not None:
         stats[PLACE] = to_builtins(command.place)
+    stats[RATIOS] = owned.ratios(stats, command)
     listings.note(draft.state, command, row, stats, draft.now)
     old = None if row is None else table.at(row)
     uuid = _settled_uuid(draft, command, old, stats, found)
@@ -391,8 +410,6 @@ def _write(
     back: list[ClaimRow] = []
     if uuid is not None and (old is None or old.uuid != uuid):
         back = leases.come_back(draft, new.id, uuid)
-    for ended in listings.dropped(draft.state, command, row, stats):
-        draft.delete(t.INSTANCES, ended)
     seen = None if row is None else _seen(draft, command, row, found, stats)
     return _named(draft, command, new, stats, back, seen)
 

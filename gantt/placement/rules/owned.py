@@ -26,18 +26,20 @@ from gantt.placement.rules.inventories import (
     is_used,
     write_row,
 )
+from gantt.state.reports import RATIOS
 
 _CLASSES: Final = (
-    ("VCPU", "vcpus", "cpu_allocation_ratio"),
-    ("MEMORY_MB", "memory_mb", "ram_allocation_ratio"),
-    ("DISK_GB", "local_gb", "disk_allocation_ratio"),
+    *(("VCPU", "vcpus", 0), ("MEMORY_MB", "memory_mb", 1), ("DISK_GB", "local_gb", 2)),
 )
+"""Each with the field of its total, and the place of its ratio."""
+_PLAIN: Final = (1.0, 1.0, 1.0)
 
 __all__ = [
     "OWNED",
     "amounts",
     "is_settled",
     "leave",
+    "ratios",
     "settle",
     "settle_traits",
 ]
@@ -47,18 +49,31 @@ Amounts = list[Any]
 
 
 def amounts(stats: dict[str, Any], command: UpdateHost) -> dict[str, Amounts]:
-    """Class -> what the report says of it; nothing for a total of 0.
+    """Class -> what the report says of it, with the settled ratio; nothing for a total
+    of 0.
 
     More reserved than there is reserves all: no capacity is below nothing.
     """
     found: dict[str, Amounts] = {}
-    for place, (name, field, ratio_field) in enumerate(_CLASSES):
+    settled = stats[RATIOS]
+    for name, field, place in _CLASSES:
         total = stats.get(field)
         if total:
             reserved = min(command.reserved.get(name, 0), total)
-            ratio = stats.get(ratio_field) or command.initial_ratios[place]
-            found[name] = [total, reserved, float(ratio)]
+            found[name] = [total, reserved, settled[place]]
     return found
+
+
+def ratios(stats: dict[str, Any], command: UpdateHost) -> list[float]:
+    """The host's allocation ratios from now on, of VCPUs, memory and disk: the reported
+    one, else the command's where Nova reported the host, else 1.0."""
+    get = stats.get
+    cpu, ram, disk = command.initial_ratios if get("comes_from_nova") else _PLAIN
+    return [
+        get("cpu_allocation_ratio") or cpu,
+        get("ram_allocation_ratio") or ram,
+        get("disk_allocation_ratio") or disk,
+    ]
 
 
 def is_settled(recorded: dict[str, Amounts | None], wanted: dict[str, Amounts]) -> bool:

@@ -36,7 +36,7 @@ _RATIOS: Final = frozenset(
     {"cpu_allocation_ratio", "ram_allocation_ratio", "disk_allocation_ratio"}
 )
 _TEXTS: Final = frozenset({"uuid", "hypervisor_type", "hypervisor_hostname", "host_ip"})
-_FLAGS: Final = frozenset({"obeys_claims", "lists_instances"})
+_FLAGS: Final = frozenset({"obeys_claims", "lists_instances", "comes_from_nova"})
 _ABSENT: Final = object()
 
 

@@ -14,6 +14,8 @@ from gantt.errors import Invalid
 from gantt.replay.events import Skipped
 
 _BROKEN: Final = (EOFError, OSError, UnicodeDecodeError, lzma.LZMAError, zlib.error)
+_ENCODING: Final = "utf-8-sig"
+"""Spreadsheets write a byte order mark before the first name."""
 LONGEST: Final = 1_000_000
 """Letters of one field."""
 
@@ -22,10 +24,10 @@ def open_text(path: Path) -> IO[str]:
     """The file as text, unpacked by its ending (.xz, .gz). Raises Invalid."""
     try:
         if path.suffix == ".xz":
-            return lzma.open(path, "rt", encoding="utf-8", newline="")
+            return lzma.open(path, "rt", encoding=_ENCODING, newline="")
         if path.suffix == ".gz":
-            return gzip.open(path, "rt", encoding="utf-8", newline="")
-        return path.open(encoding="utf-8", newline="")
+            return gzip.open(path, "rt", encoding=_ENCODING, newline="")
+        return path.open(encoding=_ENCODING, newline="")
     except OSError as error:
         raise Invalid(f"{path} cannot be read: {error.strerror}.") from error
 

@@ -62,7 +62,7 @@ class Mapping(Struct, frozen=True, forbid_unknown_fields=True):
 def read_mapping(path: Path) -> Mapping:
     """Raises Invalid."""
     try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+        raw = tomllib.loads(path.read_text(encoding="utf-8-sig"))
         spelled = _spelled(raw)
         _check_resources(path, spelled.get("resources"))
         mapping = msgspec.convert(spelled, Mapping)

@@ -31,7 +31,7 @@ from gantt.scheduler.explain.blocks import (
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.selection.fitting import Meter, fitting_of
 from gantt.scheduler.selection.remaining_candidates import RemainingCandidates
-from gantt.state.column import Bools, Int64s
+from gantt.state.column import NO_ROW, Bools, Int64s
 from gantt.state.state import State
 
 
@@ -92,6 +92,28 @@ class FlavorRoom:
     def amounts(self) -> dict[str, int]:
         """What an instance takes of providers, by class."""
         return self._free.amounts[0] if self._free.amounts else {}
+
+    def slack(self, fits: Bools) -> dict[str, int]:
+        """Class -> how much more of it may be used until it alone leaves no room for an
+        instance on any of the hosts ``fits`` (bool[n]). Beside what has a host, what is
+        shared with any counts."""
+        state, found = self._state, {}
+        height = state.providers.height
+        counts_for = np.ones(height, np.bool_)
+        hosted = state.fleet.hosts.provider[state.fleet.hosts.live_rows()]
+        counts_for[hosted[hosted != NO_ROW]] = False
+        counts_for[self._providers[fits & (self._providers != NO_ROW)]] = True
+        for name, amount in self.amounts.items():
+            index = state.classes.index_of(name)
+            table = None if index is None else state.inventories.table(index)
+            if table is None:
+                continue
+            slots = table.live_rows()
+            roots = state.providers.root[table.provider[slots]]
+            free = np.maximum(np.floor(table.capacity[slots]) - table.used[slots], 0.0)
+            left = np.bincount(roots, free, height)
+            found[name] = int((left[counts_for] // amount).sum()) * amount
+        return found
 
     @property
     def asks_hosts(self) -> bool:

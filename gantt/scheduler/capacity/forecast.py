@@ -14,6 +14,7 @@ from typing import Final
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from gantt.state.column import Bools, Floats, Int64s
 
@@ -28,12 +29,14 @@ _PARTS: Final = 8
 class Passage(Struct, frozen=True):
     """``steps``: for each of CHANCES after how many steps of the history; None: not
     within ``horizon`` steps. ``chance``: that it runs out within it. ``origins``: times
-    of the past that were asked."""
+    of the past that were asked. ``first``: the class that was used up first at most of
+    them, by its place; None: none was within it."""
 
     steps: tuple[int | None, ...]
     chance: float
     horizon: int
     origins: int
+    first: int | None = None
 
 
 def passage(history: Floats, headroom: Floats, horizon: int) -> Passage | None:
@@ -57,7 +60,18 @@ def passage(history: Floats, headroom: Floats, horizon: int) -> Passage | None:
     paces = np.maximum(paces, np.median(paces, axis=0) / _PARTS)
     scaled = grown * (now / paces)[:, None]
     is_out = ((scaled >= headroom) & seen[:, :, None]).any(axis=2)
-    return _survival(is_out, seen.sum(axis=1), horizon)
+    found = _survival(is_out, seen.sum(axis=1), horizon)
+    return replace(found, first=_first(is_out, scaled / headroom))
+
+
+def _first(is_out: Bools, parts: Floats) -> int | None:
+    """``parts``: float64[origins, horizon, classes], of the headroom of each class."""
+    happened = is_out.any(axis=1)
+    if not happened.any():
+        return None
+    steps = is_out.argmax(axis=1)[happened]
+    classes = parts[np.flatnonzero(happened), steps].argmax(axis=1)
+    return int(np.bincount(classes).argmax())
 
 
 def _pace(history: Floats, at: int, look: int) -> Floats:

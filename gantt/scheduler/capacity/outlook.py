@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from gantt.model.capacity import Forecast, Outlook, OutlookKind
 from gantt.model.usage_history import MICROS, UsageRecord
@@ -164,15 +165,22 @@ class _Run:
         room: FlavorRoom,
         sums: Mapping[str, _Sum],
     ) -> Outlook:
-        """A flavor: it runs out when use has grown by what its instances would take."""
-        more = int(room.take(room.room()).sum())
-        asked = {
-            name: float(more * amount)
+        """A flavor: it runs out when use of any class has grown by its slack, which is
+        at least what the instances that fit now would take of it."""
+        found = room.room()
+        slack = room.slack(found > 0)
+        more = int(room.take(found).sum())
+        headroom = {
+            name: float(max(slack.get(name, 0), more * amount))
             for name, amount in room.amounts.items()
             if name in sums
         }
         name = feasible.request.spec.flavor.name or ""
-        return self._told("flavor", name, where, more, asked, sums)
+        told = self._told("flavor", name, where, more, headroom, sums)
+        if more:
+            return told
+        classes = (one for one in room.limits() if one in room.amounts)
+        return replace(told, ends_by=next(classes, ""))
 
     def _told(
         self,
@@ -185,10 +193,15 @@ class _Run:
     ) -> Outlook:
         if not left:
             gone = (self._now,) * 3
-            return Outlook(kind, name, where, left, "nothing left", *gone, 1.0)
+            ends_by = name if kind == "class" else ""
+            return Outlook(
+                *(kind, name, where, left, "nothing left", *gone, 1.0),
+                ends_by=ends_by,
+            )
         used = self._own(where, headroom)
         is_own = used is not None
-        found = self._passage(headroom, sums, used)
+        names = self._counted(headroom, sums, used)
+        found = self._passage(names, headroom, sums, used)
         if found is None:
             return Outlook(kind, name, where, left, "too little history")
         step_us = self._history.step_s * MICROS
@@ -207,6 +220,7 @@ class _Run:
             last,
             round(found.chance, 4),
             is_own,
+            "" if found.first is None else names[found.first],
         )
 
     def _own(self, zone: str, names: Iterable[str]) -> Mapping[str, Floats] | None:
@@ -221,17 +235,27 @@ class _Run:
                 return None
         return own or None
 
+    def _counted(
+        self,
+        headroom: Mapping[str, float],
+        sums: Mapping[str, _Sum],
+        own: Mapping[str, Floats] | None,
+    ) -> list[str]:
+        """The classes of which it is known how use grows."""
+        history = self._history.used if own is None else own
+        return [one for one in headroom if one in history and sums[one].part]
+
     def _passage(
         self,
+        names: Sequence[str],
         headroom: Mapping[str, float],
         sums: Mapping[str, _Sum],
         own: Mapping[str, Floats] | None,
     ) -> Passage | None:
         """``own``: what the hosts used themselves; None: their part of all use."""
-        history = self._history.used if own is None else own
-        names = [one for one in headroom if one in history and sums[one].part]
         if not names:
             return None
+        history = self._history.used if own is None else own
         each = [history[one] for one in names]
         length = min(map(len, each))
         used = np.stack([one[len(one) - length :] for one in each], axis=1)

@@ -211,7 +211,7 @@ class _Quest:
         state = self._trials.state
         hosts = Hosts(state.fleet, state.fleet.hosts.live_rows().astype(np.int64))
         kind = "VCPU" if name == _PINNED else name
-        found = amounts.rooms(hosts, self._trials.driver.policy.options).get(kind)
+        found = amounts.rooms(hosts).get(kind)
         if found is None:
             return None
         free, total = found

@@ -117,7 +117,7 @@ def _classes(
 
 def short(hosts: Hosts, feasible: FeasibleHosts) -> Iterator[tuple[str, Bools]]:
     """(class, bool[n]): which report too little of it for one more."""
-    lacks = amounts.lacks(hosts, feasible.job.taken, feasible.policy.options)
+    lacks = amounts.lacks(hosts, feasible.job.taken)
     for name, (asked, left) in lacks.items():
         yield _CLASSES[name], hosts.has_state & (left < asked)
 

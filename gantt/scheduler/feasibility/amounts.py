@@ -15,16 +15,8 @@ from gantt.model.requests import CandidateRequest, Labels
 from gantt.model.spec import RequestSpec
 from gantt.placement.reported import fits, fits_vcpus, left
 from gantt.scheduler.hosts import Hosts, Taken
-from gantt.scheduler.options import SchedulerOptions
 from gantt.state.column import NO_ROW, Bools, Floats, Int64s
 from gantt.state.state import State
-
-
-def reported_or(ratios: Floats, fallback: float) -> Floats:
-    """float64[n]: the allocation ratio that each host reports, else ``fallback``."""
-    found = ratios.copy()
-    found[found == 0.0] = fallback
-    return found
 
 
 def has_ram(hosts: Hosts, ratio: float | Floats, memory_mb: int) -> Bools:
@@ -64,11 +56,11 @@ def disk_left(hosts: Hosts, ratio: float | Floats) -> Floats:
     return left(total_mb, total_mb - hosts.free_disk_mb, ratio)
 
 
-def rooms(hosts: Hosts, options: SchedulerOptions) -> dict[str, tuple[Int64s, Int64s]]:
+def rooms(hosts: Hosts) -> dict[str, tuple[Int64s, Int64s]]:
     """Class -> two int64[k]: what hosts report as free, and the most for one instance;
     of those that report anything of it."""
     disk_mb = 1024 * hosts.total_disk_gb
-    of_cpus, of_ram, of_disk = _ratios(hosts, options)
+    of_cpus, of_ram, of_disk = hosts.cpu_ratio, hosts.ram_ratio, hosts.disk_ratio
     ram, vcpus = hosts.total_ram_mb, hosts.vcpus_total
     told = {
         "VCPU": (vcpus, vcpus * of_cpus - hosts.vcpus_used, 1),
@@ -88,22 +80,19 @@ def wanted_disk_mb(spec: RequestSpec) -> int:
     return spec.disk_mb + spec.flavor.swap
 
 
-def with_room(hosts: Hosts, taken: Taken, options: SchedulerOptions) -> Bools:
-    """bool[n]: room for ``taken``; a host that reports no allocation ratio has the
-    initial one, and one that never reported has no room."""
-    of_cpus, of_ram, of_disk = _ratios(hosts, options)
+def with_room(hosts: Hosts, taken: Taken) -> Bools:
+    """bool[n]: room for ``taken``; a host that never reported has none."""
+    of_cpus, of_ram, of_disk = hosts.cpu_ratio, hosts.ram_ratio, hosts.disk_ratio
     found: Bools = hosts.has_state & has_ram(hosts, of_ram, taken.memory_mb)
     found &= has_vcpus(hosts, of_cpus, taken.vcpus)
     found &= has_disk(hosts, of_disk, taken.disk_mb)
     return found
 
 
-def lacks(
-    hosts: Hosts, taken: Taken, options: SchedulerOptions
-) -> dict[str, tuple[int, Floats]]:
+def lacks(hosts: Hosts, taken: Taken) -> dict[str, tuple[int, Floats]]:
     """Amount -> (the requested amount, float64[n]: the most that a host has left of it,
     at most its total); nothing where a host never reported."""
-    of_cpus, of_ram, of_disk = _ratios(hosts, options)
+    of_cpus, of_ram, of_disk = hosts.cpu_ratio, hosts.ram_ratio, hosts.disk_ratio
     found = {
         "vcpus": (taken.vcpus, vcpus_left(hosts, of_cpus)),
         "memory_mb": (taken.memory_mb, ram_left(hosts, of_ram)),
@@ -114,15 +103,6 @@ def lacks(
         name: (asked, np.where(known, most, 0.0))
         for name, (asked, most) in found.items()
     }
-
-
-def _ratios(hosts: Hosts, options: SchedulerOptions) -> tuple[Floats, Floats, Floats]:
-    """Three float64[n]: the allocation ratios of VCPUs, memory and disk."""
-    return (
-        reported_or(hosts.cpu_ratio, options.initial_cpu_allocation_ratio),
-        reported_or(hosts.ram_ratio, options.initial_ram_allocation_ratio),
-        reported_or(hosts.disk_ratio, options.initial_disk_allocation_ratio),
-    )
 
 
 def labeled(state: State, hosts: Hosts, question: CandidateRequest) -> Bools:

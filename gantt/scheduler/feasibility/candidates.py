@@ -252,7 +252,7 @@ class ReportedCandidates(Candidates):
         yield HostMask(LABELS, labeled)
 
     def still_fits(self, hosts: Hosts) -> Bools:
-        return amounts.with_room(hosts, self._job.taken, self._options)
+        return amounts.with_room(hosts, self._job.taken)
 
 
 # -- a Placement that the caller asked before -----------------------------------------

@@ -13,7 +13,6 @@ import numpy as np
 from msgspec import Struct
 
 from gantt.scheduler.hosts import Hosts
-from gantt.scheduler.options import SchedulerOptions
 from gantt.state.column import Bools, Floats, Int32s, Int64s
 
 COLUMNS = {
@@ -64,20 +63,16 @@ class Named(Struct, frozen=True):
         return found
 
 
-def numbers(
-    hosts: Hosts, options: SchedulerOptions, name: str
-) -> Bools | Int32s | Int64s | Floats | None:
+def numbers(hosts: Hosts, name: str) -> Bools | Int32s | Int64s | Floats | None:
     """int64[n] or float64[n], not to be changed: the attribute ``name`` of each host if
     it is a number that all have."""
     if name in RATIOS:
-        ratios = hosts.column(RATIOS[name])
-        initial: float = getattr(options, f"initial_{name}")
-        return np.where(ratios == 0.0, initial, ratios)
+        return hosts.column(RATIOS[name])
     column = COLUMNS.get(name)
     return None if column is None else hosts.column(column)
 
 
-def attribute(hosts: Hosts, options: SchedulerOptions, path: tuple[str, ...]) -> Named:
+def attribute(hosts: Hosts, path: tuple[str, ...]) -> Named:
     """The value at ``path``: an attribute, then keys within it."""
     name, within = path[0], path[1:]
     if name in REPORTED:
@@ -86,7 +81,7 @@ def attribute(hosts: Hosts, options: SchedulerOptions, path: tuple[str, ...]) ->
         return of_array(hosts.column(SERVICE[within[0]]))
     if within:
         return _nothing(hosts)
-    column = numbers(hosts, options, name)
+    column = numbers(hosts, name)
     if column is not None:
         return of_array(column)
     if name in NAMES:

@@ -18,7 +18,6 @@ from gantt import errors
 from gantt.scheduler.feasibility import host_attributes
 from gantt.scheduler.feasibility.host_attributes import Named
 from gantt.scheduler.hosts import Hosts
-from gantt.scheduler.options import SchedulerOptions
 from gantt.state.column import Bools, Int32s
 
 ORDERS: dict[str, Callable[[Any, Any], bool]] = {
@@ -132,9 +131,8 @@ class Evaluation:
     hosts fail, whatever else the query says.
     """
 
-    def __init__(self, hosts: Hosts, options: SchedulerOptions) -> None:
+    def __init__(self, hosts: Hosts) -> None:
         self.hosts = hosts
-        self.options = options
         self.size = len(hosts)
         self.is_lost: Bools = np.zeros(self.size, np.bool_)
 
@@ -171,11 +169,11 @@ class Evaluation:
 
     def _attribute(self, path: tuple[str, ...]) -> Value:
         if len(path) == 1:
-            column = host_attributes.numbers(self.hosts, self.options, path[0])
+            column = host_attributes.numbers(self.hosts, path[0])
             if column is not None:
                 return Value(self.size, numbers=column)
         if path[0] != "stats" or len(path) == 1:
-            things = host_attributes.attribute(self.hosts, self.options, path)
+            things = host_attributes.attribute(self.hosts, path)
             return Value(self.size, things=things)
         # Nova keeps what is in stats as text, which has nothing within.
         codes, values = self.hosts.reported(*path[:2])

@@ -94,11 +94,6 @@ class LegacyHost:
         """What the table of hosts has in the list ``name``."""
         return getattr(self._views.hosts.fleet.hosts, name)[self._row]
 
-    def ratio(self, column: str, configured: str) -> float:
-        """An allocation ratio: the reported one, else the initial one."""
-        found = float(getattr(self._views.hosts, column)[self._place])
-        return found or float(getattr(self._views.options, configured))
-
 
 def _column(name: str) -> Callable[[LegacyHost], Any]:
     return lambda host: host.column(name)
@@ -110,10 +105,6 @@ def _listed(name: str) -> Callable[[LegacyHost], Any]:
 
 def _reported(name: str) -> Callable[[LegacyHost], Any]:
     return lambda host: host.report.get(name)
-
-
-def _ratio(column: str, configured: str) -> Callable[[LegacyHost], Any]:
-    return lambda host: host.ratio(column, configured)
 
 
 def _cpu_info(host: LegacyHost) -> str | None:
@@ -199,9 +190,9 @@ FIELDS: dict[str, Callable[[LegacyHost], Any]] = {
     "num_instances": _column("num_instances"),
     "num_io_ops": _column("num_io_ops"),
     "failed_builds": _column("failed_builds"),
-    "cpu_allocation_ratio": _ratio("cpu_ratio", "initial_cpu_allocation_ratio"),
-    "ram_allocation_ratio": _ratio("ram_ratio", "initial_ram_allocation_ratio"),
-    "disk_allocation_ratio": _ratio("disk_ratio", "initial_disk_allocation_ratio"),
+    "cpu_allocation_ratio": _column("cpu_ratio"),
+    "ram_allocation_ratio": _column("ram_ratio"),
+    "disk_allocation_ratio": _column("disk_ratio"),
     "host_ip": _reported("host_ip"),
     "hypervisor_type": _reported("hypervisor_type"),
     "hypervisor_version": _reported("hypervisor_version"),

@@ -78,5 +78,5 @@ def _too_small(feasible: FeasibleHosts, count: int) -> set[int]:
     """Rows of hosts that have no room for all, by what they report."""
     each, hosts = feasible.taken, feasible.hosts
     taken = Taken(*(count * amount for amount in each))
-    has_room = amounts.with_room(hosts, taken, feasible.policy.options)
+    has_room = amounts.with_room(hosts, taken)
     return set(hosts.rows[~has_room].tolist())

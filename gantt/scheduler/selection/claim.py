@@ -51,11 +51,6 @@ def claim_of(
         spec.project_id or request.project_id or "",
         spec.user_id or request.user_id or "",
         _enforced(spec.instance_group, asked),
-        (
-            options.initial_cpu_allocation_ratio,
-            options.initial_ram_allocation_ratio,
-            options.initial_disk_allocation_ratio,
-        ),
         lease_us(request) if terms is None else terms.leased_for_us,
         is_remote=terms is not None,
         asks_service="ComputeFilter" in asked,

@@ -61,11 +61,6 @@ class Fitting:
         self._hosts = hosts
         self._wanted = wanted
         self._packs = options.packing_host_numa_cells_allocation_strategy
-        self._ratios = (
-            options.initial_cpu_allocation_ratio,
-            options.initial_ram_allocation_ratio,
-            options.initial_disk_allocation_ratio,
-        )
         beside = Beside(hosts) if beside is None else beside
         self._overlay, self._numbers = beside.overlay, beside.numbers
         # What did not fit a host will not, while others take more of it.
@@ -119,8 +114,7 @@ class Fitting:
     def pending(self, row: int, candidate: Candidate) -> Pending:
         """What a claim of ``candidate`` would promise of the host at ``row``."""
         return pending_on(
-            *(self._hosts, row, self._wanted, candidate.mappings, self._ratios),
-            packs=self._packs,
+            self._hosts, row, self._wanted, candidate.mappings, packs=self._packs
         )
 
 

@@ -133,6 +133,7 @@ def test_object_field_names_map_to_columns() -> None:
         a_new_field=1,
     )
     assert read_stats(node, host="h") == HostStats(
+        comes_from_nova=True,
         vcpus=4,
         supported_instances=[["x86_64", "kvm", "hvm"]],
         pci_stats=[{**POOL, "dev_type": "type-PF"}],

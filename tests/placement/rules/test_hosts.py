@@ -44,7 +44,7 @@ def test_a_new_host_comes_with_its_provider() -> None:
     assert not [name for name in view.stats if name.startswith("_")]
     assert view == desk.host()
     assert desk.inventories() == {
-        "VCPU": stock(8, ratio=4.0),
+        "VCPU": stock(8),
         "MEMORY_MB": stock(8192, 512),
         "DISK_GB": stock(100),
     }
@@ -98,9 +98,13 @@ def test_inventories_follow_reports(facts: dict[str, Any], classes: set[str]) ->
 
 
 def test_ratios_and_reserves_of_the_command_follow_too() -> None:
+    """Of Nova's hosts: what it leaves open, its options say."""
     desk = FleetDesk()
     desk.do(report(cpu_allocation_ratio=None))
+    assert desk.inventories()["VCPU"].allocation_ratio == 1.0
+    desk.do(report(comes_from_nova=True))
     assert desk.inventories()["VCPU"].allocation_ratio == 4.0
+    assert desk.host().ratios == {"VCPU": 4.0, "MEMORY_MB": 1.0, "DISK_GB": 1.0}
     desk.do(report(initial_ratios=(8.0, 1.5, 2.0), reserved={"DISK_GB": 999}))
     assert desk.inventories() == {
         "VCPU": stock(8, ratio=8.0),
@@ -344,6 +348,25 @@ def test_an_instance_that_a_report_lists_is_on_the_host() -> None:
     desk.do(c.DeleteInstance("h1", server(1)))
     desk.do(first)
     assert desk.host().instances == (server(1), server(2))
+
+
+def test_what_a_whole_list_lacks_is_gone_unless_it_is_held() -> None:
+    desk = FleetDesk(2)
+    whole = {"lists_instances": True, "cpu_allocation_ratio": 1.0}
+    desk.do(claim("one", on(1, 1)), c.ConfirmClaim("one"))
+    desk.do(report(1, instances=(server(1), server(2), server(3)), **whole))
+    shorter = report(1, instances=(server(3),), **whole)
+    assert undone(desk, shorter)
+    view = desk.do(shorter)
+    # The first has allocations: whether it is gone, the audit says.
+    assert view.instances == desk.host().instances == (server(1), server(3))
+    assert desk.changes(shorter) == 0
+    desk.do(c.DeleteAllocations(server(1)), shorter)
+    assert desk.host().instances == (server(3),)
+    # A report that does not list says nothing of them, nor does one of two nodes.
+    assert desk.changes(report(1, instances=(), cpu_allocation_ratio=1.0)) == 0
+    desk.do(report(9, host="h1", **whole))
+    assert desk.changes(report(1, instances=(), **whole)) == 0
 
 
 @pytest.mark.parametrize(

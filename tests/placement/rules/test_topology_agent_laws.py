@@ -145,12 +145,12 @@ class Story:
         """Whether there was room."""
         self._claims += 1
         name = f"c{self._claims}"
-        wanted, ratios = self.rng.choice(ASKED), (16.0, 16.0, 16.0)
+        wanted = self.rng.choice(ASKED)
         (row,) = self.desk.state.fleet.hosts.rows_of("h1")
         host_id = int(self.desk.state.fleet.hosts.id[row])
         choices = (c.Choice(host_id, on(number, 1).choices[0].allocations),)
         placed = c.InstanceClaim(server(number), choices)
-        asked = claim(name, placed, wanted=wanted, ratios=ratios, **more)
+        asked = claim(name, placed, wanted=wanted, **more)
         try:
             (fit,) = self.desk.do(asked).fits
         except ClaimLost:

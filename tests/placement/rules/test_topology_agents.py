@@ -365,9 +365,9 @@ def test_pages_are_not_promised_between_the_list_and_the_touch(desk: FleetDesk) 
         return found
 
     agent(desk, 2, numa_topology=told(0))
-    ratios = {"ratios": (16.0, 1.0, 1.0), "wanted": wanted}
-    desk.do(claim("one", on(1, 1), **ratios), claim("two", on(2, 1), **ratios))
-    desk.refusal(claim("three", on(3, 1), **ratios), ClaimLost)
+    asked = {"wanted": wanted}
+    desk.do(claim("one", on(1, 1), **asked), claim("two", on(2, 1), **asked))
+    desk.refusal(claim("three", on(3, 1), **asked), ClaimLost)
     for number, used in enumerate((0, 700, 1024), start=3):
         agent(
             desk,
@@ -375,10 +375,10 @@ def test_pages_are_not_promised_between_the_list_and_the_touch(desk: FleetDesk) 
             instances=(server(1), server(2)),
             numa_topology=told(used),
         )
-        desk.refusal(claim("three", on(3, 1), **ratios), ClaimLost)
+        desk.refusal(claim("three", on(3, 1), **asked), ClaimLost)
     desk.do(c.DeleteAllocations(server(1)))
     agent(desk, 6, instances=(server(2),), numa_topology=told(0))
-    desk.do(claim("three", on(3, 1), **ratios))
+    desk.do(claim("three", on(3, 1), **asked))
 
 
 def test_what_is_linked_to_a_device_in_use_is_taken_wherever_it_is_listed() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 
@@ -105,10 +103,9 @@ def test_cpu_info_may_be_text() -> None:
     assert passes(ComputeCapabilitiesFilter(), host, spec)
 
 
-def test_unreported_ratio_is_the_initial_one() -> None:
-    spec = with_extra_specs(cpu_allocation_ratio="== 7")
-    options: dict[str, Any] = {"initial_cpu_allocation_ratio": 7.0}
-    assert passes(ComputeCapabilitiesFilter(), a_host(), spec, **options)
+def test_a_ratio_is_that_of_the_host() -> None:
+    spec = with_extra_specs(cpu_allocation_ratio="== 1")
+    assert passes(ComputeCapabilitiesFilter(), a_host(), spec)
 
 
 @pytest.mark.parametrize("key", ["hw:maxphysaddr_bits", "vcpus_used"])

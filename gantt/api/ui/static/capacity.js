@@ -1,4 +1,4 @@
-// The page Capacity: use over time and by zone, and how many more fit.
+// The page Capacity: use over time, by zone, and how many more fit.
 
 import { get, post } from "./api.js";
 import { chart, minute } from "./chart.js";
@@ -65,7 +65,7 @@ export class CapacityView {
 
 	_ask(signal) {
 		const { name, zone, period, by } = this.by;
-		const part = zone ? "zone" : "fleet"; // which the picture is of
+		const part = zone ? "zone" : "fleet";
 		this.refresher.look();
 		const [specs, weights] = [[], []];
 		for (const [words, weight] of this.asked) try { specs.push(this._spec(words)); weights.push(weight); } catch { /* told where it is counted */ }
@@ -121,9 +121,9 @@ export class CapacityView {
 			listed("Until when room lasts", "runs-out.csv", [
 				column("where"), column("kind"), column("name", "name", (one) => told(one.name)), number("left"), column("state"),
 				...[["90 % until", "lasts_until"], ["50 %", "likely_until"], ["10 %", "latest_until"]].map(([label, key]) => column(label, (one) => minute(one[key]))),
-				number("chance", "chance", (one) => percent(one.chance ?? NaN)),
+				number("chance", "chance", (one) => percent(one.chance ?? NaN)), column("ends by", "ends_by"),
 			], outlooks, MOST_ROWS),
-			el("p.none", `There is room until these dates with these chances; the last is that it runs out within ${span(reach)}. From ${span(known)} of the usage history.`),
+			el("p.none", `There is room until these dates with these chances. Chance: that it runs out within ${span(reach)}. From ${span(known)} of history.`),
 		] : el("p.note", forecast.wrong));
 	}
 

@@ -10,7 +10,6 @@ from gantt.scheduler.contract import Cacheable, Filter, Request
 from gantt.scheduler.feasibility import host_attributes
 from gantt.scheduler.feasibility.host_attributes import ATTRIBUTES
 from gantt.scheduler.hosts import Hosts
-from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.request import extra_specs
 from gantt.scheduler.request.extra_specs import Matcher
 from gantt.state.column import Bools
@@ -67,7 +66,7 @@ class ComputeCapabilitiesFilter(Filter):
             matches = extra_specs.matcher(key, requirement)
             if not mask.any():
                 continue  # no host is left; an invalid value is still reported
-            passing = _matching(hosts, request.options, path, matches)
+            passing = _matching(hosts, path, matches)
             if ":" not in key and key not in ATTRIBUTES:
                 # Hosts that do not report the name pass.
                 passing |= hosts.reported("stats", key)[0] == 0
@@ -75,9 +74,7 @@ class ComputeCapabilitiesFilter(Filter):
         return mask
 
 
-def _matching(
-    hosts: Hosts, options: SchedulerOptions, path: tuple[str, ...], matches: Matcher
-) -> Bools:
+def _matching(hosts: Hosts, path: tuple[str, ...], matches: Matcher) -> Bools:
     """bool[n]: whose value at ``path`` matches, as text."""
 
     def passes(value: Any) -> bool:
@@ -85,11 +82,11 @@ def _matching(
 
     if path[0] not in ATTRIBUTES:
         return hosts.judge(*hosts.reported("stats", *path), passes)
-    found = host_attributes.attribute(hosts, options, path)
+    found = host_attributes.attribute(hosts, path)
     mask = hosts.judge(found.codes, found.values, passes)
     if path[0] not in host_attributes.ALWAYS:
         # What is no attribute of this host may be a key of its stats still.
-        is_unset = host_attributes.attribute(hosts, options, path[:1]).is_none()
+        is_unset = host_attributes.attribute(hosts, path[:1]).is_none()
         if is_unset.any():
             mask |= is_unset & hosts.judge(*hosts.reported("stats", *path), passes)
     return mask

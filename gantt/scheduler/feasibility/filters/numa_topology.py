@@ -42,12 +42,11 @@ class NUMATopologyFilter(Filter):
         wanted = request.derived(wanted_of, _ALONE)
         if wanted is None:
             return {}
-        options, networks = request.options, request.spec.network_metadata
-        cpu, ram = float(hosts.cpu_ratio[place]), float(hosts.ram_ratio[place])
+        networks = request.spec.network_metadata
         return {
             "numa_topology": {
-                "cpu_allocation_ratio": cpu or options.initial_cpu_allocation_ratio,
-                "ram_allocation_ratio": ram or options.initial_ram_allocation_ratio,
+                "cpu_allocation_ratio": float(hosts.cpu_ratio[place]),
+                "ram_allocation_ratio": float(hosts.ram_ratio[place]),
                 "network_metadata": {
                     "physnets": sorted(networks.physnets),
                     "tunneled": networks.tunneled,

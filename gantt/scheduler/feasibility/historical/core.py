@@ -28,11 +28,9 @@ class CoreFilter(Filter):
         "of the decision altogether, give VCPU a very high allocation ratio."
     )
 
-    def ratio(self, hosts: Hosts, request: Request) -> float | Floats:
+    def ratio(self, hosts: Hosts, request: Request) -> float | Floats:  # noqa: ARG002
         """The allocation ratio that counts: float64[n], or one for all."""
-        return amounts.reported_or(
-            hosts.cpu_ratio, request.options.cpu_allocation_ratio
-        )
+        return hosts.cpu_ratio
 
     def mask(self, hosts: Hosts, request: Request) -> Bools:
         return amounts.has_vcpus(

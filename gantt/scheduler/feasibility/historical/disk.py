@@ -28,11 +28,9 @@ class DiskFilter(Filter):
         "of the decision altogether, give DISK_GB a very high allocation ratio."
     )
 
-    def ratio(self, hosts: Hosts, request: Request) -> float | Floats:
+    def ratio(self, hosts: Hosts, request: Request) -> float | Floats:  # noqa: ARG002
         """The allocation ratio that counts: float64[n], or one for all."""
-        return amounts.reported_or(
-            hosts.disk_ratio, request.options.disk_allocation_ratio
-        )
+        return hosts.disk_ratio
 
     def mask(self, hosts: Hosts, request: Request) -> Bools:
         return amounts.has_disk(

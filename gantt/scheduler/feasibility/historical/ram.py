@@ -28,11 +28,9 @@ class RamFilter(Filter):
         "of the decision altogether, give MEMORY_MB a very high allocation ratio."
     )
 
-    def ratio(self, hosts: Hosts, request: Request) -> float | Floats:
+    def ratio(self, hosts: Hosts, request: Request) -> float | Floats:  # noqa: ARG002
         """The allocation ratio that counts: float64[n], or one for all."""
-        return amounts.reported_or(
-            hosts.ram_ratio, request.options.ram_allocation_ratio
-        )
+        return hosts.ram_ratio
 
     def mask(self, hosts: Hosts, request: Request) -> Bools:
         return amounts.has_ram(

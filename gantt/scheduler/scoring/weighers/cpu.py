@@ -6,7 +6,6 @@ A negative multiplier fills hosts up instead.
 from __future__ import annotations
 
 from gantt.scheduler.contract import Cacheable, Request, Weigher
-from gantt.scheduler.feasibility import amounts
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Floats
 
@@ -20,9 +19,6 @@ class CPUWeigher(Weigher):
     option = "cpu_weight_multiplier"
     minval = 0.0
 
-    def score(self, hosts: Hosts, request: Request) -> Floats:
-        ratio = amounts.reported_or(
-            hosts.cpu_ratio, request.options.initial_cpu_allocation_ratio
-        )
-        scores: Floats = hosts.vcpus_total * ratio - hosts.vcpus_used
+    def score(self, hosts: Hosts, request: Request) -> Floats:  # noqa: ARG002
+        scores: Floats = hosts.vcpus_total * hosts.cpu_ratio - hosts.vcpus_used
         return scores

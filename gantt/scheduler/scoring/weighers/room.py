@@ -14,7 +14,6 @@ import numpy as np
 
 from gantt.model.spec import RequestSpec
 from gantt.scheduler.contract import Cacheable, Request, Weigher
-from gantt.scheduler.feasibility.amounts import reported_or
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.request import shape
@@ -50,7 +49,7 @@ class RoomWeigher(Weigher):
         mix = mix_of(request.options.usual_flavors)
         taken = request.derived(_pieces, None)
         classes = mix.classes | {*OF_HOSTS, *taken}
-        total, left = _left(hosts, request.options, sorted(classes))
+        total, left = _left(hosts, sorted(classes))
         scores = np.empty(len(hosts))
         for start in range(0, len(hosts), _BLOCK):
             part = slice(start, start + _BLOCK)
@@ -73,18 +72,13 @@ def _pieces(
     return shape.pieces(spec)
 
 
-def _left(
-    hosts: Hosts, options: SchedulerOptions, classes: list[str]
-) -> tuple[Left, Left]:
+def _left(hosts: Hosts, classes: list[str]) -> tuple[Left, Left]:
     """What hosts have in all, of what they report, and what is left of ``classes``."""
-    of_cpus = reported_or(hosts.cpu_ratio, options.initial_cpu_allocation_ratio)
-    of_ram = reported_or(hosts.ram_ratio, options.initial_ram_allocation_ratio)
-    of_disk = reported_or(hosts.disk_ratio, options.initial_disk_allocation_ratio)
     disk_gb, ram_mb = hosts.total_disk_gb, hosts.total_ram_mb
     total = {
-        VCPU: hosts.vcpus_total * of_cpus,
-        MEMORY_MB: ram_mb * of_ram,
-        DISK_GB: disk_gb * of_disk,
+        VCPU: hosts.vcpus_total * hosts.cpu_ratio,
+        MEMORY_MB: ram_mb * hosts.ram_ratio,
+        DISK_GB: disk_gb * hosts.disk_ratio,
     }
     used = {
         VCPU: hosts.vcpus_used,
