@@ -290,9 +290,8 @@ def _named(
 ) -> _Taken:
     """The host, once what its report lists is known to be there, and not promised any
     more. What it does not list stays, unless the list is whole: it may be another
-    node's, or newer. ``back``:
-    claims that this report brings back to it; ``seen``: what it says that is new of
-    cells and devices."""
+    node's, or newer. ``back``: claims that this report brings back to it; ``seen``:
+    what it says that is new of cells and devices."""
     named = command.stats.instances
     state, listed = draft.state, () if named is UNSET else tuple(dict.fromkeys(named))
     brought = {claim.instance_uuid for claim in back}
