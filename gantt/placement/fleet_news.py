@@ -90,9 +90,11 @@ def instances(state: State, said: Sequence[Instance], host: str) -> list[Instanc
     for one in said:
         uuid: object = one.uuid
         row = known.get(uuid) if isinstance(uuid, str) else None
+        if row is None or (one.facts and _facts(row.facts) != one.facts):
+            found.append(one)
+            continue
         claim = leases.promised(state, host, one.uuid)
-        is_promised = claim is not None and not claim.is_running
-        if row is None or is_promised or (one.facts and _facts(row.facts) != one.facts):
+        if claim is not None and not claim.is_running:
             found.append(one)
     return found
 

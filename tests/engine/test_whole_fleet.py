@@ -294,9 +294,10 @@ def test_only_what_is_new_of_a_long_list_is_checked(
 
 
 def test_what_is_no_uuid_is_no_instance_of_a_host(books: Gantt) -> None:
-    said = (Instance(A), Instance("no uuid"), Instance(None))  # type: ignore[arg-type]
+    odd: tuple[Any, ...] = ("no uuid", None, ["list"])
+    said = (Instance(A), *map(Instance, odd))
     refused = books.set_fleet(fleet("a", instances={"a": said}))
-    assert sorted(one.what for one in refused) == ["None", "no uuid"]
+    assert sorted(one.what for one in refused) == ["None", "['list']", "no uuid"]
     (host,) = books.list_hosts()
     assert host.instances == (A,)
     assert books.verify().problems == ()
