@@ -127,6 +127,10 @@ SCHEDULER: Sequence[cfg.Opt] = [
             "inventories, traits and aggregates of providers. Switch it off where "
             "computes write them to Placement themselves, as nova-compute does.",
             "requires_service": "Use only hosts that have a nova-compute service.",
+            "names_are_checked": "Nova's API has judged the zones, server groups, "
+            "cells, aggregates and hints that requests name: unknown ones mean what "
+            "they do in Nova. Off: such a request is refused. gantt scheduler always "
+            "has it on.",
             "max_instances 1": "Maximum instances per request; requests for more are "
             "refused.",
             "max_request_groups 1": "Maximum request groups, and PCI requests, per "

@@ -29,7 +29,10 @@ E = TypeVar("E", bound="Entry")
 MOST: Final = 100_000
 """Hosts that an entry may add."""
 MOST_RATIO: Final = 1_000_000
-_FIXED: Final = ("placement", "placement_token", "use_placement")
+_FIXED: Final = (
+    *("placement", "placement_token", "use_placement"),
+    "names_are_checked",
+)
 
 
 class Entry(Protocol):

@@ -97,8 +97,9 @@ class SchedulerOptions(Struct, frozen=True):
     may be ahead; ``max_report_bytes``: how long. ``reports_write_books``: reports and
     aggregates also write inventories, traits and aggregates of providers; off where
     computes write Placement themselves. ``requires_service``: a host without a
-    nova-compute service is not used. ``report_also``: what agents report beside what
-    filters and weighers need (``model.needs``).
+    nova-compute service is not used. ``names_are_checked``: Nova's API has judged the
+    names in requests, so that unknown ones mean what they do in Nova. ``report_also``:
+    what agents report beside what filters and weighers need (``model.needs``).
     """
 
     driver: str = "caching"
@@ -183,6 +184,7 @@ class SchedulerOptions(Struct, frozen=True):
     max_host_instances: int = 10_000
     reports_write_books: bool = True
     requires_service: bool = False
+    names_are_checked: bool = False
     report_also: tuple[str, ...] = ()
 
     @property

@@ -120,7 +120,7 @@ def test_every_request_field_is_sent(books: GanttProtocol) -> None:
         ignore_hosts=("three",),
         requested_destination=Destination(host="two"),
         retry_hosts=(("three", "three"),),
-        scheduler_hints={"colour": ("red", "blue")},
+        scheduler_hints={"different_host": ("red", "blue")},
         instance_group=InstanceGroup(GROUP, "soft-affinity", members=frozenset({A})),
         requested_resources=(ResourceGroup("port", {"VCPU": 1}),),
     )

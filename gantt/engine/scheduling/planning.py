@@ -29,6 +29,7 @@ from gantt.scheduler.capacity.outlook import History, history_of, outlook
 from gantt.scheduler.capacity.price import prices
 from gantt.scheduler.capacity.split import Mix, fair_split
 from gantt.scheduler.feasibility.candidates import CandidateSource
+from gantt.scheduler.request.known_names import check_names
 from gantt.state.state import State
 
 _MOST_WEIGHT: Final = 1e6
@@ -120,6 +121,7 @@ class Planning:
         horizon_s: int,
     ) -> Forecast:
         at = self._scheduling
+        self._check_names(state, mix)
         return outlook(
             *(state, mix, sources, at.driver, history, horizon_s),
             now=at.clock.now(),
@@ -129,6 +131,7 @@ class Planning:
 
     def _prices_on(self, state: State, mix: Mix, source: CandidateSource) -> Prices:
         at = self._scheduling
+        self._check_names(state, mix)
         return prices(
             state,
             mix,
@@ -139,10 +142,15 @@ class Planning:
             pause=at.plugins.give_way,
         )
 
+    def _check_names(self, state: State, mix: Mix) -> None:
+        for spec in mix.specs:
+            check_names(state, spec, self._scheduling.driver)
+
     def _split_on(
         self, state: State, mix: Mix, sources: tuple[CandidateSource, ...]
     ) -> FairSplit:
         at = self._scheduling
+        self._check_names(state, mix)
         return fair_split(
             state,
             mix,

@@ -51,6 +51,7 @@ from gantt.scheduler.needs import needs
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.drivers import driver_of
 from gantt.scheduler.policy import policy_of
+from gantt.scheduler.request.known_names import check_names
 from gantt.scheduler.selection import picking
 from gantt.scheduler.selection.answer import selections
 from gantt.scheduler.selection.claim import claim_of
@@ -234,7 +235,9 @@ class Scheduling:
         mark: Mark | None = None,
     ) -> Selected:
         """The pure part of the cycle; ``driver`` None: the one in force, whose
-        decisions are recorded; ``mark``: is told of its stages. Raises NoValidHost."""
+        decisions are recorded; ``mark``: is told of its stages. Raises NoValidHost,
+        Invalid."""
+        check_names(state, request.spec, self.driver)
         held, rest = self.holds.others(state, request.names), self.reader.rest
         given = (state, request, source, driver or self.driver)
         if self.recording is not None and given[-1] is self.driver:
@@ -310,6 +313,7 @@ class Scheduling:
     def _capacity_on(
         self, state: State, spec: RequestSpec, source: CandidateSource
     ) -> Capacity:
+        check_names(state, spec, self.driver)
         return capacity(
             *(state, spec, source, self.driver),
             now=self.clock.now(),

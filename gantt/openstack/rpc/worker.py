@@ -146,14 +146,12 @@ def _open(settings: Settings, traces: Tracing | None) -> Gantt:
 
 
 def engine_options(settings: Settings) -> EngineOptions:
-    """Where Nova's computes are the source of facts, they write the books themselves,
-    and a host is one that has a service."""
+    """Nova's API has judged what requests name. Where Nova's computes are the source of
+    facts, they write the books themselves, and a host is one that has a service."""
     engine = settings.engine
-    if not has_nova_databases(settings.oslo):
-        return engine
-    scheduler = replace(
-        engine.scheduler, reports_write_books=False, requires_service=True
-    )
+    scheduler = replace(engine.scheduler, names_are_checked=True)
+    if has_nova_databases(settings.oslo):
+        scheduler = replace(scheduler, reports_write_books=False, requires_service=True)
     return replace(engine, scheduler=scheduler)
 
 
