@@ -273,13 +273,17 @@ class Gone(GanttError):
 
 
 class NoValidHost(GanttError):
-    """No host can take the request. ``why``: a ``model.selection.Why`` or None."""
+    """No host can take the request. ``why``: a ``model.selection.Why`` or None. As
+    text, the message and the reasons in a few lines."""
 
     code = "no_valid_host"
 
     def __init__(self, message: str, why: object = None) -> None:
         super().__init__(message)
         self.why = why
+
+    def __str__(self) -> str:
+        return "\n".join((self.message, *getattr(self.why, "lines", ())))
 
 
 class Forbidden(GanttError):

@@ -30,4 +30,6 @@ def test_its_commands_are_the_two_and_a_refusal(tmp_path: Path) -> None:
     finally:
         service.kill()
     assert said.startswith("Error: No valid host was found."), said
-    assert re.search("^This would help: ask for [0-9]+ instead of", said, re.M)
+    assert re.search(
+        "^This would help: ask for [0-9]+( [GM]iB)? instead of", said, re.M
+    )

@@ -10,10 +10,10 @@ from typing import Any
 
 import click
 
+from gantt.cli.asked import request_text
 from gantt.cli.output import plain, say, table, time_text
 from gantt.cli.session import Session, books_command
 from gantt.errors import NotFound
-from gantt.model.diagnosis import Diagnosis
 from gantt.model.printable import counted
 from gantt.model.selection import Decision, Near, Step, Why
 
@@ -66,6 +66,8 @@ def _paragraphs(found: Decision) -> Iterator[str]:
         f"revision {found.revision}, "
         f"{counted(found.attempts, 'attempt')}{took}."
     )
+    if found.request is not None:
+        yield f"Asked: {request_text(found.request, len(found.instance_uuids))}."
     if found.failure is not None:
         yield found.failure
     if found.takeover is not None:
@@ -149,8 +151,6 @@ def _reasons(why: Why) -> Iterator[str]:
         yield _steps_text(why.steps)
     if why.nearest:
         yield _nearest_text(why.nearest)
-    if why.books is not None and why.books.misses:
-        yield _books_text(why.books)
     if why.change:
         yield f"This would help: {why.change}."
     if why.is_truncated:
@@ -168,18 +168,12 @@ def _steps_text(steps: Iterable[Step]) -> str:
 
 
 def _nearest_text(nearest: Sequence[Near]) -> str:
-    """The nearest hosts, the filters that removed them, and what of their cells and
-    devices is too little."""
+    """The nearest hosts, the filters that removed them, and what each lacks."""
     columns = ["host", "node", "removed_by"]
     if any(one.lacks for one in nearest):
         columns.append("lacks")
     rows = [
-        (one.host, one.node, ", ".join(one.removed_by), one.lacks)[: len(columns)]
+        (one.host, one.node, ", ".join(one.removed_by), one.lacks or "")[: len(columns)]
         for one in nearest
     ]
     return "Nearest:\n" + table(columns, rows)
-
-
-def _books_text(found: Diagnosis) -> str:
-    lines = ["; ".join(lack.text for lack in miss.lacks) for miss in found.misses]
-    return "Nearest misses:\n" + "\n".join(f"  {line}" for line in lines)

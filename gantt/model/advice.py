@@ -61,7 +61,7 @@ class AdviceRequest(Struct, frozen=True, dict=True):
 
 class AdvisedHost(Struct, frozen=True, gc=False):
     """``weight``: None where the host was not weighed. ``refused_by``: the first filter
-    that refuses it, "driver …", or "allocation candidates"; None: none is known to."""
+    that refuses it, "driver …", or "free resources"; None: none is known to."""
 
     host: str
     node: str | None = None

@@ -14,6 +14,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from gantt.model.quantities import amount_text, quantity
+
 MOST_NAMES: Final = 10
 MOST_CONSTRAINTS: Final = 100
 
@@ -136,12 +138,17 @@ class Relaxation(Struct, frozen=True):
         """The change as text."""
         where = f" in group {self.suffix}" if self.suffix else ""
         if self.lowered is not None:
-            asked = f"{self.lowered} instead of {self.amount}"
+            name, amount = self.names[0], self.amount or 0
+            less = quantity(name, self.lowered, is_exact=True)
+            asked = f"{less} instead of {quantity(name, amount)}"
             what = "devices " if self.kind == "devices" else ""
-            return f"ask for {asked} {what}{self.names[0]}{where}"
+            return f"ask for {asked} {what}{name}{where}"
         if self.kind in _REMEDIES:
             return _REMEDIES[self.kind].format(", ".join(some(self.names)))
-        return f"do not ask: {wording(self.kind, self.names, self.amount)}{where}"
+        what = wording(self.kind, self.names, self.amount)
+        if self.kind not in ("amount", "required"):
+            what = f"the condition: {what}"
+        return f"ask without {what}{where}"
 
 
 class Diagnosis(Struct, frozen=True):
@@ -270,7 +277,7 @@ _REMEDIES: dict[Kind, str] = {
 def wording(kind: Kind, names: tuple[str, ...], amount: int | None) -> str:
     """A constraint as text."""
     if kind == "amount":
-        return f"{amount} {names[0]}"
+        return amount_text(names[0], amount or 0)
     if kind == "same_subtree":
         return f"groups {', '.join(some(names))} in one subtree"
     return _SENTENCES.get(kind) or f"{_OPENINGS[kind]} {' or '.join(some(names))}"

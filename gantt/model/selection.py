@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sized
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -151,15 +151,23 @@ def _each(column: Column, hosts: Sized) -> list[float]:
     return column if isinstance(column, list) else [column] * len(hosts)
 
 
+_MOST_LINES: Final = 3
+
+
 class Near(Struct, frozen=True):
     """A host that only a few filters or amounts refused, and these. ``lacks``: what of
-    its NUMA cells and devices is too little for an instance; None: that fits, or was
-    not asked for."""
+    its resources, NUMA cells and devices is too little for an instance, and labels that
+    it lacks; None: that fits, or was not asked for."""
 
     host: str
     node: str
     removed_by: tuple[str, ...]
     lacks: str | None = None
+
+    @property
+    def text(self) -> str:
+        """Why it was refused."""
+        return self.lacks or f"refused by {', '.join(self.removed_by)}"
 
 
 class Why(Struct, frozen=True):
@@ -179,6 +187,13 @@ class Why(Struct, frozen=True):
     books: Diagnosis | None = None
     given_up: tuple[Relaxation, ...] = ()
     is_truncated: bool = False
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The nearest hosts and what would help, in a few lines."""
+        near = (f"{one.host}: {one.text}." for one in self.nearest[:_MOST_LINES])
+        help_ = f"This would help: {self.change}."
+        return (*near, *([help_] if self.change else ()))
 
 
 class KeptSpec(RequestSpec, frozen=True, omit_defaults=True):

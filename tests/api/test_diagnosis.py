@@ -54,7 +54,7 @@ def test_diagnosis_has_reasons_and_advice(client: WsgiClient) -> None:
     assert required["text"] == "trait HW_CPU_X86_AVX2"
     assert required["passed"] == {"providers": 1, "trees": 1}
     assert [lack["text"] for lack in body["misses"][0]["lacks"]] == [
-        "cell lacks 4 of 12 VCPU (used 0 of 8.0, max_unit 16)"
+        "cell: 0 of 8 VCPU in use (12 asked)"
     ]
     assert body["relaxation"] == {
         "kind": "amount",

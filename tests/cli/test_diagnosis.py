@@ -44,7 +44,7 @@ def test_explain_prints_a_table_with_advice(program: Program) -> None:
     assert "removed_alone" in told
     assert f"8 {rc}" in told
     assert "Nearest:" in told
-    assert f"  {host} lacks 2 of 8 {rc} (used 0 of 6.0" in told
+    assert f"  {host}: 0 of 6 {rc} in use" in told
     assert f"This change would give candidates: ask for 6 instead of 8 {rc}." in told
     words = ("--group", "_A", f"{rc}=9", "--forbidden", f"_A:{trait}", "--explain")
     told = program.do("candidates", *words)

@@ -106,7 +106,7 @@ def test_stage_filter_keeps_the_callers_order_and_weighs_nothing(
     found = engine.advise(asked(A, "c", "tiny", "roomy", "a", stage="filter"))
     assert names(found) == ["c", "roomy", "a", "tiny"]
     assert [one.weight for one in found.hosts] == [None] * 4
-    assert found.hosts[-1].refused_by == "allocation candidates"
+    assert found.hosts[-1].refused_by == "free resources"
     assert first(engine, B) == "a"  # nothing is held
 
 
@@ -322,9 +322,9 @@ def test_no_host_is_to_be_dropped_while_the_database_is_away(
             assert advice.decided
             return advice.hosts[0].refused_by
 
-        assert refusal() == "allocation candidates"
+        assert refusal() == "free resources"
         monkeypatch.setattr(store, "cursor_at_once", lambda: None, raising=False)
-        assert refusal() == "allocation candidates"  # as read a moment ago
+        assert refusal() == "free resources"  # as read a moment ago
         clock.seconds += 1.1
         assert refusal() is None
         store.always["cursor"] = lambda *_: _raise(StoreFailed("away"))
@@ -333,7 +333,7 @@ def test_no_host_is_to_be_dropped_while_the_database_is_away(
         assert refusal() is None
         store.always.clear()
         engine.list_hosts()
-        assert refusal() == "allocation candidates"
+        assert refusal() == "free resources"
 
 
 # -- what is held -------------------------------------------------------------------

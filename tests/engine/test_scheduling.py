@@ -103,7 +103,7 @@ def test_a_host_is_selected_claimed_and_returned(engine: Gantt) -> None:
     (record,) = engine.decisions(request_id="req-1")
     assert record.chosen == ((chosen, *alternates),)
     assert record.scores[0].host == "roomy"
-    assert record.steps[0].name == "allocation candidates"
+    assert record.steps[0].name == "free resources"
 
 
 def test_later_instances_see_earlier_picks(engine: Gantt) -> None:
@@ -178,8 +178,8 @@ def test_no_valid_host_has_reasons(engine: Gantt) -> None:
     assert why.change == "ask for 4 instead of 5 VCPU"
     assert why.steps[0].removed_alone == 1
     near = {one.host: one.removed_by for one in why.nearest}
-    assert near["a"] == ("allocation candidates",)
-    assert near["b"] == ("allocation candidates", "ComputeFilter")
+    assert near["a"] == ("free resources",)
+    assert near["b"] == ("free resources", "ComputeFilter")
     (record,) = engine.decisions()
     assert record.failure is not None
     assert record.why == why

@@ -156,7 +156,7 @@ SEEN: Final[Mapping[str, str]] = {
     "serving": "c55142c80618",
     "shadow-nova": "1b7549491b70",
     "streams": "7ad2ddab930f",
-    "topology": "5366f7d34642",
+    "topology": "5d43d22af66e",
     "upgrade": "190702d7779b",
     "write-a-collector": "bf4fa9d48dc6",
 }

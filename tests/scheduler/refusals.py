@@ -22,6 +22,7 @@ from gantt.errors import GanttError
 from gantt.model import commands as c
 from gantt.model.hosts import HostAggregate, HostStats, Service
 from gantt.model.names import SHARES_VIA_AGGREGATE
+from gantt.model.quantities import quantity
 from gantt.model.selection import Why
 from gantt.model.spec import (
     Destination,
@@ -322,13 +323,14 @@ def ways(scene: Scene) -> Iterator[Way]:
         )
     for where, name, amount, make in _amounts(request.spec):
         for less in range(1, amount):
+            asked = quantity(name, less, is_exact=True)
             yield Way(
-                f"ask for {less} instead of {amount} {name}{where}",
+                f"ask for {asked} instead of {quantity(name, amount)} {name}{where}",
                 0,
                 1 - less / amount,
                 _of_spec(make, less),
             )
-        text = f"do not ask: {amount} {name}{where}"
+        text = f"ask without {quantity(name, amount)} {name}{where}"
         yield Way(text, 20, 0, _of_spec(make, 0))
     yield from _left_out(request.spec)
     for name in scene.options.enabled_filters:
@@ -405,12 +407,12 @@ def _left_out(spec: RequestSpec) -> Iterator[Way]:
     for key, value in spec.flavor.extra_specs.items():
         yield from _without_extra(spec, key, value)
     for trait in spec.request_level_params.root_forbidden:
-        text = f"do not ask: the root has not trait {trait}"
+        text = f"ask without the condition: the root has not trait {trait}"
         yield _way(text, 6, request_level_params=RequestLevel())
     for group in spec.requested_resources:
         for trait in group.required_traits:
             less = replace(group, required_traits=frozenset())
-            text = f"do not ask: trait {trait} in group {group.requester_id}"
+            text = f"ask without trait {trait} in group {group.requester_id}"
             yield _way(text, 7, requested_resources=(less,))
     if spec.image is not None:
         text = "leave out the image property hw_architecture"
@@ -427,10 +429,10 @@ def _left_out(spec: RequestSpec) -> Iterator[Way]:
         text = f"leave out the requested host {place.host}"
         yield _way(text, 14, requested_destination=None)
     if place is not None and place.forbidden_aggregates:
-        text = f"do not ask: not in aggregate {ZONE}"
+        text = f"ask without the condition: not in aggregate {ZONE}"
         yield _way(text, 8, requested_destination=None)
     if place is not None and place.aggregates:
-        text = f"do not ask: in aggregate {ZONE}"
+        text = f"ask without the condition: in aggregate {ZONE}"
         yield _way(text, 9, requested_destination=None)
 
 
@@ -444,10 +446,11 @@ def _without_extra(spec: RequestSpec, key: str, value: str) -> Iterator[Way]:
         less = replace(spec.flavor, extra_specs=specs)
         yield _way("ask with group_policy none", 4, flavor=less)
     elif prefix.startswith("trait"):
-        text = f"trait {name}" if value == "required" else f"not trait {name}"
+        is_required = value == "required"
+        text = f"trait {name}" if is_required else f"the condition: not trait {name}"
         rank = 7 if value == "required" else 5
         less = replace(spec.flavor, extra_specs=left)
-        yield _way(f"do not ask: {text}{where}", rank, flavor=less)
+        yield _way(f"ask without {text}{where}", rank, flavor=less)
     elif prefix == "capabilities":
         less = replace(spec.flavor, extra_specs=left)
         yield _way(f"leave out the extra spec {key}", 10, flavor=less)

@@ -240,7 +240,7 @@ def test_search_stays_within_its_budget(
 def test_many_names_cost_more_of_the_budget() -> None:
     """Each aggregate and trait is looked up again for each try."""
     few, many = (frozenset(map(str, range(count))) for count in (2, 800))
-    with fleet({"a": 4}, change_budget=2_000) as engine:
+    with fleet({"a": 4}, change_budget=2_000, names_are_checked=True) as engine:
         for names, is_cut in ((many, True), (few, False)):
             for place in (
                 Destination(aggregates=tuple(frozenset((one,)) for one in names)),

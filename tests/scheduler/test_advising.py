@@ -399,12 +399,12 @@ def test_amounts_are_not_judged_where_another_placement_did(driver: Driver) -> N
 def test_only_fresh_reports_let_the_caller_drop_hosts(driver: Driver) -> None:
     fleet = Fleet(a=512)
     request = of("a", SPEC, mode="decide")
-    assert ranked(fleet, driver, request).refusals == ["allocation candidates"]
+    assert ranked(fleet, driver, request).refusals == ["free resources"]
     assert ranked(fleet, driver, request, is_current=False).refusals == [None]
     fleet.now += 3600 * 1_000_000
     assert ranked(fleet, driver, request).refusals == [None]
     advised = of("a", SPEC, mode="advise")
-    assert ranked(fleet, driver, advised).refusals == ["allocation candidates"]
+    assert ranked(fleet, driver, advised).refusals == ["free resources"]
 
 
 def test_exact_search_refuses_what_masks_let_pass(driver: Driver) -> None:
@@ -424,7 +424,7 @@ def test_exact_search_refuses_what_masks_let_pass(driver: Driver) -> None:
     passing = [mask.mask.all() for mask in found.feasible.masks]
     assert all(passing)
     assert names(request, found) == ["b", "a", "c"]
-    assert found.refusals == ["allocation candidates"] * 2
+    assert found.refusals == ["free resources"] * 2
     assert found.best is not None
     assert found.best.row == fleet.row("b")
 

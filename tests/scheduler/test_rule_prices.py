@@ -110,7 +110,7 @@ def test_a_ratio_gives_and_a_trait_takes() -> None:
         found = engine.rule_prices(RequestSpec(Flavor(1, 64, extra_specs=wanted)))
         assert found.total == 0
         assert found.prices[0].more == 24
-        assert found.prices[0].text == "do not ask: trait HW_CPU_X86_VMX"
+        assert found.prices[0].text == "ask without trait HW_CPU_X86_VMX"
         assert found.prices[0].zones == {"nova": 24}
         (ratio_price,) = (
             one

@@ -63,8 +63,8 @@ def change(spec: RequestSpec) -> str | None:
     [
         (16, 1024, DEDICATED, "ask for 12 instead of 16 PCPU"),
         (30, 1024, DEDICATED | TWO, "ask for 24 instead of 30 PCPU"),
-        (4, 2048, DEDICATED | LARGE, "ask for 1024 instead of 2048 MEMORY_MB"),
-        (4, 4096, DEDICATED | LARGE | TWO, "ask for 2048 instead of 4096 MEMORY_MB"),
+        (4, 2048, DEDICATED | LARGE, "ask for 1 GiB instead of 2 GiB MEMORY_MB"),
+        (4, 4096, DEDICATED | LARGE | TWO, "ask for 2 GiB instead of 4 GiB MEMORY_MB"),
     ],
 )
 def test_as_much_as_a_cell_has(

@@ -12,7 +12,7 @@ from gantt.cli.decision import why_text
 from gantt.connection import open_gantt
 from gantt.engine.gantt import Gantt
 from gantt.errors import NoValidHost
-from gantt.model.hosts import HostStats
+from gantt.model.hosts import HostStats, Service
 from gantt.model.selection import Why
 from gantt.model.spec import RequestSpec, ScheduleRequest
 from gantt.model.topology import Fit, HostTopology, Lack
@@ -84,6 +84,10 @@ def test_requests_without_a_topology_lack_none(engine: Gantt) -> None:
     report(engine, "a", vcpus=1)
     huge = replace(PINNED, flavor=replace(PINNED.flavor, vcpus=999, extra_specs={}))
     found = refusal(engine, huge)
+    assert lacks(found) == {"a": "0 of 4 VCPU in use, max_unit 1 (999 asked)"}
+    report(engine, "a", vcpus=64)
+    engine.update_service(Service("a", disabled=True))
+    found = refusal(engine, replace(huge, flavor=replace(huge.flavor, vcpus=1)))
     assert lacks(found) == {"a": None}
     assert "removed_by\n" in why_text(found)
 

@@ -87,7 +87,10 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         books.update_service(
             HostService(names[0], disabled=True, disabled_reason=NAMES[0])
         )
-    with attacked(tmp_path_factory.mktemp("crawl"), fleet=fleet) as found:
+    # Nova lets any hint through.
+    more = ("[scheduler]", "names_are_checked = true")
+    folder = tmp_path_factory.mktemp("crawl")
+    with attacked(folder, fleet=fleet, more=more) as found:
         with closing(gantt.connect(found.live.url, token=ADMIN)) as books:
             for number, name in enumerate(NAMES):
                 for vcpus in (1, 9000):

@@ -14,7 +14,7 @@ from gantt.cli.flavor import flavor
 from gantt.errors import NoValidHost
 from gantt.model.hosts import ServerGroup
 from gantt.model.protocol import GanttProtocol
-from gantt.model.spec import InstanceGroup, RequestSpec, ScheduleRequest
+from gantt.model.spec import Image, InstanceGroup, RequestSpec, ScheduleRequest
 from tests.live import Live
 from tests.ui import fleets
 from tests.ui.browser import Chromium, Window
@@ -42,7 +42,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
             books.set_server_group(ServerGroup(GROUP, policy="anti-affinity"))
             spec = RequestSpec(
                 flavor("vcpus=4000,memory_mb=1024"),
-                scheduler_hints={"mine": ("secret",)},
+                image=Image(properties={"mine": "secret"}),
             )
             with pytest.raises(NoValidHost):
                 books.schedule(
@@ -130,7 +130,7 @@ def test_a_refusal_is_tried_changed(window: Window, books: GanttProtocol) -> Non
     (record,) = books.decisions(request_id=REFUSED)
     window.open(f"#/decisions?request={REFUSED}&at={record.at}")
     assert window.wait(TITLE) == "No valid host"
-    assert "hint mine" in window.text(), "what the record does not keep"
+    assert "image property mine" in window.text(), "what the record does not keep"
     assert "secret" not in window.run("return document.body.innerHTML")
     window.driver.find_element("link text", "Try the changed request").click()
     window.wait("return location.hash.startsWith('#/try')")

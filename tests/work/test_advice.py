@@ -51,7 +51,7 @@ def test_names_are_resolved_when_they_are_needed() -> None:
     fleet.state.fleet.hosts.remove(int(fleet.state.fleet.hosts.id[fleet.row("c")]))
     found = later.ranking()
     assert (found.hosts, found.nodes) == (("c", "a", "b"), ("c", "a", "b"))
-    assert found.refused_by(2) == "allocation candidates"
+    assert found.refused_by(2) == "free resources"
     assert len(found.weights) == 2
     driver = CachingDriver(policy_of(SchedulerOptions()))
     many = Fleet(**{f"h{number}": 4096 for number in range(200)})

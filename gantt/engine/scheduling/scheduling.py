@@ -161,14 +161,8 @@ class Scheduling:
             return decision.chosen
         run = _Run(self, request, self._books(request))
         try:
-            return cycle.schedule(
-                run.books.ask,
-                run.decide,
-                run.submit,
-                run,
-                run.conclude,
-                self.options.claim_attempts,
-            )
+            steps = (run.books.ask, run.decide, run.submit, run, run.conclude)
+            return cycle.schedule(*steps, self.options.claim_attempts)
         except (NoValidHost, PluginFailed) as failure:
             if isinstance(failure, NoValidHost) and (known := run.known(failure)):
                 return known

@@ -8,6 +8,7 @@ of the tree or one that shares with it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 import numpy as np
 from msgspec import Struct
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from gantt.model.diagnosis import Lack, Miss, some
 from gantt.model.names import MAX_INT
+from gantt.model.quantities import quantity
 from gantt.placement.candidates import terms as t
 from gantt.placement.candidates.joins import Link
 from gantt.placement.candidates.terms import GroupTerms, Term
@@ -23,6 +25,8 @@ from gantt.state.inventories import ClassTable
 from gantt.state.state import State
 
 Costs = NDArray[np.float32]
+# Of the whole amount: a provider that is full is nearer than one without the class.
+_STRANGE: Final = 1 + 2**-10
 
 
 class Part(Struct, frozen=True, eq=False):
@@ -212,9 +216,9 @@ def _unjoined(state: State, root: int, link: Link | None) -> Lack:
 
 def _shortfalls(state: State, term: Term) -> NDArray[np.float32]:
     """float32[providers]: the share of an amount that each cannot give; 1: all of
-    it."""
+    it, and a little more where it never had any."""
     assert term.amount is not None, "an amount has an amount"
-    found = np.ones(state.providers.height, np.float32)
+    found = np.full(state.providers.height, _STRANGE, np.float32)
     table = _table(state, term)
     if table is not None:
         live = np.flatnonzero(table.is_live[: table.height])
@@ -227,10 +231,9 @@ def _shortfalls(state: State, term: Term) -> NDArray[np.float32]:
 def _shortfall(state: State, term: Term, row: int) -> float:
     """The same of one provider that does not meet ``term``."""
     assert term.amount is not None, "an amount has an amount"
-    table = _table(state, term)
-    slot = None if table is None else table.slot_of.get(row)
+    table, slot = _table(state, term), _slot(state, term, row)
     if table is None or slot is None:
-        return 1.0
+        return _STRANGE
     largest = table.largest(term.amount, np.array([slot], np.int64))
     return 1 - int(largest[0]) / max(1, term.amount)
 
@@ -249,14 +252,14 @@ def _lack(
     if term.kind == "amount":
         missing, text = _amount(state, row, term)
     else:
-        text = _label(term, is_joint=is_joint)
+        text = f" {_label(term, is_joint=is_joint)}"
     return Lack(
         state.providers.uuids[row],
         name,
         suffix,
         term.kind,
         term.names,
-        f"{name} {text}",
+        f"{name}{text}",
         missing,
     )
 
@@ -264,25 +267,28 @@ def _lack(
 def _amount(state: State, row: int, term: Term) -> tuple[int, str]:
     name, amount = term.names[0], term.amount
     assert amount is not None, "an amount has an amount"
-    table = _table(state, term)
-    slot = None if table is None else table.slot_of.get(row)
+    table, slot = _table(state, term), _slot(state, term, row)
+    asked = f"({quantity(name, amount)} asked)"
     if table is None or slot is None:
-        return amount, f"has no {name} ({amount} asked)"
+        return amount, f" has no {name} {asked}"
     capacity, used = float(table.capacity[slot]), int(table.used[slot])
     least, most = int(table.min_unit[slot]), int(table.max_unit[slot])
     step = int(table.step_size[slot])
     missing = amount - int(table.largest(amount, np.array([slot], np.int64))[0])
     if used + amount > capacity:
-        free = f"used {used} of {capacity}"
-        free += f", max_unit {most}" if most < MAX_INT else ""
-        free += f", min_unit {least}" if least > 1 else ""
-        free += f", step_size {step}" if step > 1 else ""
-        return missing, f"lacks {missing} of {amount} {name} ({free})"
+        units = f", max_unit {most}" if most < min(MAX_INT, capacity) else ""
+        units += f", min_unit {least}" if least > 1 else ""
+        units += f", step_size {step}" if step > 1 else ""
+        of = f"{quantity(name, used)} of {quantity(name, capacity)}"
+        return missing, f": {of} {name} in use{units} {asked}"
     if amount > most:
-        return missing, f"gives at most {most} {name} at once ({amount} asked)"
+        return missing, f" gives at most {quantity(name, most)} {name} at once {asked}"
     if amount < least:
-        return missing, f"gives at least {least} {name} at once ({amount} asked)"
-    return missing, f"gives {name} in steps of {step} ({amount} asked)"
+        return (
+            missing,
+            f" gives at least {quantity(name, least)} {name} at once {asked}",
+        )
+    return missing, f" gives {name} in steps of {quantity(name, step)} {asked}"
 
 
 def _label(term: Term, *, is_joint: bool) -> str:
@@ -299,6 +305,12 @@ def _label(term: Term, *, is_joint: bool) -> str:
     if term.kind == "in_tree":
         return f"is not in the tree of {names}"
     return "was not asked for anything: the group has no resources or constraints"
+
+
+def _slot(state: State, term: Term, row: int) -> int | None:
+    """Of its inventory of the class; None: it has none."""
+    table = _table(state, term)
+    return None if table is None else table.slot_of.get(row)
 
 
 def _table(state: State, term: Term) -> ClassTable | None:

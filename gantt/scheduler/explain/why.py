@@ -13,9 +13,9 @@ import numpy as np
 from msgspec import Struct
 
 from gantt.errors import GanttError, NoValidHost
-from gantt.model.diagnosis import Diagnosis, shortened
+from gantt.model.diagnosis import Diagnosis, Miss, shortened
 from gantt.model.selection import Near, Score, Scoring, Why
-from gantt.placement.candidates.explain import explain
+from gantt.placement.candidates.explain import Limits, explain
 from gantt.scheduler.explain.advice import Advice, smallest
 from gantt.scheduler.explain.lacks import Lacks
 from gantt.scheduler.explain.trials import Trials
@@ -60,7 +60,7 @@ def why(
         best = _removed_most(masks)
         if best == BOOKS or more or not feasible.has_room_anywhere:
             books = _ask(state, feasible)
-    near = nearest(state, feasible, masks)
+    near = nearest(state, feasible, masks, () if books is None else books.misses)
     # Last: others may write while changes are tried, which invalidates row numbers.
     found = Advice() if trials is None else smallest(trials, feasible, ending.picked)
     return Why(
@@ -114,25 +114,46 @@ def nearest(
     state: State,
     feasible: FeasibleHosts,
     masks: tuple[HostMask, ...],
+    misses: tuple[Miss, ...] = (),
     most: int = _MOST_NEAR,
 ) -> tuple[Near, ...]:
     """Hosts that the fewest masks removed, fewest first; of these, those first that
-    lack the least of their cells and devices."""
+    lack the least of their cells and devices, then those of ``misses``, in its order:
+    the trees that lack the least in the books."""
     failures = _failures(masks, len(feasible.all_rows))
     removed = np.flatnonzero(failures)
     lacks = Lacks(state, feasible)
     about = lacks.about(feasible.all_rows[removed])
-    order = removed[np.lexsort((about, failures[removed]))][:most]
     hosts = state.fleet.hosts
+    rank = {miss.tree: number for number, miss in enumerate(misses)}
+    rows: list[int] = feasible.all_rows[removed].tolist()
+    ranks = np.array(
+        [rank.get(hosts.uuids[row] or "", len(rank)) for row in rows], np.int64
+    )
+    order = removed[np.lexsort((ranks, about, failures[removed]))][:most]
     found = []
     for place in order.tolist():
         row = int(feasible.all_rows[place])
         names = tuple(s.name for s in masks if not s.mask[place])
         missing, lack = lacks.of(row)
+        miss = rank.get(hosts.uuids[row] or "") if BOOKS in names else None
+        if miss is not None:
+            said = _said(misses[miss], hosts.nodes[row])
+            lack = said if lack is None else f"{said}; {lack}"
         near = Near(hosts.hosts[row], hosts.nodes[row], names, lack)
         found.append((int(failures[place]), missing, near))
     found.sort(key=lambda one: one[:2])
     return tuple(near for *_, near in found)
+
+
+def _said(miss: Miss, node: str) -> str:
+    """What it lacks; the host's own name is beside it."""
+    return "; ".join(
+        lack.text.removeprefix(node).removeprefix(":").strip()
+        if lack.provider_name == node
+        else lack.text
+        for lack in miss.lacks
+    )
 
 
 def _failures(masks: tuple[HostMask, ...], size: int) -> Int64s:
@@ -218,7 +239,10 @@ def _ask(state: State, feasible: FeasibleHosts) -> Diagnosis | None:
     budget = feasible.policy.options.explain_budget
     try:
         question = feasible.job.questions[0]
-        found = explain(state, question, budget=budget, is_advising=False)
+        limits = Limits(misses=_MOST_NEAR)
+        found = explain(
+            state, question, budget=budget, limits=limits, is_advising=False
+        )
     except GanttError:
         return None  # invalid requests were refused before
     return shortened(found)

@@ -30,8 +30,8 @@ from gantt.state.column import ALL, NO_ROW, Bools
 from gantt.state.inventories import ClassTable
 from gantt.state.state import State
 
-BOOKS: Final = "allocation candidates"
-AMOUNTS: Final = "amounts of hosts"
+BOOKS: Final = "free resources"
+AMOUNTS: Final = "free amounts"
 LABELS: Final = "traits and aggregates"
 NOTHING: Final = Candidate({}, {})
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from gantt.errors import Invalid, NoValidHost
 from gantt.model.diagnosis import some
-from gantt.model.spec import RequestSpec
+from gantt.model.spec import Destination, RequestSpec
 from gantt.scheduler.contract import Filter, Weigher
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.options import SchedulerOptions
@@ -45,8 +45,10 @@ def check_names(state: State, spec: RequestSpec, driver: Driver) -> None:
         _check_hints(state, spec, driver)
     for host in spec.force_hosts:
         _check_host(state, host)
-    _check_cell(state, spec)
-    if options.placement == "embedded":
+    if spec.requested_destination is not None:
+        _check_cell(state, spec.requested_destination)
+    has_places = spec.requested_destination is not None or spec.requested_resources
+    if has_places and options.placement == "embedded":
         _check_aggregates(state, spec)
 
 
@@ -96,10 +98,9 @@ def _check_host(state: State, asked: str) -> None:
         raise NoValidHost(f"No such host - host: {asked} node: None")
 
 
-def _check_cell(state: State, spec: RequestSpec) -> None:
+def _check_cell(state: State, aim: Destination) -> None:
     """Where cells are known at all: a host of an unknown cell is in any."""
-    aim = spec.requested_destination
-    if aim is None or not aim.cell_uuid:
+    if not aim.cell_uuid:
         return
     known = {cell for cell in state.fleet.hosts.cells if cell}
     if known and aim.cell_uuid not in known:

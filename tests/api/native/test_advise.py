@@ -73,9 +73,9 @@ def test_refused_hosts_come_last_with_what_refuses_them(client: WsgiClient) -> N
     body = {"spec": TOO_MUCH, "hosts": hosts("two", "elsewhere", "one")}
     found = client("POST", ADVISE, body=body).json
     assert [(one["host"], one["refused_by"]) for one in found["hosts"]] == [
-        ("two", "allocation candidates"),
+        ("two", "free resources"),
         ("elsewhere", None),
-        ("one", "allocation candidates"),
+        ("one", "free resources"),
     ]
 
 
@@ -314,7 +314,7 @@ def test_operation_is_told_by_hint_flag_or_field(client: WsgiClient) -> None:
     hint = {"scheduler_hints": {"_nova_check_type": ["rebuild"]}}
     body = {"spec": TOO_MUCH, "hosts": hosts("one")}
     for changes, refusal in (
-        ({}, "allocation candidates"),
+        ({}, "free resources"),
         ({"spec": {**TOO_MUCH, **hint}}, None),
         ({"operation": "rebuild"}, None),
     ):

@@ -51,7 +51,7 @@ def test_instance_is_claimed_remotely_and_recorded_locally(
     assert engine.list_providers() == ()
     (record,) = engine.decisions()
     assert record.timings.keys() == {"candidates", "decide", "claim"}
-    assert record.steps[0].name == "allocation candidates"
+    assert record.steps[0].name == "free resources"
     assert engine.verify().problems == ()
 
 

@@ -142,7 +142,7 @@ def test_advice_that_refuses_all_hosts_is_compared(two: Gantt) -> None:
     claim(two, uuid, "big")
     found = settled(two, uuid)
     assert (found.verdict, found.gantt_host) == ("refused_by_gantt", None)
-    assert found.refused_by == "allocation candidates"
+    assert found.refused_by == "free resources"
     assert found.failure == "No valid host was found."
 
 

@@ -91,7 +91,7 @@ def test_both_refuse(two: Gantt) -> None:
     found = settled(two, mine)
     assert (found.verdict, found.is_inferred) == ("both_refused", True)
     assert found.failure == "No valid host was found."
-    assert found.refused == {"allocation candidates": 2}
+    assert found.refused == {"free resources": 2}
 
 
 def test_request_that_gantt_refuses_before_hosts(two: Gantt) -> None:

@@ -1,7 +1,7 @@
 // One decision: its funnel, scores and choice; or how near it came, and what would help.
 
 import { bar, el, fill, region, terms } from "./elements.js";
-import { kept } from "./request.js";
+import { kept, worded } from "./request.js";
 import { link } from "./router.js";
 import { hostsOf, outcome, stepsOf, took, weighersOf, without } from "./ranking.js";
 import { code, column, csvButton, headed, hostLink, hostOf, listed, number, small, told } from "./table.js";
@@ -109,13 +109,7 @@ function help(why) {
 	return section("Smallest change that helps", why.change ? el("p.help", why.change) : null, more ? el("p.none", more) : null);
 }
 
-export const reasons = (why) => [help(why), funnel(why), misses(why), nearest(why)];
-
-function misses(why) {
-	const found = why.books?.misses ?? [];
-	const rows = found.map((one) => ({ name: one.lacks[0]?.provider_name ?? one.tree, lacks: one.lacks.map((lack) => lack.text).join("; ") }));
-	return some("Nearest misses in the resource providers", "misses.csv", [column("Provider", "name"), column("Lacks", "lacks", (one) => told(one.lacks))], rows);
-}
+export const reasons = (why) => [help(why), funnel(why), nearest(why)];
 
 function nearest(why) {
 	return some("Nearest hosts", "nearest.csv", [
@@ -140,6 +134,7 @@ function facts(decision) {
 	const stages = Object.entries(decision.timings).map(([name, seconds]) => `${name} ${milliseconds(seconds)}`);
 	const instances = decision.instance_uuids;
 	const told = [
+		...(decision.request ? [["Asked", worded(decision.request.request_spec).join(" ")]] : []),
 		["Request", decision.request_id ? code(decision.request_id) : "without an id"],
 		["Time", moment(decision.at)],
 		["Instances", instances.length ? [instances.slice(0, MOST_NAMED).map((one) => [code(one), " "]), instances.length > MOST_NAMED ? `and ${amount(instances.length - MOST_NAMED)} more` : ""] : "not named"],
@@ -188,6 +183,6 @@ export function showDecision(root, decision, leave, ...more) {
 		choice(decision),
 		funnel(decision),
 		scores(decision),
-		why ? [misses(why), nearest(why)] : null,
+		why ? nearest(why) : null,
 	);
 }

@@ -17,6 +17,10 @@ export function kept({ request_spec: spec, filters_off: off }, more = []) {
 	return { spec: whole, given_up: given.map((one) => JSON.stringify(one)).join("\n") };
 }
 
+/** A request in the words of the command line. */
+export const worded = (value, key) => (isNothing(value) ? [] : typeof value === "object" && !Array.isArray(value)
+	? Object.entries(value).flatMap(([name, one]) => worded(one, name)) : `${key}=${JSON.stringify(value)}`);
+
 /** What is asked: { request_spec, given_up }. `aggregates`: uuid -> name. Raises an Error
  * that says what is wrong. */
 export function asked(params, aggregates) {
