@@ -205,19 +205,20 @@ class Reporting:
 
     def _judge_time(self, report: Report, now: int) -> ReportTime | None:
         """What is wrong with the time of a report, if anything is."""
-        options, whose = self._checks.options, self._clock_watch.whose
+        options = self._checks.options
         ahead_s = (report.taken_at - now) / _US
         refused = None
         if -ahead_s > options.max_report_age_s:
             refused = ReportTime(
-                f"taken_at is {-ahead_s:.0f} s ago by {whose} clock, and reports may "
-                f"be {options.max_report_age_s:g} s old (max_report_age_s of "
-                "[scheduler]). Compare the clock of the host with it, correct the one "
-                "that is off, and send what is true now."
+                f"taken_at is {-ahead_s:.0f} s ago by {self._clock_watch.whose} clock, "
+                f"and reports may be {options.max_report_age_s:g} s old "
+                "(max_report_age_s of [scheduler]). Compare the clock of the host with "
+                "it, correct the one that is off, and send what is true now."
             )
         elif ahead_s > options.max_report_lead_s:
             refused = ReportTime(
-                f"taken_at is {ahead_s:.0f} s in the future by {whose} clock, and "
+                f"taken_at is {ahead_s:.0f} s in the future by "
+                f"{self._clock_watch.whose} clock, and "
                 f"clocks may be {options.max_report_lead_s:g} s ahead "
                 "(max_report_lead_s of [scheduler]). Compare the clock of the host "
                 "with it, and correct the one that is off."

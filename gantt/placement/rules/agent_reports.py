@@ -54,12 +54,11 @@ def take_in(draft: Draft, command: ReportHost) -> ReportOutcome:
     if turn.is_news:
         if command.own_only:
             own_host.check(draft.state, report)
-        host_names.check(draft.state, command)
+        made = host_names.check(draft.state, command)
         before = known_stats(draft.state, report)
         report = _with_unread(report, before)
         stats = _with_losses(report, known)
         _check(report, stats, before)
-        made = host_names.new_traits(draft.state, report)
         place = _place(report, known, made)
         hosts.take_in(draft, replace(command.update, stats=stats, place=place))
         return _outcome(command, "applied", place)

@@ -14,37 +14,36 @@ from msgspec import UNSET
 from gantt.errors import TooManyNames
 from gantt.model.commands import ReportHost
 from gantt.model.names import is_custom_name
-from gantt.model.reports import Report
 from gantt.model.rows import HostRow
 from gantt.placement import listings
 from gantt.placement.fleet_queries import PLACE
 from gantt.state.state import State
 
 LISTS: Final = "lists_instances"
+CUSTOM: Final = "CUSTOM_"
 
 
-def new_traits(state: State, report: Report) -> int:
-    """How many traits this report would bring into being."""
-    named = report.fields.traits
+def check(state: State, command: ReportHost) -> int:
+    """How many traits this report brings into being. Raises TooManyNames."""
+    _check_instances(state, command)
+    named = command.report.fields.traits
     if named is UNSET:
         return 0
-    known = state.traits
-    return sum(is_custom_name(one) and known.find(one) is None for one in set(named))
+    # Most are standard traits, and a function called for each would be felt.
+    customs = {one for one in named if one.startswith(CUSTOM)}
+    more = sum(
+        is_custom_name(one) and state.traits.find(one) is None for one in customs
+    )
+    if more:
+        _check_made(state, command, more)
+    return more
 
 
-def check(state: State, command: ReportHost) -> None:
-    """Raises TooManyNames."""
-    _check_traits(state, command)
-    _check_instances(state, command)
-
-
-def _check_traits(state: State, command: ReportHost) -> None:
-    host, most = command.report.host, command.most.traits
-    more = new_traits(state, command.report)
-    table = state.fleet.hosts
+def _check_made(state: State, command: ReportHost, more: int) -> None:
+    host, most, table = command.report.host, command.most.traits, state.fleet.hosts
     places = (table.stats[row].get(PLACE, {}) for row in table.rows_of(host))
     made = sum(place.get("made", 0) for place in places)
-    if more and made + more > most:
+    if made + more > most:
         raise TooManyNames(
             f"fields.traits has {more} that do not exist yet, and reports of host "
             f"{host!r} have made {made}: {most} is the limit (max_host_traits of "

@@ -269,10 +269,10 @@ def _names_any(state: State, row: int, command: UpdateHost, now: int) -> bool:
     named = command.stats.instances
     if named is not UNSET:
         known = state.fleet.instances.on(command.host)
-        host = state.fleet.hosts.at(row)
-        for uuid in named:
-            if uuid not in known and not _is_of_another(state, host, command, uuid):
-                return True
+        new = [uuid for uuid in named if uuid not in known]
+        host = state.fleet.hosts.at(row) if new else None
+        if host and not all(_is_of_another(state, host, command, one) for one in new):
+            return True
         if listings.dropped(state, command, row, state.fleet.hosts.stats[row]):
             return True
     elif state.fleet.hosts.promises[row].is_free:
