@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from gantt.errors import GanttError
 from gantt.model import commands as c
@@ -20,7 +21,7 @@ from gantt.model.answers import Claimed
 from gantt.model.changes import Cursor, LogEntry
 from gantt.model.rows import ROW_TYPES, Row
 from gantt.placement.rules import plan
-from gantt.sim import topology_laws
+from gantt.sim import claim_laws, topology_laws
 from gantt.sim.history import Finding, Op, Tables
 from gantt.sim.reference import Reference
 from gantt.sim.snapshot import Snapshot
@@ -48,6 +49,7 @@ def judge(step: Step) -> Iterator[Finding]:
     yield from _identities(step)
     yield from _leases(step)
     command = step.command
+    yield from claim_laws.booked(step.before, step.after, command)
     if command is not None:
         yield from topology_laws.early(step.before, step.after, command)
         yield from topology_laws.risen(step.before, step.after, command)
@@ -56,7 +58,9 @@ def judge(step: Step) -> Iterator[Finding]:
     if isinstance(command, c.Claim):
         yield from _claim(step, command, after)
         yield from _group(command, before, after)
-        yield from topology_laws.once(command, step.after)
+        kept = claim_laws.kept(step.before, step.after, command)
+        made = tuple(one for one in command.instances if one.instance_uuid not in kept)
+        yield from topology_laws.once(replace(command, instances=made), step.after)
     elif command is not None and has_model(command):
         yield from _as_modelled(before, after, command)
 
@@ -106,10 +110,13 @@ def _claim(step: Step, command: c.Claim, after: Snapshot) -> Iterator[Finding]:
     """All instances have the allocations of one of their choices, or none has any."""
     claims = {row.instance_uuid: row for row in after.rows(t.CLAIMS, t.ClaimRow)}
     answer = step.op.answer if step.op is not None else None
+    kept = claim_laws.kept(step.before, step.after, command)
     for number, instance in enumerate(command.instances):
         row = claims.get(instance.instance_uuid)
         law = "a claim is there whole"
-        if row is None or row.claim != command.claim:
+        if instance.instance_uuid in kept:
+            continue  # ``claim_laws`` has it
+        if row is None or (row.claim != command.claim and not kept):
             yield Finding(law, f"{instance.instance_uuid} has no claim")
             continue
         fitting = [one for one in instance.choices if one.host_id == row.host_id]

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from gantt.model import commands as c
 from gantt.model import rows as t
 from gantt.model.hosts import HostStats, Instance, ServerGroup, Service
+from gantt.model.request_identity import RequestIdentity, read_answered
 from gantt.model.spec import InstanceGroup
 from gantt.sim.machines import topology_of, wanted_of
 from gantt.sim.snapshot import Snapshot
@@ -244,11 +245,13 @@ class Workload(_Books):
             (1, self._delete_host),
             (2, self._group),
             (14, self._claim_hosts),
+            (5, self._ask_again),
             (5, self._end_claim),
             (1, self._expire),
         )
         self._pinning = (
             (10, self._claim_hosts),
+            (3, self._ask_again),
             (5, self._report),
             (5, self._instances),
             (2, self._migrate),
@@ -347,6 +350,28 @@ class Workload(_Books):
             group=group,
             leased_for_us=rng.choice((None, 100_000, 5_000_000, 60_000_000)),
             wanted=wanted,
+            identity=RequestIdentity(self._uuid(), replaces=rng.random() < 0.5),
+        )
+
+    def _ask_again(self, snapshot: Snapshot) -> c.Command[object] | None:
+        """The same request, as after a time-out; it would find other hosts first."""
+        known = [
+            row
+            for row in snapshot.rows(t.CLAIMS, t.ClaimRow)
+            if row.answered is not None
+        ]
+        command = self._claim_hosts(snapshot)
+        if not known or not isinstance(command, c.Claim):
+            return None
+        claim = self._rng.choice(known)
+        kin = [row.instance_uuid for row in known if row.claim == claim.claim]
+        digest = read_answered(claim.answered or "").digest
+        choices = command.instances[0].choices
+        return replace(
+            command,
+            instances=tuple(c.InstanceClaim(one, choices) for one in kin),
+            group=None,
+            identity=RequestIdentity(digest, replaces=self._rng.random() < 0.5),
         )
 
     def _end_claim(self, snapshot: Snapshot) -> c.Command[object] | None:

@@ -108,7 +108,10 @@ def test_unchanged_reports_renew_the_heartbeat() -> None:
 
         def ages() -> dict[str, float | None]:
             decision = it.decide(
-                ScheduleRequest(RequestSpec(flavor=Flavor(vcpus=1)), ("i",))
+                ScheduleRequest(
+                    RequestSpec(flavor=Flavor(vcpus=1)),
+                    ("00000001-aaaa-4000-8000-000000000000",),
+                )
             )
             return {one.host: one.age_s and round(one.age_s) for one in decision.scores}
 

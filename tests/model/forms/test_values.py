@@ -179,7 +179,9 @@ def test_most_requests_are_validated_without_parsing(
     """A reader takes ten times as long as all else, on the way of every decision."""
     monkeypatch.delattr(values, "read_spec")
     request = ScheduleRequest(
-        replace(SPEC, image=Image(properties={"os_type": "linux"})), ("a",), lease_s=5.0
+        replace(SPEC, image=Image(properties={"os_type": "linux"})),
+        ("00000001-aaaa-4000-8000-000000000000",),
+        lease_s=5.0,
     )
     assert values.request(request) == request
     started = time.thread_time()
