@@ -13,6 +13,7 @@ from gantt.model import commands as c
 from gantt.model import rows as t
 from gantt.model.holding import Amounts
 from gantt.model.request_identity import read_answered
+from gantt.model.rows import Key
 from gantt.sim.history import Finding, Tables
 
 _BOOKED = "what is booked is what was asked"
@@ -78,7 +79,7 @@ def _again(before: Tables, after: Tables, command: c.Claim) -> Iterator[Finding]
                 yield Finding(_AGAIN, f"{row} became {new} by {command}")
 
 
-def _claims(tables: Tables) -> dict[object, t.ClaimRow]:
+def _claims(tables: Tables) -> dict[Key, t.ClaimRow]:
     return {
         key: row for key, row in tables[t.CLAIMS].items() if isinstance(row, t.ClaimRow)
     }
