@@ -51,7 +51,7 @@ from gantt.scheduler.needs import needs
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.drivers import driver_of
 from gantt.scheduler.policy import policy_of
-from gantt.scheduler.request.known_names import check_names
+from gantt.scheduler.request.known_names import NAMING, check_names
 from gantt.scheduler.selection import picking
 from gantt.scheduler.selection.answer import selections
 from gantt.scheduler.selection.claim import claim_of
@@ -231,7 +231,8 @@ class Scheduling:
         """The pure part of the cycle; ``driver`` None: the one in force, whose
         decisions are recorded; ``mark``: is told of its stages. Raises NoValidHost,
         Invalid."""
-        check_names(state, request.spec, self.driver)
+        if any(NAMING(request.spec)):
+            check_names(state, request.spec, self.driver)
         held, rest = self.holds.others(state, request.names), self.reader.rest
         given = (state, request, source, driver or self.driver)
         if self.recording is not None and given[-1] is self.driver:

@@ -8,6 +8,7 @@ through these too, and keep Nova's meaning of a name that is unknown.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 from typing import Final
 
 from gantt.errors import Invalid, NoValidHost
@@ -19,6 +20,11 @@ from gantt.scheduler.options import SchedulerOptions
 from gantt.state.state import State
 
 _ZONE: Final = "availability_zone"
+NAMING: Final = attrgetter(
+    *(_ZONE, "scheduler_hints", "force_hosts"),
+    *("requested_destination", "requested_resources"),
+)
+"""The fields that ``check_names`` looks at: a request without any need not ask."""
 _HINTS: Final = {
     "same_host": "SameHostFilter",
     "different_host": "DifferentHostFilter",
