@@ -61,6 +61,12 @@ class Caller(Struct, frozen=True):
     system_scope: str | None = None
     domain_id: str | None = None
 
+    def __str__(self) -> str:
+        """Who it is, for a refusal."""
+        project = f"project {self.project_id}" if self.project_id else "no project"
+        roles = f"roles {', '.join(self.roles)}" if self.roles else "no roles"
+        return f"The caller is user {self.user_id} of {project} with {roles}."
+
 
 ANONYMOUS: Final = Caller()
 
@@ -78,6 +84,9 @@ class Policy(Protocol):
     ) -> str:
         """Empty when ``caller`` may; otherwise the text of the refusal. With
         ``at_once`` it waits for nothing: raises WouldWait instead."""
+
+    def needs(self, rule: str) -> str:
+        """The check of ``rule`` as it is in force, as text; "": not known."""
 
     def counts(self) -> dict[str, float]:
         """For metrics."""
@@ -148,8 +157,12 @@ class Call:
         refusal = self.door.policy.allows(
             rule, self.caller, target, at_once=self.is_at_once
         )
-        if refusal:
+        if refusal == rule:  # the wrong scope: Placement shows the rule alone
             raise Problem(403, refusal, vary=False)
+        if refusal:
+            needed = self.door.policy.needs(rule)
+            asked = f" It asks for {needed}." if needed else ""
+            raise Problem(403, f"{refusal} {self.caller}{asked}", vary=False)
 
     def check_accept(self) -> None:
         """Raises Problem 406 unless a JSON answer is acceptable."""

@@ -9,16 +9,20 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any, Final
 
 import click
 
 from gantt.cli.output import drop_output
-from gantt.errors import GanttError, shortened
+from gantt.cli.streams import prepare_streams
+from gantt.errors import Forbidden, GanttError, shortened
 from gantt.model.printable import printable
 
+_OTHER: Final = "Name another caller by --token (environment GANTT_TOKEN)."
+_WHOLE: Final = 10_000
 INTERRUPTED: Final = 128 + signal.SIGINT
 
 
@@ -33,17 +37,42 @@ class Failed(click.ClickException):
 
 class Program(click.Group):
     """A program. Its usage errors quote the command line, so they are made printable
-    here: click itself would print them raw."""
+    here: click itself would print them raw. ``sections``: title -> commands, as its
+    help groups them."""
+
+    sections: Mapping[str, Sequence[click.Command]] = MappingProxyType({})
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         """As Group."""
+        _keep_whole(self)
+        prepare_streams()
         with _printable_errors():
             return super().make_context(*args, **kwargs)
+
+    def format_commands(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
+        """As Group, by sections."""
+        if not self.sections:
+            super().format_commands(ctx, formatter)
+        for title, commands in self.sections.items():
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(one.name or "", one.get_short_help_str()) for one in commands]
+                )
 
     def invoke(self, ctx: click.Context) -> Any:
         """As Group."""
         with _printable_errors():
             return super().invoke(ctx)
+
+
+def _keep_whole(group: click.Group) -> None:
+    """Descriptions below it that help does not cut: lines are wrapped instead."""
+    for command in group.commands.values():
+        command.short_help = command.short_help or command.get_short_help_str(_WHOLE)
+        if isinstance(command, click.Group):
+            _keep_whole(command)
 
 
 @contextmanager
@@ -61,8 +90,8 @@ def _printable_errors() -> Iterator[None]:
         where = error.filename
         what = "Cannot write the output" if where is None else f"Cannot use {where}"
         raise Failed(f"{what}: {reason}.") from error
-    except Failed:
-        raise
+    except (Failed, click.exceptions.NoArgsIsHelpError):
+        raise  # printable already, and of several lines
     except click.ClickException as error:
         # The text that click shows below the usage.
         error.message = printable(shortened(error.message))  # type: ignore[misc]
@@ -74,6 +103,8 @@ def refusals_reported() -> Iterator[None]:
     """Turn a refusal into a message on standard error and exit status 1."""
     try:
         yield
+    except Forbidden as error:
+        raise Failed(f"{error.message.rstrip()} {_OTHER}") from error
     except GanttError as error:
         raise Failed(error.message) from error
     except UnicodeEncodeError as error:

@@ -6,6 +6,8 @@ interrupted.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import click
 
 from gantt import __version__
@@ -37,38 +39,18 @@ from gantt.cli.usage import usage
 from gantt.cli.watch import watch
 from gantt.cli.where import given_above, takes_books, with_where_options
 
-NOUNS: tuple[click.Command, ...] = (
-    serve,
-    scheduler,
-    provider,
-    inventory,
-    trait,
-    aggregate,
-    resource_class,
-    allocation,
-    usage,
-    candidates,
-    select,
-    claim,
-    launch,
-    explain,
-    capacity,
-    replay,
-    bench,
-    snapshot,
-    host,
-    instance,
-    service,
-    server_group,
-    host_aggregate,
-    audit,
-    shadow,
-    watch,
-    top,
-    feed,
-    agent,
-    completion,
-)
+SECTIONS: Mapping[str, tuple[click.Command, ...]] = {
+    "Start here": (serve, select, claim, launch, explain, top, completion),
+    "Hosts": (
+        *(host, instance, agent, service, host_aggregate, server_group, audit),
+    ),
+    "Books": (
+        *(provider, inventory, allocation, usage, candidates, trait, aggregate),
+        *(resource_class, watch, snapshot),
+    ),
+    "Plan": (capacity, replay, bench),
+    "OpenStack": (scheduler, feed, shadow),
+}
 
 
 @click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
@@ -91,8 +73,10 @@ def gantt(context: click.Context) -> None:
         )
 
 
-for noun in NOUNS:
-    gantt.add_command(noun)
+for section in SECTIONS.values():
+    for noun in section:
+        gantt.add_command(noun)
+gantt.sections = SECTIONS
 with_where_options(gantt)
 
 

@@ -7,7 +7,7 @@ of the books.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 from gantt.client.allocations import RemoteAllocations
 from gantt.client.exchange import Exchange, Propagate
@@ -53,6 +53,12 @@ class RemoteGantt(RemoteProviders, RemoteNames, RemoteAllocations, RemoteSchedul
         """Write all rows of the books and the fleet at one revision to a file, as lines
         of a record, while they arrive. Raises Forbidden, Unavailable."""
         self._wire.ask("GET", "/gantt/snapshot", into=into)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Close all connections; a later call opens new ones."""

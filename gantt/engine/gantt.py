@@ -14,7 +14,7 @@ import uuid as uuids
 from collections.abc import Callable, Generator
 from functools import wraps
 from operator import attrgetter
-from typing import Concatenate, ParamSpec, TypeVar, TypeVarTuple
+from typing import Concatenate, ParamSpec, Self, TypeVar, TypeVarTuple
 
 from gantt.engine import verify as verifying
 from gantt.engine.auditing import Auditing
@@ -455,7 +455,7 @@ class Gantt(_Parts):
         if self._remote is not None:
             self._remote.books.close()
 
-    def __enter__(self) -> Gantt:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -8,7 +8,7 @@ caller need not know which of them it holds. Every method may raise
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Protocol
+from typing import Protocol, Self
 
 from msgspec import UNSET, UnsetType
 
@@ -235,3 +235,9 @@ class GanttProtocol(SchedulerProtocol, Protocol):
 
     def close(self) -> None:
         """Close; a second call does nothing."""
+
+    def __enter__(self) -> Self:
+        """For ``with``: itself."""
+
+    def __exit__(self, *_: object) -> None:
+        """Close."""

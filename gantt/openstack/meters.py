@@ -30,6 +30,7 @@ _GAUGES: Final = {
     },
     SUM: {
         "rpc_in_flight": "Messages that are being answered.",
+        "replies_waiting": "Answers that wait for the reply queue of their caller.",
         "neutron_answers": "Networks and subnets whose segments are kept.",
     },
 }
@@ -39,6 +40,7 @@ _COUNTERS: Final = {
     "left out.",
     "rpc_unreadable": "Such calls that could not be read.",
     "rpc_unknown_fields": "Fields of newer objects in requests that were ignored.",
+    "replies_given_up": "Answers whose reply queue was not there for a minute.",
     "rpc_casts": "Casts about instances and aggregates.",
     "rpc_casts_refused": "Such casts that were refused.",
     "rpc_syncs_corrected": "Casts of a host's instances that were news.",

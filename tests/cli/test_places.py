@@ -44,6 +44,10 @@ def test_the_nearest_url_precedes_the_environment(
 def test_a_token_before_the_noun_is_sent(cli: Program) -> None:
     said = cli.fail("--token", "wrong:not-admin", "provider", "list")
     assert "Policy does not allow" in said
+    told = " ".join(said.split())
+    assert "The caller is user wrong of project not-admin with no roles." in told
+    assert "It asks for role:admin or role:service." in told
+    assert "by --token (environment GANTT_TOKEN)" in told
     cli.do("--token", "admin", "provider", "list")
 
 

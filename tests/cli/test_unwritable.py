@@ -64,6 +64,29 @@ def test_full_device_is_reported_on_one_line(words: tuple[str, ...], url: str) -
     assert ended.returncode == 1
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("gantt", "host", "list", "--url", "URL"),
+        ("gantt", "host", "list", "-o", "json", "--url", "URL"),
+        ("gantt", "--help"),
+        ("gantt-manage", "--version"),
+        ("gantt-status", "upgrade", "check", "--database", "URL"),
+    ],
+    ids=" ".join,
+)
+def test_a_closed_output_is_reported(words: tuple[str, ...], url: str) -> None:
+    shell = ["sh", "-c", 'exec "$@" >&-', "sh"]
+    ended = subprocess.run(
+        shell + command(*(url if word == "URL" else word for word in words)),
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    told = "Error: Cannot write the output: standard output is closed.\n"
+    assert (ended.returncode, ended.stderr) == (1, told)
+
+
 def test_broken_pipe_ends_a_table_silently(url: str) -> None:
     books = connect(url)
     # More than a pipe holds.

@@ -486,3 +486,9 @@ def test_close_is_idempotent(opened: Callable[[], GanttProtocol]) -> None:
     books.list_resource_classes()
     books.close()
     books.close()
+
+
+def test_books_are_a_context_manager(opened: Callable[[], GanttProtocol]) -> None:
+    with opened() as books:
+        assert books.list_resource_classes()
+    books.close()

@@ -574,5 +574,5 @@ def test_the_switch_to_the_books_is_made_once_and_logged(
 
 
 def test_connect_gives_the_scheduler_methods() -> None:
-    with gantt.connect("memory://") as engine:  # type: ignore[attr-defined]
+    with gantt.connect("memory://") as engine:
         assert engine.list_hosts() == ()

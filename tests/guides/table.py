@@ -85,7 +85,7 @@ OTHERS: Final[Mapping[str, Mapping[str, str]]] = {
             "tests/liveness/test_liveness_document.py"
         ),
         "for view in books.list_hosts():": "tests/liveness/test_liveness_document.py",
-        "pip install 'gantt-scheduler[coordination]'": _PROGRAMS,
+        'pip install "$(ls dist/*.whl)[coordination]"': _PROGRAMS,
     },
     "monitoring": {"scrape_configs:": "tests/deploy/test_monitoring.py"},
     "plan-capacity": {
@@ -101,7 +101,7 @@ OTHERS: Final[Mapping[str, Mapping[str, str]]] = {
         "CREATE USER 'gantt_writer'@'%' IDENTIFIED BY 'secret';": (
             "tests/openstack/test_presence.py"
         ),
-        "pip install 'gantt-scheduler[rpc,openstack,mysql]'": _PROGRAMS,
+        'pip install "$(ls dist/*.whl)[rpc,openstack,mysql]"': _PROGRAMS,
     },
     "scale-out": {"upstream gantt {": _PROGRAMS},
     "serving": {
@@ -109,7 +109,7 @@ OTHERS: Final[Mapping[str, Mapping[str, str]]] = {
         "            # 27.0.1": f"{_HERE}/test_wsgi_servers.py",
     },
     "streams": {
-        "pip install 'gantt-scheduler[kafka]'": _PROGRAMS,
+        'pip install "$(ls dist/*.whl)[kafka]"': _PROGRAMS,
         "import json": "tests/stream/test_changes_document.py",
         "from gantt.stream.changes.copy import Copy": (
             "tests/stream/test_changes_document.py"

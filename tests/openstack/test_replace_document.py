@@ -140,7 +140,7 @@ def test_the_way_there_and_back(machine: Machine, rabbitmq: Rabbitmq) -> None:
 
         kill, restart = commands("5. Roll back")
         assert restart == "systemctl start nova-scheduler"
-        assert kill == "pkill -TERM -f 'gantt scheduler'"
+        assert kill == "systemctl stop gantt-scheduler"
         assert running.stop() == 0
         assert "rpc_calls 2, rpc_refused 1" in running.text
     finally:

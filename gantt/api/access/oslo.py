@@ -15,7 +15,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any, TypeAlias
 
 from gantt.api.access.live_files import Live, Stamp
-from gantt.api.access.policy import BASES, KNOWN, OLD_DEFAULT, RULES, refusal
+from gantt.api.access.policy import BASES, KNOWN, OLD_DEFAULT, RULES, expanded, refusal
 from gantt.api.access.policy_files import PolicyFiles, misspelt
 from gantt.api.call import Caller
 from gantt.engine.reading.reader import WouldWait
@@ -57,6 +57,11 @@ class OsloPolicy:
         self._live = Live("policy", self._files.stamp, self._read)
         for path in self._files.paths():
             LOG.info("Policy file: %s", path)
+
+    def needs(self, rule: str) -> str:
+        """See Policy."""
+        rules = self._live.value.rules
+        return expanded(rule, {name: str(check) for name, check in rules.items()})
 
     def counts(self) -> dict[str, float]:
         """For metrics."""

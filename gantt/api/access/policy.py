@@ -7,10 +7,11 @@ no policy file, and ``DefaultPolicy`` evaluates the table alone.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from gantt.api.access.policy_files import PolicyFiles, misspelt
 from gantt.api.call import Caller, Policy
@@ -122,6 +123,9 @@ RULES: Checks = {
     "gantt:reports:create": _HOST_TOO,
     "gantt:needs": _HOST_TOO,
 }
+# ``rule:name`` in a check, and how deep they refer to each other at most.
+_REFERENCE: Final = re.compile(r"\brule:([\w:]+)")
+_DEEP: Final = 3
 KNOWN = frozenset((*RULES, *BASES))
 
 
@@ -164,6 +168,17 @@ def refusal(rule: str) -> str:
     return f"Policy does not allow {rule} to be performed."
 
 
+def expanded(rule: str, checks: Mapping[str, str]) -> str:
+    """The check of ``rule`` with those that it refers to."""
+    found = checks.get(rule, "")
+    for _ in range(_DEEP):
+        found = _REFERENCE.sub(lambda one: checks.get(one[1], one[0]), found)
+    if " and " in found or "not " in found:
+        return found
+    sides = found.replace("(", "").replace(")", "").split(" or ")
+    return " or ".join(dict.fromkeys(sides))
+
+
 class DefaultPolicy:
     """The defaults, evaluated without oslo.policy; there are no overrides."""
 
@@ -172,9 +187,14 @@ class DefaultPolicy:
     ) -> None:
         self._enforce_scope = enforce_scope
         old = "" if enforce_new_defaults else f" or {OLD_DEFAULT}"
+        self._old = old
         self._checks = {
             rule: tuple(_alternatives(check + old)) for rule, check in RULES.items()
         }
+
+    def needs(self, rule: str) -> str:
+        """See Policy."""
+        return expanded(rule, {**BASES, rule: RULES.get(rule, "") + self._old})
 
     def counts(self) -> dict[str, float]:
         """For metrics: there is no file that could be broken."""

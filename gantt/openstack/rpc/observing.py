@@ -65,6 +65,7 @@ class WorkerSigns:
         methods = self._server.methods
         return {
             **methods.counts(),
+            **self._server.late.counts(),
             "rpc_in_flight": methods.in_flight,
             "rpc_in_flight_limit": self._threads,
             **({} if self._feed is None else feed_counts(self._feed.counts())),

@@ -11,6 +11,7 @@ from oslo_config import cfg
 from gantt.errors import Refused
 from gantt.model.scheduling import SchedulerProtocol
 from gantt.openstack.rpc.draining import drain
+from gantt.openstack.rpc.late_replies import LateReplies
 from gantt.openstack.rpc.methods import Announcer, LifeSigns, SchedulerMethods, Source
 from gantt.openstack.rpc.transport import open_transport
 
@@ -41,6 +42,8 @@ class RpcServer:
         )
         endpoints: list[Any] = [self.methods, LifeSigns()]
         self._server = messaging.get_rpc_server(self._transport, target, endpoints)
+        self.late = LateReplies()
+        self.late.watch(self._server)
 
     def start(self) -> None:
         """Consume from now on; waits until the broker answers. Raises Refused."""

@@ -4,6 +4,11 @@ import { end, token } from "./session.js";
 
 const BASE = location.pathname.replace(/\/gantt\/ui\/?$/, "");
 
+let ahead = 0; // of this machine's clock, in ms
+
+/** The time at the service, in ms since the epoch. */
+export const now = () => Date.now() + ahead;
+
 class Refusal extends Error {
 	constructor(status, detail) {
 		super(String(detail).replace(/\s+/g, " "));
@@ -14,7 +19,10 @@ class Refusal extends Error {
 /** An answer, whatever its status; no redirect takes a password or a token elsewhere. */
 async function ask(place, about) {
 	try {
-		return await fetch(`${BASE}/${place}`, { ...about, credentials: "omit", cache: "no-store", redirect: "error" });
+		const answer = await fetch(`${BASE}/${place}`, { ...about, credentials: "omit", cache: "no-store", redirect: "error" });
+		const at = Date.parse(answer.headers.get("date"));
+		if (at) ahead = at - Date.now();
+		return answer;
 	} catch (error) {
 		throw error.name === "AbortError" ? error : new Refusal(0, "The service does not answer.");
 	}
