@@ -41,9 +41,7 @@ from gantt.cli.where import given_above, takes_books, with_where_options
 
 SECTIONS: Mapping[str, tuple[click.Command, ...]] = {
     "Start here": (serve, select, claim, launch, explain, top, completion),
-    "Hosts": (
-        *(host, instance, agent, service, host_aggregate, server_group, audit),
-    ),
+    "Hosts": (*(host, instance, agent, service, host_aggregate, server_group, audit),),
     "Books": (
         *(provider, inventory, allocation, usage, candidates, trait, aggregate),
         *(resource_class, watch, snapshot),

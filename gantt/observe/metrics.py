@@ -29,6 +29,7 @@ from prometheus_client.registry import Collector
 from gantt.engine.observing import StageTime
 from gantt.model.selection import Decision
 from gantt.observe.mirroring import EACH, NEWEST, SUM, Mirrored
+from gantt.observe.run_folder import keep_counts, made
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
@@ -294,6 +295,8 @@ class Meters:
     def __init__(self, counts: Counts, totals: Totals | None = None) -> None:
         self._counts = counts
         self.folder = os.environ.get(FOLDER, "")
+        if self.folder:
+            made(Path(self.folder))
         self._own = own = CollectorRegistry()
         self._books = CollectorRegistry()
         if totals is not None:
@@ -387,6 +390,8 @@ class Meters:
     def mirror(self) -> None:
         """Update the metrics from the current counts."""
         counts = self._counts()
+        if self.folder:
+            keep_counts(Path(self.folder))
         with self._lock:
             self._count_served()
             self._mirrored.update(counts)
@@ -402,6 +407,7 @@ class Meters:
 
 def exposition(folder: Path) -> bytes:
     """The metrics of all processes that share ``folder``."""
+    made(folder)
     _drop_ended(folder)
     registry = CollectorRegistry()
     MultiProcessCollector(registry, str(folder))  # type: ignore[no-untyped-call]

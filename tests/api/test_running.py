@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import time
 import urllib.error
@@ -170,6 +171,19 @@ def test_dead_worker_is_replaced_and_leadership_moves(live: Live) -> None:
     until(lambda: set(told(live, "")) == decided)  # after a moment
 
 
+def test_a_run_directory_that_a_cleaner_removed_is_made_anew(
+    live: Live, tmp_path: Path
+) -> None:
+    shutil.rmtree(tmp_path / "run")
+    until(lambda: get(live, "/metrics")[0] == 200)
+    until(lambda: len(metric(live, "gantt_leader")) == 2)
+    dead, _ = workers(live)
+    os.kill(dead, signal.SIGKILL)
+    until(lambda: dead not in workers(live) and len(workers(live)) == 2)
+    until(lambda: get(live, "/readyz") == (200, "OK"))
+    until(lambda: str(dead) not in "".join(metric(live, "gantt_leader")))
+
+
 def test_sigterm_makes_service_unready_before_draining(live: Live) -> None:
     stream = urllib.request.urlopen(
         urllib.request.Request(
@@ -238,7 +252,7 @@ def test_leftovers_of_a_killed_server_are_removed(tmp_path: Path) -> None:
 def test_own_run_directory_is_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setenv("RUNTIME_DIRECTORY", str(tmp_path))
     left = tmp_path / "gantt-run-999999999-killed"
     left.mkdir()
     run = RunDirectory.begin("")

@@ -19,6 +19,7 @@ from msgspec import Struct
 from gantt.conf import Mutable, Settings, Source, check_guests
 from gantt.engine.opening import check_options
 from gantt.errors import Refused
+from gantt.observe.run_folder import made, place
 
 _PREFIX = "gantt-run-"
 _DRAINING = "draining"
@@ -36,10 +37,10 @@ class RunDirectory(Struct, frozen=True):
 
     @classmethod
     def begin(cls, path: str) -> RunDirectory:
-        """An empty directory at ``path`` ("": a temporary one). Raises Refused."""
+        """An empty directory at ``path`` ("": one for this run). Raises Refused."""
         if not path:
             _remove_left_behind()
-            path = tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-")
+            path = tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=place())
             found = cls(path, is_own=True)
         else:
             found = cls(path)
@@ -89,10 +90,12 @@ class RunDirectory(Struct, frozen=True):
 
     def _mark(self, name: str) -> None:
         with contextlib.suppress(OSError):
+            made(self._folder)
             (self._folder / name).touch()
 
     def change(self, settings: Mutable) -> None:
         """Make all workers use ``settings``. Raises OSError."""
+        made(self._folder)
         draft = self._folder / f"{_CHANGED}.new"
         draft.write_bytes(msgspec.json.encode(settings))
         draft.replace(self._folder / _CHANGED)  # workers never read half of it
@@ -129,7 +132,7 @@ def _remove_left_behind() -> None:
     """Remove directories of killed servers of this user."""
     if not Path("/proc/self").exists():
         return
-    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*"):
+    for folder in Path(place()).glob(f"{_PREFIX}*-*"):
         pid = folder.name.removeprefix(_PREFIX).partition("-")[0]
         with contextlib.suppress(OSError):
             is_mine = folder.stat().st_uid == os.getuid()

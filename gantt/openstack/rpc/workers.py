@@ -30,6 +30,7 @@ from gantt.observe.endpoint import answering
 from gantt.observe.log_file import begin_logging
 from gantt.observe.metrics import FOLDER, exposition
 from gantt.observe.milestones import log_stopping
+from gantt.observe.run_folder import place
 from gantt.observe.supervisor import Supervisor
 from gantt.observe.tracing import check_tracing
 from gantt.openstack.rpc import vital_signs
@@ -72,7 +73,8 @@ def _vitals(listen: str) -> Iterator[Path | None]:
         yield None
         return
     # A folder of this name is removed by the next server if this process is killed.
-    with tempfile.TemporaryDirectory(prefix=f"gantt-run-{os.getpid()}-") as name:
+    prefix = f"gantt-run-{os.getpid()}-"
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=place()) as name:
         os.environ[FOLDER] = name
         try:
             yield Path(name)
