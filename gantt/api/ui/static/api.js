@@ -4,10 +4,7 @@ import { end, token } from "./session.js";
 
 const BASE = location.pathname.replace(/\/gantt\/ui\/?$/, "");
 
-let ahead = 0; // of this machine's clock, in ms
-
-/** The time at the service, in ms since the epoch. */
-export const now = () => Date.now() + ahead;
+export let ahead = 0; // the service's clock
 
 class Refusal extends Error {
 	constructor(status, detail) {
@@ -16,12 +13,11 @@ class Refusal extends Error {
 	}
 }
 
-/** An answer, whatever its status; no redirect takes a password or a token elsewhere. */
+/** An answer, whatever its status; no redirect takes secrets elsewhere. */
 async function ask(place, about) {
 	try {
 		const answer = await fetch(`${BASE}/${place}`, { ...about, credentials: "omit", cache: "no-store", redirect: "error" });
-		const at = Date.parse(answer.headers.get("date"));
-		if (at) ahead = at - Date.now();
+		ahead = Date.parse(answer.headers.get("date")) - Date.now() || 0;
 		return answer;
 	} catch (error) {
 		throw error.name === "AbortError" ? error : new Refusal(0, "The service does not answer.");
@@ -66,7 +62,7 @@ export async function post(place, body, signal = undefined) {
 	return (await answered(place, about)).json();
 }
 
-/** What `place`, which needs no token, says as text, whatever the status. */
+/** What `place` says as text, whatever the status. */
 export async function probe(place, signal) {
 	return (await ask(place, { signal })).text();
 }

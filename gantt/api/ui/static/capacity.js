@@ -105,7 +105,7 @@ export class CapacityView {
 		fill(this.zones, listed("Zones now", "zones.csv", [
 			column("zone"), column("resource_class", "name"),
 			...["hosts", "capacity", "used"].map((key) => number(key, key, (one) => amount(one[key]))),
-			number("percent", (one) => share(one.used, one.capacity), (one) => [percent(one.used / one.capacity), bar(one.used / one.capacity, "")]),
+			number("percent", (one) => share(one.used, one.capacity), (one) => [percent(one.used / one.capacity), bar(one.used / one.capacity, "used")]),
 		], rows, MOST_ROWS));
 	}
 

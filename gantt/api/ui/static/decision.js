@@ -1,4 +1,4 @@
-// One decision: its funnel, scores and choice; or how near it came, and what would help.
+// One decision: its funnel, scores and choice, or what would help.
 
 import { bar, el, fill, region, terms } from "./elements.js";
 import { kept, worded } from "./request.js";

@@ -82,8 +82,7 @@ export const terms = (pairs) => el("dl", pairs.map(([name, text, title]) => [el(
 
 export function bar(part, label) {
 	const width = `${Math.round(Math.min(1, Math.max(0, part)) * 1000) / 10}%`;
-	const told = label ? { role: "img", "aria-label": label } : { "aria-hidden": "true" }; // beside its number
-	return el("span", { class: part > 1 ? "bar over" : "bar", ...told }, el("span", { style: { width } }));
+	return el("span", { class: part > 1 ? "bar over" : "bar", role: "img", "aria-label": label }, el("span", { style: { width } }));
 }
 
 export function say(text) {

@@ -9,7 +9,7 @@ const SMALLEST = 2;
 const SHAPES = [1.6, 1, 2.4, -1, -2, -3, -4, -5, -6];
 
 /** How many columns a group of `size` has; `shape`: about so many times as wide as
- * high, or, below zero, as wide as if so many stood side by side. */
+ * high; below zero: so many side by side. */
 function columnsOf(size, pitch, width, shape, { gap, label }) {
 	const least = Math.ceil(label / pitch);
 	const most = Math.max(1, Math.floor(width / pitch));
@@ -40,8 +40,7 @@ function shelve(groups, pitch, width, shape) {
 	return { blocks, height: y + tallest };
 }
 
-/** The largest slots with which blocks of one shape fit, in whole pixels, so that all
- * cells look alike. */
+/** The largest slots with which blocks of one shape fit, in whole pixels. */
 function fitted(groups, width, height, shape) {
 	let [low, high] = [SMALLEST, LARGEST];
 	while (low < high) {

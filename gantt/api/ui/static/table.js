@@ -156,7 +156,7 @@ export function small(columns, rows, caption) {
 		el("tbody", rows.map((row) => el("tr", columns.map((one) => el("td", { class: one.isNumber && "number" }, seen(one, row)))))));
 }
 
-/** The same with a heading and a button that saves all `rows`; at most `most` are shown. */
+/** The same with a heading and a button that saves all `rows`; `most` are shown. */
 export function listed(title, name, columns, rows, most = Infinity) {
 	return el("section",
 		el("h3", title, " ", el("small", amount(rows.length)), rows.length ? csvButton(name, columns, () => rows) : null),

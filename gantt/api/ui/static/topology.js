@@ -39,7 +39,7 @@ function pool(one) {
 		one.addresses.length ? el("small", ` ${one.addresses.join(" ")}`) : null);
 }
 
-/** `view`: of /gantt/hosts/HOST/NODE/topology; null where there is nothing to show. */
+/** `view`: of …/topology; null: nothing to show. */
 export function topology(view) {
 	if (!view.cells.length && !view.pools?.length) return null;
 	return el("section",
