@@ -1,4 +1,4 @@
-// Flavors in the words of the command line: vcpus=2,memory_mb=4096,hw:cpu_policy=dedicated
+// Flavors in the words of the command line: vcpus=2,hw:cpu_policy=dedicated
 
 const AMOUNT = /^(vcpus|memory_mb|root_gb|ephemeral_gb|swap)=(\d{1,15})$/;
 const TEXT = /^(name|flavorid|[^=]*:[^=]*)=(.*)$/s;

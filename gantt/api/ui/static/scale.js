@@ -1,4 +1,4 @@
-// Colours for amounts, by lightness and blue to yellow, which colour-blind eyes read, too;
+// Colours for amounts, by lightness and blue to yellow, for colour-blind eyes, too;
 // the dark ones are after cividis (Nuñez, Anderton, Renslow, 2018).
 
 const DARK = [[18, 45, 88], [73, 83, 109], [122, 121, 120], [178, 167, 112], [254, 232, 56]];
