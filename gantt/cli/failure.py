@@ -16,8 +16,7 @@ from typing import Any, Final
 
 import click
 
-from gantt.cli.output import drop_output
-from gantt.cli.streams import prepare_streams
+from gantt.cli.output import drop_output, prepare_streams
 from gantt.errors import Forbidden, GanttError, shortened
 from gantt.model.printable import printable
 

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 import click
 import msgspec
 
+from gantt.cli.streams import prepared
 from gantt.model.printable import printable
 
 if TYPE_CHECKING:
@@ -298,6 +299,11 @@ def _cell(value: Any, nothing: str) -> str:
     if isinstance(value, list | tuple | set | frozenset):
         return " ".join(str(item) for item in value)
     return str(value)
+
+
+def prepare_streams() -> None:
+    """Before anything is printed: see ``streams``."""
+    sys.stdout = prepared(sys.stdout, sys.stderr)
 
 
 def drop_output() -> None:

@@ -8,8 +8,7 @@ from __future__ import annotations
 import codecs
 import errno
 import io
-import sys
-from typing import Final, NoReturn
+from typing import Final, NoReturn, TextIO, cast
 
 _HANDLER: Final = "gantt.plain"
 # What help and messages have beyond Latin-1.
@@ -23,15 +22,14 @@ class _Closed(io.TextIOBase):
         raise OSError(errno.EBADF, "standard output is closed")
 
 
-def prepare_streams() -> None:
-    """Have what cannot be encoded printed plainly, or escaped, and a closed output
-    noticed."""
+def prepared(output: TextIO | None, errors: TextIO | None) -> TextIO:
+    """The output, where what cannot be encoded is printed plainly, or escaped, as among
+    errors; a closed one fails where it is used."""
     codecs.register_error(_HANDLER, _plainly)
-    for stream in (sys.stdout, sys.stderr):
+    for stream in (output, errors):
         if isinstance(stream, io.TextIOWrapper) and not _is_utf_8(stream):
             stream.reconfigure(errors=_HANDLER)
-    if sys.stdout is None:
-        sys.stdout = _Closed()
+    return cast(TextIO, _Closed()) if output is None else output
 
 
 def _is_utf_8(stream: io.TextIOWrapper) -> bool:
