@@ -440,10 +440,12 @@ class ReleaseClaim(Command[None], frozen=True):
     a remote Placement holds is to be removed there before the claim is dropped.
     ``placed``: of a claim that was not returned, its instances and the generations of
     their consumers: where a host and so a part of the claim is gone, what that part
-    added is removed too. Raises NotFound, without ``placed``."""
+    added is removed too. ``instance_uuids``: only their parts of the claim end (None:
+    all of it). Raises NotFound, without ``placed``."""
 
     claim: str
     placed: tuple[tuple[str, int | None], ...] = ()
+    instance_uuids: frozenset[str] | None = None
 
 
 class DropClaim(Command[None], frozen=True):

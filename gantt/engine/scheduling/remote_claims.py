@@ -155,6 +155,12 @@ class RemoteClaims:
             )
         return Outcome(lost=_providers(wanted.values()), reason=last)
 
+    def has(self, instance_uuid: str, wanted: Amounts) -> bool:
+        """Whether the instance has allocations on each provider of ``wanted``. Raises
+        Unavailable."""
+        view = self.books.consumer(instance_uuid)
+        return wanted.keys() <= (set() if view is None else view.allocations.keys())
+
     def give_back(self, instance_uuid: str, made: Holding) -> None:
         """Remove what ``made`` added, also where it was written again as it was, and
         nothing that another writer changed. Raises Unavailable, and whatever refuses

@@ -15,6 +15,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from gantt.engine.clock import Clock
@@ -34,10 +35,12 @@ from gantt.errors import (
 from gantt.model import commands as c
 from gantt.model.answers import Claimed
 from gantt.model.holding import Held, Holding, holding
+from gantt.model.request_identity import read_answered
+from gantt.model.rows import ClaimRow
 from gantt.model.spec import RequestSpec, ScheduleRequest
 from gantt.placement.candidates.listing import Listing
 from gantt.placement.ownership import check_owner
-from gantt.placement.rules.standing import Standing, standing
+from gantt.placement.rules.standing import Standing, answers, standing
 from gantt.scheduler.cycle import Stale
 from gantt.scheduler.feasibility.candidates import CandidateSource, ListedSource
 from gantt.scheduler.options import SchedulerOptions
@@ -49,6 +52,9 @@ from gantt.state.state import State
 
 LOG = logging.getLogger(__name__)
 _MICRO: Final = 1_000_000
+_PAUSE_S: Final = 0.05
+_LOOKS: Final = 100
+"""At a claim that is being written, before it is taken for one that was left."""
 # Hints that depend on hosts which a sample might miss.
 _WIDE_HINTS: Final = frozenset({"group", "same_host", "different_host"})
 
@@ -134,14 +140,30 @@ class RemoteRequest:
 
     def _end_old_claims(self) -> None:
         """Claims of the same instances that were never confirmed, or make way, end
-        first: they may hold something."""
-        found = self._at.reader.read(
-            _in_the_way, self._request, consistency=Consistency.ASSUMED
-        )
-        for claim in found:
+        first: they may hold something. So do those that would be the answer, but hold
+        nothing there any more: a move that failed is tried again. One that is being
+        written for an equal request is waited for."""
+        for _ in range(_LOOKS):
+            old = self._look()
+            if not old.is_awaited:
+                break
+            self._at.clock.sleep(_PAUSE_S)
+        else:
+            old = self._look()
+        ends = list(old.ends)
+        for row in old.answers:
+            wanted = read_answered(row.answered or "").allocations
+            if not self._at.books.has(row.instance_uuid, wanted):
+                ends.append(_end_of(row))
+        for one in ends:
             with suppress(NotFound):
-                self._at.committer.submit(c.ReleaseClaim(claim))
-            self._at.settlement.run(claim)
+                self._at.committer.submit(one)
+            self._at.settlement.run(one.claim)
+
+    def _look(self) -> _Old:
+        return self._at.reader.read(
+            _old_claims, self._request, consistency=Consistency.ASSUMED
+        )
 
     def bind(self, claim: c.Claim, reserved: Claimed) -> None:
         """Write the claim remotely, and confirm it or drop it. Raises Stale, ClaimLost,
@@ -229,21 +251,43 @@ def _wanted(claim: c.Claim, reserved: Claimed) -> dict[str, Holding]:
     }
 
 
-def _in_the_way(state: State, request: ScheduleRequest) -> list[str]:
-    """The claims of instances that may hold something elsewhere, and are unconfirmed or
-    make way for this request. Raises Forbidden, AlreadyClaimed."""
+class _Old(Struct, frozen=True):
+    """Of claims that may hold something elsewhere: those that answer a request, and
+    the ends of those that are unconfirmed or, for its instances, make way for it.
+    ``is_awaited``: one is being written there for an equal request."""
+
+    ends: tuple[c.ReleaseClaim, ...]
+    answers: tuple[ClaimRow, ...]
+    is_awaited: bool
+
+
+def _old_claims(state: State, request: ScheduleRequest) -> _Old:
+    """Raises Forbidden, AlreadyClaimed."""
     claims = state.fleet.claims.by_instance
     instance_uuids = request.instance_uuids or ()
     if request.only_project is not None:
         check_owner(state, instance_uuids, request.only_project, also_running=False)
-    found, identity = [], identity_of(request)
+    ends, found, identity = [], [], identity_of(request)
+    is_awaited = False
     for uuid in instance_uuids:
         its, row = standing(state, identity, uuid), claims.get(uuid)
-        if row is None or row.remote is None or its is Standing.REPEAT:
+        if row is None or row.remote is None:
             continue
-        if its is Standing.REPLACE or row.leased_until is not None:
-            found.append(row.claim)
-    return list(dict.fromkeys(found))
+        if its is Standing.REPEAT:
+            found.append(row)
+        elif row.leased_until is not None:
+            is_writing = row.is_open and not row.is_over
+            is_awaited |= is_writing and answers(row, identity)
+            ends.append(c.ReleaseClaim(row.claim))
+        elif its is Standing.REPLACE:
+            ends.append(_end_of(row))
+    return _Old(tuple(dict.fromkeys(ends)), tuple(found), is_awaited)
+
+
+def _end_of(row: ClaimRow) -> c.ReleaseClaim:
+    """Of this instance alone."""
+    only = frozenset([row.instance_uuid])
+    return c.ReleaseClaim(row.claim, instance_uuids=only)
 
 
 def _owned_by_others(

@@ -62,7 +62,10 @@ def confirm(draft: Draft, command: ConfirmClaim) -> None:
 def release(draft: Draft, command: ReleaseClaim) -> None:
     """Leased or confirmed, the claim ends with what it holds. Raises NotFound;
     Conflict: some of that was changed, and is not the claim's any more."""
+    only = command.instance_uuids
     rows = _lasting(draft, command.claim)
+    if only is not None:
+        rows = [row for row in rows if row.instance_uuid in only]
     if not rows and not command.placed:
         raise NotFound(
             f"Claim {command.claim} holds nothing: it was released or its "

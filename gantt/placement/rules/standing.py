@@ -45,7 +45,7 @@ def standing(state: State, identity: RequestIdentity, instance_uuid: str) -> Sta
     is_counted = claim.is_running or claim.counted_at is not None
     place = fleet.hosts.row_by_id.get(claim.host_id)
     if place is not None and not is_counted and not _named_since(claim, named):
-        is_equal = _answers(claim, identity)
+        is_equal = answers(claim, identity)
         if is_equal and not _excludes(state, identity, place):
             return Standing.REPEAT
     if named is not None or is_counted or leases.lost(claim) is not None:
@@ -63,7 +63,8 @@ def standing(state: State, identity: RequestIdentity, instance_uuid: str) -> Sta
     )
 
 
-def _answers(claim: ClaimRow, identity: RequestIdentity) -> bool:
+def answers(claim: ClaimRow, identity: RequestIdentity) -> bool:
+    """Whether the claim was made for an equal request."""
     if claim.answered is None or not identity.digest:
         return False
     return read_answered(claim.answered).digest == identity.digest
