@@ -180,6 +180,12 @@ def test_options_of_advice_become_values() -> None:
     found = load(environ={}, overrides=given)
     advice = found.engine.advice
     assert found.auth.advice_from == ("10.0.0.0/24",)
+    for strategy, trusted in (
+        ("noauth2", ("127.0.0.0/8", "::1")),
+        ("keystone", ()),
+    ):
+        by_default = load(environ={}, default_auth=strategy)
+        assert by_default.auth.advice_from == trusted
     assert (advice.advice_placement, advice.advice_weights) == ("other", "add")
     assert advice.advice_subset_size == 3  # workers do not see each other's holds
     more = {**given, ("gantt", "advice_subset_size"): 2}

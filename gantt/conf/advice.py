@@ -12,11 +12,12 @@ from typing import Any, Final
 from oslo_config import cfg
 
 from gantt.conf.table import rows
-from gantt.conf.values import ApiOptions, AuthOptions
+from gantt.conf.values import ApiOptions
 from gantt.errors import Refused
 from gantt.scheduler.options import AdviceOptions
 
 _OURS: Final = AdviceOptions()
+_LOOPBACK: Final = ("127.0.0.0/8", "::1")
 
 OPTIONS: Sequence[cfg.Opt] = [
     cfg.StrOpt(
@@ -64,13 +65,12 @@ OPTIONS: Sequence[cfg.Opt] = [
             "oldest hold gives way.",
         },
     ),
-    *rows(
-        AuthOptions(),
-        {
-            "advice_from": "Networks from which requests for advice need no token: "
-            "callers of the external-scheduler protocol send none. Requests that came "
-            "through a proxy need one in any case. Empty: all need one."
-        },
+    cfg.ListOpt(
+        "advice_from",
+        help="Networks from which requests for advice need no token: callers of the "
+        "external-scheduler protocol send none. Requests that came through a proxy "
+        "need one in any case. Empty: all need one. Default: none, and with "
+        "auth_strategy noauth2 loopback addresses.",
     ),
     *rows(
         ApiOptions(),
@@ -81,6 +81,13 @@ OPTIONS: Sequence[cfg.Opt] = [
         },
     ),
 ]
+
+
+def trusted(own: Any, strategy: str) -> tuple[str, ...]:
+    """The networks that need no token, by the group ``own``."""
+    if own.advice_from is None:
+        return _LOOPBACK if strategy == "noauth2" else ()
+    return tuple(own.advice_from)
 
 
 def advice_options(own: Any) -> AdviceOptions:

@@ -251,7 +251,7 @@ def _settings(
             own,
             AuthOptions,
             strategy=ours.api.auth_strategy,
-            advice_from=tuple(own.advice_from),
+            advice_from=advice.trusted(own, ours.api.auth_strategy),
         ),
         serve=_values_of(own, ServeOptions, host=host, port=port),
         engine=_engine_options(ours, named),

@@ -55,7 +55,7 @@ class AuthOptions(Struct, frozen=True):
 
     strategy: str = "keystone"
     tokens_file: str = ""
-    advice_from: tuple[str, ...] = ("127.0.0.0/8", "::1")
+    advice_from: tuple[str, ...] = ()
     confirmed_tokens: int = 4096
     confirmed_tokens_s: float = 1.0
 

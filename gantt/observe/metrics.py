@@ -138,6 +138,7 @@ _GAUGES = {
         "sign_ins": "Sign-ins with a password under way.",
         "queue_length": "Commands that wait for the committer.",
         "decisions_kept": "Decisions that can be explained.",
+        "advice_kept": "Records of advice, beside those of decisions.",
         "decisions_waiting": "Decisions not yet visible to other processes.",
         "plugin_threads_blocked": "Threads of plug-in calls that exceeded "
         "plugin_time_limit_s and have not returned.",

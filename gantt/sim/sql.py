@@ -417,9 +417,9 @@ class _WiredDecisions:
         with self._committer:
             return self._inner.find(asked)
 
-    def trim(self, keep: int) -> Trimmed:
+    def trim(self, keep: int, *, of_advice: bool = False) -> Trimmed:
         with self._committer:
-            return self._inner.trim(keep)
+            return self._inner.trim(keep, of_advice=of_advice)
 
 
 class _WiredTransaction:

@@ -86,6 +86,11 @@ DECISION_INSTANCES: Final = 16
 a thousand."""
 
 
+ADVICE: Final = ":advice"
+"""The end of the name of a process, for its records of advice: anybody may ask for
+advice, so that these are limited apart from decisions."""
+
+
 class SharedPage(Struct, frozen=True):
     """Rows, the latest first; ``is_whole``: no more would match."""
 
@@ -199,8 +204,8 @@ class SharedDecisions(Protocol):
         """Rows that may match, the latest first: at most ``limit``, and fewer of
         decisions for many instances. Raises StoreFailed."""
 
-    def trim(self, keep: int) -> Trimmed:
-        """Drop all but the last ``keep``, of which one for more than
+    def trim(self, keep: int, *, of_advice: bool = False) -> Trimmed:
+        """Drop all but the last ``keep`` of decisions, or of advice: one for more than
         DECISION_INSTANCES counts as several. Raises StoreFailed."""
 
 

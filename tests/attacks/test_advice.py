@@ -33,7 +33,9 @@ ODD = (
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    with attacked(tmp_path_factory.mktemp("advised")) as found:
+    with attacked(
+        tmp_path_factory.mktemp("advised"), options={"advice_from": "127.0.0.0/8"}
+    ) as found:
         yield found
 
 

@@ -75,6 +75,8 @@ class Advising:
         self._shadow = shadow
         self._checks = checks
         self._holds = scheduling.holds
+        assert scheduling.records.advice is not None, "advice has records of its own"
+        self._records = scheduling.records.advice
         self._options = options.advice
         self._search_budget = options.search_budget
         self._rng = rng
@@ -135,13 +137,13 @@ class Advising:
                 at=at.clock.now(),
                 driver=at.driver.name,
             )
-            at.records.add(replace(failed, request=at.records.kept(asked)))
+            self._records.add(replace(failed, request=self._records.kept(asked)))
             judged = Judged(failure=refusal.message)
             self._observed(request, asked.spec, None, judged, began)
             raise
         timings = {"decide": at.clock.monotonic() - began}
-        kept = at.records.kept(asked)
-        at.records.add(replace(record, timings=timings, request=kept), board)
+        kept = self._records.kept(asked)
+        self._records.add(replace(record, timings=timings, request=kept), board)
         best = [] if ranked.best is None else [request.hosts[int(ranked.order[0])]]
         judged = Judged(
             picks=tuple((one.host, one.node or "") for one in best),

@@ -35,7 +35,7 @@ from gantt.model.selection import (
 from gantt.model.spec import ScheduleRequest
 from gantt.scheduler.explain.why import Scoreboard
 from gantt.scheduler.options import SchedulerOptions
-from gantt.store.interface import SharedDecisions
+from gantt.store.interface import ADVICE, SharedDecisions
 
 LOG = logging.getLogger(__name__)
 
@@ -58,6 +58,8 @@ class Records:
         self.too_long = 0
         self.observer: Observer = Silence()
         self.sharing: Sharing | None = None
+        # Records of advice, which take no place of these; found beside them.
+        self.advice: Records | None = None
 
     def __len__(self) -> int:
         return len(self._ring)
@@ -72,6 +74,7 @@ class Records:
             "requests_unkept": self.too_long,
             "decisions_kept": len(self._ring),
             "decisions_limit": self._limit,
+            **({} if self.advice is None else {"advice_kept": len(self.advice)}),
             **({} if self.sharing is None else self.sharing.counts()),
         }
 
@@ -172,14 +175,20 @@ class Records:
         """From now on through ``table``, if there is one; see ``Sharing``."""
         if table is not None:
             self.sharing = Sharing(table, process, options, clock, threads, is_away)
+        if self.advice is not None:
+            process += ADVICE
+            self.advice.share(table, process, options, clock, threads, is_away)
 
     def leader_tasks(self) -> Iterator[LeaderTask]:
         """What the leader does for all processes."""
-        if self.sharing is not None:
-            yield LeaderTask("trim", self.sharing.is_due, self.sharing.trim)
+        for name, one in (("trim", self), ("trim_advice", self.advice)):
+            if one is not None and one.sharing is not None:
+                yield LeaderTask(name, one.sharing.is_due, one.sharing.trim)
 
     def close(self) -> None:
         """Write records that other processes cannot find yet."""
+        if self.advice is not None:
+            self.advice.close()
         if self.sharing is not None:
             self.sharing.close()
 
@@ -219,6 +228,8 @@ class Records:
             for one in kept
             if asked.means(one.record)
         }
+        if self.advice is not None:
+            found.update(self.advice._own(asked, process + ADVICE))
         places = found if asked.after is None else [p for p in found if p < asked.after]
         return {one: found[one] for one in nlargest(asked.limit + 1, places)}
 

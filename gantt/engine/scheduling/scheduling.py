@@ -113,6 +113,7 @@ class Scheduling:
         self.plugins = plugins
         most = checks.options.record_request_bytes
         self.records = Records(checks.options.records, most)
+        self.records.advice = Records(checks.options.records, most)
         self.lost = 0
         self.recording: Recording | None = None
         self.reader = reader

@@ -35,6 +35,7 @@ from gantt.model.selection import (
 )
 from gantt.scheduler.options import SchedulerOptions
 from gantt.store.interface import (
+    ADVICE,
     DECISION_INSTANCES,
     SharedDecision,
     SharedDecisions,
@@ -72,7 +73,7 @@ class Sharing:
         is_away: IsAway = not_away,
     ) -> None:
         self._table = table
-        self._process = process
+        self.process = process
         self._options = options
         self._clock = clock
         self._threads = threads
@@ -192,7 +193,7 @@ class Sharing:
     def _row(self, one: Noted) -> SharedDecision:
         record = one.record
         return SharedDecision(
-            self._process,
+            self.process,
             one.number,
             record.at,
             record.request_id,
@@ -226,7 +227,8 @@ class Sharing:
                 LOG.info("the table of decisions was not trimmed: %s", error)
 
     def _trim(self, keep: int) -> int:
-        done = self._table.trim(keep)
+        of_advice = self.process.endswith(ADVICE)
+        done = self._table.trim(keep, of_advice=of_advice)
         self._written = 0
         self._trimmed += done.dropped
         self._left = done.left
@@ -259,7 +261,7 @@ class Sharing:
             self._troubles.discard(_FINDING)
         except GanttError as error:
             self._report(_FINDING, error)
-        return page_of(own(asked, self._process), asked, shared), is_answered
+        return page_of(own(asked, self.process), asked, shared), is_answered
 
     def _report(self, text: str, error: GanttError) -> None:
         """Once per trouble, not five times a second; outages are logged elsewhere."""

@@ -28,6 +28,7 @@ from gantt.model.selection import Asked
 from gantt.store.background.beside_books import BesideBooks
 from gantt.store.database import Database, Statement, limited
 from gantt.store.interface import (
+    ADVICE,
     DECISION_INSTANCES,
     SharedDecision,
     SharedPage,
@@ -40,6 +41,7 @@ _FIELDS: Final = SharedDecision.__struct_fields__
 _LONGEST: Final = 255
 # Rows that are dropped at once: a committer of SQLite waits meanwhile.
 _STEP: Final = 500
+_OF_ADVICE: Final = f"%{ADVICE}"
 _IDS: Final = tuple(f"id{number}" for number in range(PAGE))
 
 
@@ -59,7 +61,12 @@ class DecisionTable:
         self._writer = BesideBooks(database, readers, counter, committer)
         self._insert = database.bulk.insert(gantt_decisions, _FIELDS, at_once=True)
         table = gantt_decisions.c
-        self._sizes = self._newest(select(table.id, table.instances)).text
+        kinds = {True: table.process.like(bindparam("kind"))}
+        kinds[False] = ~kinds[True]
+        self._sizes = {
+            kind: self._newest(select(table.id, table.instances).where(where))
+            for kind, where in kinds.items()
+        }
         ids: list[BindParameter[int]] = [bindparam(name) for name in _IDS]
         self._by_id = database.compile(
             select(table.id, *(table[name] for name in _FIELDS)).where(
@@ -67,9 +74,12 @@ class DecisionTable:
             )
         )
         self._first = database.compile(select(func.min(table.id))).text
-        self._drop = database.compile(
-            delete(gantt_decisions).where(table.id <= bindparam("bound"))
-        ).text
+        self._drops = {
+            kind: database.compile(
+                delete(gantt_decisions).where(table.id <= bindparam("bound"), where)
+            )
+            for kind, where in kinds.items()
+        }
 
     def _newest(self, query: Select[Any]) -> Statement:
         """The first ``most`` rows of ``query``, the latest first."""
@@ -127,22 +137,24 @@ class DecisionTable:
         wanted = self._database.compile(limited(query.order_by(*order), "most"))
         return wanted.text, wanted.values(**values)
 
-    def trim(self, keep: int) -> Trimmed:
-        read = self._readers.read
-        sizes = read(lambda session: session.all(self._sizes, (keep + 1,)))
+    def trim(self, keep: int, *, of_advice: bool = False) -> Trimmed:
+        read, query = self._readers.read, self._sizes[of_advice]
+        given = query.values(kind=_OF_ADVICE, most=keep + 1)
+        sizes = read(lambda session: session.all(query.text, given))
         left = _fitting(sizes, keep)
         if left == len(sizes):
             return Trimmed(0, left)
         bound = sizes[left][0]
         dropped, first = 0, read(lambda session: session.one(self._first))[0]
         for start in range(first, bound + 1, _STEP):
-            dropped += self._drop_to(min(start + _STEP - 1, bound))
+            end = min(start + _STEP - 1, bound)
+            dropped += self._drop_to(end, of_advice=of_advice)
         return Trimmed(dropped, left)
 
-    def _drop_to(self, bound: int) -> int:
-        return self._writer.run(
-            lambda session: session.execute_many(self._drop, [(bound,)])
-        )
+    def _drop_to(self, bound: int, *, of_advice: bool) -> int:
+        drop = self._drops[of_advice]
+        given = [tuple(drop.values(kind=_OF_ADVICE, bound=bound))]
+        return self._writer.run(lambda session: session.execute_many(drop.text, given))
 
 
 def _values(row: SharedDecision) -> tuple[Any, ...]:

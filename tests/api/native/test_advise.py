@@ -12,9 +12,12 @@ import pytest
 
 from gantt.api.app import build_app
 from gantt.conf import load
+from gantt.connection import open_gantt
 from gantt.engine.gantt import Gantt
+from gantt.engine.options import EngineOptions
 from gantt.errors import Refused
-from tests.api.native.fleet import SPEC, STATS, TOO_MUCH, A, report
+from gantt.scheduler.options import SchedulerOptions
+from tests.api.native.fleet import SPEC, STATS, TOO_MUCH, A, client_of, report
 from tests.api.wsgi_client import Answer, WsgiClient
 from tests.guides.guide import shown
 
@@ -172,16 +175,37 @@ def test_option_names_other_networks(books: Gantt) -> None:
         statuses("10.1.0.7/16")
 
 
-def test_keystone_does_not_stand_before_loopback(books: Gantt, tmp_path: Path) -> None:
+@pytest.mark.parametrize("trusted", ["", "[gantt]\nadvice_from = 127.0.0.0/8\n"])
+def test_keystone_stands_before_loopback_unless_it_is_trusted(
+    books: Gantt, tmp_path: Path, trusted: str
+) -> None:
     file = tmp_path / "gantt.conf"
     file.write_text(
         "[keystone_authtoken]\nwww_authenticate_uri = https://k.example:5000\n"
+        + trusted
     )
     client = WsgiClient(build_app(books, load([str(file)])))
     body = {"hosts": [{"host": "x"}], "weights": {"x": 1.0}}
     sent: dict[str, Any] = {"body": body, "headers": NO_TOKEN}
-    assert client("POST", CINDER, **sent, environ=LOOPBACK).status == 200
+    wanted = 200 if trusted else 401
+    assert client("POST", CINDER, **sent, environ=LOOPBACK).status == wanted
     assert client("POST", CINDER, **sent).status == 401
+
+
+def test_advice_evicts_no_record_of_a_decision() -> None:
+    options = EngineOptions(scheduler=SchedulerOptions(records=10))
+    with open_gantt("memory://", options) as books:
+        client = client_of(books)
+        report(client, "one")
+        body = {"request_spec": SPEC, "dry_run": True}
+        client("POST", "/gantt/select", body=body)
+        (decided,) = books.decisions()
+        advise = {"spec": SPEC, "hosts": [{"host": "one"}]}
+        for _ in range(30):
+            assert client("POST", ADVISE, body=advise).status == 200
+        found = [one.request_id for one in books.decisions(limit=100)]
+        assert decided.request_id in found
+        assert len(found) == 11
 
 
 # -- bad input ----------------------------------------------------------------------
