@@ -73,6 +73,7 @@ def build_app(
     meters: Meters | None = None,
     traces: Tracing | None = None,
     clock: Callable[[], float] = time.time,
+    tokens: ConfirmedTokens | None = None,
 ) -> WsgiApp:
     """The whole service as a WSGI application over ``gantt``. ``traces``: None: there
     are none. Raises Refused."""
@@ -89,7 +90,7 @@ def build_app(
     authenticate = authenticate or build_authenticator(settings.auth)
     app = build_routes(door, peers.admitted(authenticate))
     if settings.auth.strategy == "keystone":
-        tokens = ConfirmedTokens(settings.auth)
+        tokens = tokens or ConfirmedTokens(settings.auth)
         meters.add(tokens.counts)
         app = require_keystone(app, settings.oslo, peers.include, tokens)
     if settings.serve.dashboard:

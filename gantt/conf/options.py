@@ -178,6 +178,10 @@ GANTT = [
             "list_threads 1..64": "Threads per worker for lists (decisions, hosts, "
             "records, ...), as many for counts of the whole fleet (capacity, audit, "
             "verify), and as many database connections for lists.",
+            "unconfirmed_threads 1..1024": "Threads per worker for requests whose "
+            "token Keystone has not confirmed yet, of which one address has half at "
+            "the most; 32 more requests of an address may wait, further ones are "
+            "refused with 503.",
             "waiting_requests 1": "Requests that may wait for a thread in each worker, "
             "and as many again for a thread for searches, counts and lists each; "
             "further requests are refused with 503.",

@@ -130,6 +130,9 @@ _GAUGES = {
         "recorded_files_limit": "Files of records that are kept (record_files).",
         "confirmed_tokens_limit": "Maximum tokens per process that are not validated "
         "again (confirmed_tokens).",
+        "known_tokens_limit": "Maximum tokens that are known once they are confirmed.",
+        "unconfirmed_threads_limit": "Threads for requests whose token Keystone has "
+        "not confirmed (unconfirmed_threads of each process).",
         "body_bytes_limit": "Maximum bytes of one request body (max_body_bytes).",
         "sign_ins_limit": "Maximum sign-ins with a password at once, per process.",
         "watchers_limit": "Maximum watchers per process.",
@@ -157,6 +160,9 @@ _GAUGES = {
         "bodies_reading_bytes_limit": "Maximum bytes of such bodies (bodies_bytes of "
         "each process).",
         "confirmed_tokens": "Tokens that were confirmed and are kept.",
+        "known_tokens": "Tokens that Keystone confirmed and that have not expired.",
+        "unconfirmed_waiting": "Requests with tokens that Keystone has not confirmed, "
+        "which wait for a thread.",
         "watchers": "Requests that watch.",
         "shadow_pending": "Observed requests that wait for Nova's claim.",
         "recorded_waiting": "Decisions and changed rows that wait to be recorded.",
@@ -244,6 +250,8 @@ _COUNTERS = {
     "already waiting.",
     "decisions_trimmed": "Old decisions dropped from the shared table.",
     "hosts_adopted": "Hosts that were adopted under another name or uuid.",
+    "unconfirmed_refused": "Requests refused because too many of their address "
+    "waited for Keystone to confirm a token.",
     "audits": "Audits of the fleet.",
     "audit_repairs": "Findings of audits that were repaired.",
     "shadow_observed": "Requests that were decided beside Nova.",

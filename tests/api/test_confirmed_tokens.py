@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gantt.api.access.auth import keystone
-from gantt.api.access.confirmed_tokens import ConfirmedTokens
+from gantt.api.access.confirmed_tokens import MOST_KNOWN, ConfirmedTokens
 from gantt.api.call import AT_ONCE, Caller, Environ
 from gantt.api.hosting.middleware import require_keystone
 from gantt.conf import AuthOptions, load
@@ -57,6 +57,7 @@ class Guarded:
         self.identity = Identity()
         self.now = 100.0
         self.callers: list[Caller] = []
+        self.body = b""
         patch.setattr(AuthProtocol, "_create_identity_server", lambda _: self.identity)
         patch.setattr(AuthProtocol, "_token_cache_factory", lambda _: NoCache())
         config = tmp_path / "gantt.conf"
@@ -88,7 +89,8 @@ class Guarded:
             **({} if token is None else {"HTTP_X_AUTH_TOKEN": token}),
             **more,
         }
-        b"".join(self._app(environ, lambda status, *_: statuses.append(status)))
+        found = self._app(environ, lambda status, *_: statuses.append(status))
+        self.body = b"".join(found)
         return statuses[0]
 
 
@@ -128,6 +130,24 @@ def test_headers_of_the_client_do_not_replace_its_token(guarded: Guarded) -> Non
     assert guarded("another", **forged).startswith("401")
     assert guarded(None, **forged).startswith("401")
     assert len(guarded.callers) == 2
+
+
+@pytest.mark.parametrize(
+    "answer", [{"token": []}, {"token": {"user": 3}}, AttributeError("no JSON")]
+)
+def test_an_answer_that_is_none_of_keystone_is_a_503_with_a_body(
+    guarded: Guarded, monkeypatch: pytest.MonkeyPatch, answer: Any
+) -> None:
+    def verify_token(*_: object, **__: object) -> Any:
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(Identity, "verify_token", verify_token)
+    status = guarded()
+    assert status.startswith("503")
+    assert guarded.body
+    assert guarded.callers == []
 
 
 def test_unknown_tokens_are_asked_about_each_time(guarded: Guarded) -> None:
@@ -201,6 +221,8 @@ def test_number_of_tokens_is_limited(options: AuthOptions, kept: int) -> None:
     assert tokens.counts() == {
         "confirmed_tokens": kept,
         "confirmed_tokens_limit": most,
+        "known_tokens": 8,
+        "known_tokens_limit": MOST_KNOWN,
     }
 
 

@@ -152,7 +152,7 @@ SEEN: Final[Mapping[str, str]] = {
     "plugins": "a56153c4ec8f",
     "replace-nova-scheduler": "8133cb3d0af0",
     "replace-placement": "1f11677526b2",
-    "scale-out": "673e7a8d08e0",
+    "scale-out": "d6b6505b6dfc",
     "serving": "c55142c80618",
     "shadow-nova": "e7883726883f",
     "streams": "58525bce7b25",

@@ -17,6 +17,14 @@ from gantt.conf import AuthOptions
 
 # What a token may bear that makes it valid for some requests or connections only.
 _RESTRICTIONS: Final = ("application_credential", "oauth2_credential", "bind")
+_NO_RESTRICTIONS: Final = ()
+_TOKENS: Final = ("HTTP_X_AUTH_TOKEN", "HTTP_X_SERVICE_TOKEN")
+# Headers of a token, of the verdict about it, and where what it bears is.
+_CONFIRMED: Final = (
+    ("HTTP_X_AUTH_TOKEN", "HTTP_X_IDENTITY_STATUS", "keystone.token_info"),
+    ("HTTP_X_SERVICE_TOKEN", "HTTP_X_SERVICE_IDENTITY_STATUS", "keystone.token_info"),
+)
+MOST_KNOWN: Final = 65_536
 
 
 class ConfirmedTokens:
@@ -33,6 +41,8 @@ class ConfirmedTokens:
         self._monotonic = monotonic
         # By digest: until when, and whose.
         self._callers: dict[bytes, tuple[float, Caller]] = {}
+        # By digest: until when it is valid, unless it is revoked.
+        self._known: dict[bytes, float] = {}
 
     def recognize(self, environ: dict[str, Any]) -> bool:
         """Whether the token of a request was confirmed; if so, the strategy
@@ -44,8 +54,34 @@ class ConfirmedTokens:
         environ[CONFIRMED] = known[1]
         return True
 
+    def is_known(self, environ: Environ) -> bool:
+        """Whether the token of a request was ever confirmed, and should be valid
+        still; or it has none, which is answered at once."""
+        sent = [environ.get(name) for name in _TOKENS]
+        tokens = [str(one) for one in sent if one]
+        now = self._clock()
+        return all(self._known.get(digest_of(one), 0.0) > now for one in tokens)
+
+    def forget(self, environ: Environ) -> None:
+        """Keystone did not confirm the token of a request."""
+        for name in _TOKENS:
+            if sent := environ.get(name):
+                self._known.pop(digest_of(str(sent)), None)
+
+    def _know(self, environ: Environ) -> None:
+        for name, status, info in _CONFIRMED:
+            sent = environ.get(name)
+            if not sent or environ.get(status) != "Confirmed":
+                continue
+            digest = digest_of(str(sent))
+            self._known.pop(digest, None)
+            self._known[digest] = _valid_until(environ.get(info), _NO_RESTRICTIONS)
+            while len(self._known) > MOST_KNOWN:
+                self._known.pop(next(iter(self._known)), None)
+
     def remember(self, environ: Environ) -> None:
         """Take in a request as keystonemiddleware passes it on."""
+        self._know(environ)
         token = _token(environ)
         if not token or environ.get("HTTP_X_IDENTITY_STATUS") != "Confirmed":
             return
@@ -62,6 +98,8 @@ class ConfirmedTokens:
         return {
             "confirmed_tokens": len(self._callers),
             "confirmed_tokens_limit": self._most,
+            "known_tokens": len(self._known),
+            "known_tokens_limit": MOST_KNOWN,
         }
 
 
@@ -72,10 +110,10 @@ def _token(environ: Environ) -> str:
     return str(environ.get("HTTP_X_AUTH_TOKEN", ""))
 
 
-def _valid_until(info: object) -> float:
+def _valid_until(info: object, restrictions: tuple[str, ...] = _RESTRICTIONS) -> float:
     """Seconds since the epoch; 0 for a token that is restricted or not understood."""
     token = info.get("token") if isinstance(info, Mapping) else None
-    if not isinstance(token, Mapping) or any(name in token for name in _RESTRICTIONS):
+    if not isinstance(token, Mapping) or any(name in token for name in restrictions):
         return 0.0
     try:
         expires_at = datetime.fromisoformat(str(token.get("expires_at")))

@@ -24,6 +24,7 @@ from gantt.api.hosting.middleware import MOUNT, WsgiApp
 from gantt.api.hosting.pools import Pool, Pools, Shared
 from gantt.api.hosting.reading import RETRY_AFTER_S, Body, Exchange, Gone, NotRead
 from gantt.api.hosting.rsgi import CLOSE, Answer, Scope, Stream, ask, environ_of, send
+from gantt.api.hosting.unconfirmed import Seat
 from gantt.api.routes import is_look_up
 from gantt.api.wire.problem import Problem
 from gantt.engine.reading.reader import WouldWait
@@ -78,7 +79,7 @@ class Front:
         self._answered: deque[asyncio.Future[Answer | None]] = deque()
         self._under_way = 0
         # Pools that wake more threads in a moment.
-        self._overdue: set[Pool] = set()
+        self._overdue: set[Pool | Seat] = set()
         self._stopping_since = self._idle_since = 0.0
 
     # ---------------------------------------------------------------- granian's calls
@@ -109,7 +110,7 @@ class Front:
         if answer is not None:
             send(exchange, answer)
             return _DONE
-        handed = self._hand(self._pool_of(environ), environ, exchange)
+        handed = self._hand(self._pools.pool_for(environ), environ, exchange)
         if handed is None:
             send(exchange, self._refusal(environ))
             return _DONE
@@ -128,11 +129,6 @@ class Front:
         except WouldWait:
             return None
 
-    def _pool_of(self, environ: Environ) -> Pool:
-        return self._pools.pool_for(
-            environ["REQUEST_METHOD"], environ["PATH_INFO"], environ["QUERY_STRING"]
-        )
-
     def _shared_of(self, environ: Environ) -> Shared | None:
         return self._pools.shared_for(environ["REQUEST_METHOD"], environ["PATH_INFO"])
 
@@ -148,7 +144,7 @@ class Front:
 
     def _hand(
         self,
-        pool: Pool,
+        pool: Pool | Seat,
         environ: Environ,
         exchange: Exchange,
         *,
@@ -226,7 +222,7 @@ class Front:
         except NotRead as why:
             self._refused(why.reason)
             environ[UNREAD] = why.problem
-        pool = self._pool_of(environ)
+        pool = self._pools.pool_for(environ)
         handed = self._hand(pool, environ, exchange, is_sent=body.is_whole)
         return self._refusal(environ) if handed is None else await handed
 
@@ -254,7 +250,7 @@ class Front:
         if not answered.done():  # granian may have given it up
             answered.set_result(answer)
 
-    def _catch_up(self, pool: Pool) -> None:
+    def _catch_up(self, pool: Pool | Seat) -> None:
         self._overdue.discard(pool)
         pool.catch_up()
 

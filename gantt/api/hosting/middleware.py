@@ -20,11 +20,14 @@ from urllib.parse import quote
 from gantt.api.access.auth import OPEN_PATHS
 from gantt.api.access.confirmed_tokens import ConfirmedTokens
 from gantt.api.call import ANONYMOUS, AT_ONCE, Caller, Environ
+from gantt.api.wire.problem import STATUS_LINES, Problem, Scene, render
 from gantt.engine.reading.reader import WouldWait
 from gantt.errors import Refused
 from gantt.observe.logs import NOTHING, Lines
 from gantt.observe.tracing import Tracing
 
+# In the environment: keystonemiddleware has passed the request on.
+_PASSED = "gantt.passed"
 LOG = logging.getLogger("gantt.api.access")
 
 
@@ -302,6 +305,7 @@ def require_keystone(
 
     def confirmed(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         tokens.remember(environ)
+        environ[_PASSED] = True
         return app(environ, start_response)
 
     guarded = auth_token.AuthProtocol(confirmed, {"oslo_config_config": conf})
@@ -312,9 +316,41 @@ def require_keystone(
             return app(environ, start_response)
         if AT_ONCE in environ:  # Keystone may have to be waited for
             raise WouldWait
-        return cast(Iterable[bytes], guarded(environ, start_response))
+        try:
+            found = cast(Iterable[bytes], guarded(environ, start_response))
+        except Exception as error:  # of whatever Keystone answered
+            if _PASSED in environ:
+                raise
+            LOG.error(
+                "Keystone cannot be understood: %s: %s", type(error).__name__, error
+            )
+            return _no_keystone(environ, start_response)
+        if _PASSED not in environ:
+            tokens.forget(environ)
+        return found
 
     return choose
+
+
+def _no_keystone(environ: Environ, start_response: StartResponse) -> list[bytes]:
+    """The 503 for a token that could not be validated."""
+    problem = Problem(
+        503,
+        "The token cannot be validated: Keystone's answer is none that its middleware "
+        "understands. Check [keystone_authtoken], and what answers there; then try "
+        "again.",
+    )
+    scene = Scene(
+        method=environ["REQUEST_METHOD"],
+        accept=environ.get("HTTP_ACCEPT", "application/json"),
+        content_type=environ.get("CONTENT_TYPE") or "",
+        request_id=environ.get(REQUEST_ID, ""),
+        version=None,
+    )
+    kind, body = render(problem, scene)
+    headers = [("content-type", kind), ("content-length", str(len(body)))]
+    start_response(STATUS_LINES[503], [*headers, ("retry-after", "5")])
+    return [body]
 
 
 def allow_origins(app: WsgiApp, conf: Any) -> WsgiApp:

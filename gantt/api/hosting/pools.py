@@ -19,9 +19,12 @@ from time import monotonic
 
 from msgspec import Struct
 
+from gantt.api.access.confirmed_tokens import ConfirmedTokens
+from gantt.api.call import Environ
 from gantt.api.hosting.middleware import MOUNT
 from gantt.api.hosting.reading import Bodies, BodyLimits
 from gantt.api.hosting.rsgi import Answer
+from gantt.api.hosting.unconfirmed import Seat, Unconfirmed
 from gantt.api.routes import Work, work_of
 from gantt.conf import Settings
 
@@ -175,10 +178,15 @@ class Shared:
 
 
 class Pools:
-    """The pools of one worker, and its memory for bodies."""
+    """The pools of one worker, and its memory for bodies. ``tokens``: those that
+    Keystone confirmed; None: it is not asked."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(
+        self, settings: Settings, tokens: ConfirmedTokens | None = None
+    ) -> None:
         options = settings.serve
+        self._tokens = tokens
+        self._unconfirmed = Unconfirmed(options.unconfirmed_threads)
         waiting = options.waiting_requests
         threads: dict[Work, int] = {
             "quick": options.blocking_threads,
@@ -211,9 +219,14 @@ class Pools:
         """Where requests share an answer; None: each has its own."""
         return self._shared.get((method, path.removeprefix(MOUNT)))
 
-    def pool_for(self, method: str, path: str, query: str) -> Pool:
+    def pool_for(self, environ: Environ) -> Pool | Seat:
         """The threads for any other request."""
-        return self._pools[work_of(method, path.removeprefix(MOUNT), query)]
+        path = environ["PATH_INFO"].removeprefix(MOUNT)
+        if self._tokens is not None and not self._tokens.is_known(environ):
+            return self._unconfirmed.at(str(environ.get("REMOTE_ADDR", "")))
+        return self._pools[
+            work_of(environ["REQUEST_METHOD"], path, environ["QUERY_STRING"])
+        ]
 
     def counts(self) -> dict[str, float]:
         """For metrics."""
@@ -221,6 +234,9 @@ class Pools:
         return {
             "requests_waiting": sum(pool.waiting for pool in pools),
             "requests_waiting_limit": sum(pool.limits.waiting for pool in pools),
+            "unconfirmed_waiting": self._unconfirmed.waiting,
+            "unconfirmed_threads_limit": self._unconfirmed.threads,
+            "unconfirmed_refused": self._unconfirmed.refused,
             "body_bytes_limit": self.bodies.limits.most_bytes,
             "bodies_reading": self.bodies.reading,
             "bodies_reading_bytes": self.bodies.held,

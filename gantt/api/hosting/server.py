@@ -43,6 +43,7 @@ from gantt.observe.tracing import Tracing, check_tracing, tracing
 from gantt.stream.starting import publishing, taking_in
 
 if TYPE_CHECKING:
+    from gantt.api.access.confirmed_tokens import ConfirmedTokens
     from gantt.api.hosting.front import Front
 
     # Decides at import where counters are kept, which serve must set first.
@@ -167,12 +168,15 @@ def _collect_less() -> None:
 def _open_front(
     settings: Settings, run: RunDirectory
 ) -> tuple[Front, Engine, Tracing | None]:
+    from gantt.api.access.confirmed_tokens import ConfirmedTokens
     from gantt.api.app import build_turned_away
     from gantt.api.hosting.front import Front
     from gantt.api.hosting.pools import Pools
 
-    pools = Pools(settings)
-    service = _open(settings, run, pools.counts)
+    tokens = ConfirmedTokens(settings.auth)
+    is_asked = settings.auth.strategy == "keystone"
+    pools = Pools(settings, tokens if is_asked else None)
+    service = _open(settings, run, pools.counts, tokens)
     address = {"address": _shown(settings.serve)}
     log = serving("Serving on http://%s", address, service.gantt, service.load_s)
 
@@ -227,6 +231,7 @@ def _open(
     settings: Settings,
     run: RunDirectory | None = None,
     front_counts: Callable[[], Mapping[str, float]] = dict,
+    tokens: ConfirmedTokens | None = None,
 ) -> _Service:
     """``run``: the directory shared with the parent, if any. Raises Refused."""
     from gantt.api.access.auth import TokenFile, build_authenticator
@@ -264,6 +269,7 @@ def _open(
             watchers=watchers,
             meters=meters,
             traces=traces,
+            tokens=tokens,
         )
         if meters.folder:
             Upkeep(meters, gantt, run)

@@ -1,0 +1,107 @@
+"""Threads for requests whose token was not confirmed yet, apart from all others.
+
+An unknown token has to be asked for at Keystone, which may be slow, and anybody can
+make tokens up. So these requests have a few threads, of which one address has half at
+the most, and a queue for each address; requests with known tokens never wait behind
+them.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+
+LOG = logging.getLogger(__name__)
+Job = Callable[[], None]
+PER_ADDRESS = 32
+"""Requests of one address that may wait."""
+
+
+class Unconfirmed:
+    """``threads`` at once; ``refused`` counts what found its queue full."""
+
+    def __init__(self, threads: int, per_address: int = PER_ADDRESS) -> None:
+        self.threads = threads
+        self._most_of_one = max(1, threads // 2)
+        self._per_address = per_address
+        self._lock = threading.Lock()
+        # By address, in the order of their turns; how many of each are carried out.
+        self._waiting: dict[str, deque[Job]] = {}
+        self._running: dict[str, int] = {}
+        self.refused = 0
+
+    @property
+    def waiting(self) -> int:
+        """Jobs that wait."""
+        return sum(map(len, self._waiting.values()))
+
+    def at(self, address: str) -> Seat:
+        """The queue of an address."""
+        return Seat(self, address)
+
+    def take(self, address: str, job: Job) -> bool:
+        """Whether ``job`` was accepted. Never waits."""
+        with self._lock:
+            if self._has_thread_for(address):
+                self._start(address, job)
+                return True
+            queue = self._waiting.setdefault(address, deque())
+            if len(queue) >= self._per_address:
+                self.refused += 1
+                return False
+            queue.append(job)
+            return True
+
+    def _has_thread_for(self, address: str) -> bool:
+        is_free = sum(self._running.values()) < self.threads
+        return is_free and self._running.get(address, 0) < self._most_of_one
+
+    def _start(self, address: str, job: Job) -> None:
+        """In a thread of its own, which costs little beside what it waits for; under
+        the lock."""
+        self._running[address] = self._running.get(address, 0) + 1
+        threading.Thread(
+            target=self._work,
+            args=(address, job),
+            name="gantt-unconfirmed",
+            daemon=True,
+        ).start()
+
+    def _work(self, address: str, job: Job) -> None:
+        try:
+            job()
+        except BaseException:  # the thread must give its place back
+            LOG.exception("gantt-unconfirmed: a job failed")
+        with self._lock:
+            self._running[address] -= 1
+            if not self._running[address]:
+                del self._running[address]
+            self._start_next()
+
+    def _start_next(self) -> None:
+        for address in list(self._waiting):
+            if self._has_thread_for(address):
+                queue = self._waiting.pop(address)
+                job = queue.popleft()
+                if queue:
+                    self._waiting[address] = queue  # the last in turn
+                self._start(address, job)
+                return
+
+
+class Seat:
+    """As a pool: where the requests of one address are handed in."""
+
+    waiting = 0
+
+    def __init__(self, threads: Unconfirmed, address: str) -> None:
+        self._threads, self._address = threads, address
+
+    def take(self, job: Job) -> bool:
+        """Whether ``job`` was accepted. Never waits."""
+        return self._threads.take(self._address, job)
+
+    def catch_up(self) -> None:
+        """No threads are kept back."""

@@ -1,0 +1,89 @@
+"""Requests with tokens that Keystone has not confirmed have a few threads of their own,
+of which one address has half."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from gantt.api.access.confirmed_tokens import ConfirmedTokens
+from gantt.api.hosting.pools import Pool, Pools
+from gantt.api.hosting.unconfirmed import PER_ADDRESS, Seat, Unconfirmed
+from gantt.conf import AuthOptions, load
+
+A, B = "192.0.2.1", "192.0.2.2"
+WAIT_S = 10.0
+
+
+class Slow:
+    """Jobs that wait for Keystone until they are let go."""
+
+    def __init__(self) -> None:
+        self.began: list[str] = []
+        self.changed = threading.Condition()
+        self.go = threading.Event()
+
+    def job(self, name: str) -> Callable[[], None]:
+        def run() -> None:
+            with self.changed:
+                self.began.append(name)
+                self.changed.notify_all()
+            self.go.wait(WAIT_S)
+
+        return run
+
+    def wait_for(self, count: int) -> None:
+        with self.changed:
+            assert self.changed.wait_for(lambda: len(self.began) >= count, WAIT_S)
+
+
+def test_one_address_has_half_of_the_threads_and_a_bounded_queue() -> None:
+    threads, slow = Unconfirmed(8), Slow()
+    accepted = sum(threads.take(A, slow.job("a")) for _ in range(300))
+    assert accepted == 4 + PER_ADDRESS
+    assert (threads.waiting, threads.refused) == (PER_ADDRESS, 300 - accepted)
+    assert threads.take(B, slow.job("b"))  # at once, whatever waits
+    slow.wait_for(5)
+    assert sorted(slow.began) == ["a"] * 4 + ["b"]
+    slow.go.set()
+    slow.wait_for(accepted + 1)
+    assert threads.waiting == 0
+
+
+def test_a_job_that_fails_gives_its_thread_back() -> None:
+    threads, slow = Unconfirmed(2), Slow()
+
+    def fails() -> None:
+        raise ValueError
+
+    assert threads.take(A, fails)
+    assert threads.take(A, slow.job("next"))
+    slow.wait_for(1)
+    slow.go.set()
+
+
+def test_known_tokens_never_wait_behind_unknown_ones() -> None:
+    tokens = ConfirmedTokens(AuthOptions())
+    pools = Pools(load(environ={}), tokens)
+    asked = {
+        "REQUEST_METHOD": "PUT",
+        "PATH_INFO": "/allocations/1",
+        "QUERY_STRING": "",
+        "REMOTE_ADDR": A,
+    }
+    confirmed = {
+        **asked,
+        "HTTP_X_AUTH_TOKEN": "known",
+        "HTTP_X_IDENTITY_STATUS": "Confirmed",
+        "HTTP_X_USER_ID": "nova",
+        "keystone.token_info": {"token": {"expires_at": "2999-01-01T00:00:00Z"}},
+    }
+    tokens.remember(confirmed)
+    assert isinstance(pools.pool_for(asked), Pool)  # without one: refused at once
+    assert isinstance(pools.pool_for(confirmed), Pool)
+    assert isinstance(pools.pool_for({**asked, "HTTP_X_AUTH_TOKEN": "new"}), Seat)
+    both = {**confirmed, "HTTP_X_SERVICE_TOKEN": "new"}
+    assert isinstance(pools.pool_for(both), Seat)
+    tokens.forget(confirmed)
+    assert isinstance(pools.pool_for(confirmed), Seat)
+    assert isinstance(Pools(load(environ={})).pool_for(both), Pool)
