@@ -152,8 +152,8 @@ _GAUGES = {
         "leader knows.",
         "requests_waiting": "Requests that wait for a thread.",
         "requests_waiting_limit": "Requests that may wait for a thread: "
-        "waiting_requests of each process for searches and lists, and as many for all "
-        "others.",
+        "waiting_requests of each process for searches, counts, lists and all others "
+        "each.",
         "bodies_reading": "Requests whose body is being read.",
         "bodies_reading_bytes": "Bytes of the bodies of unanswered requests, those up "
         "to 8 KiB left out.",

@@ -17,6 +17,7 @@ from statistics import median, quantiles
 from uuid import uuid4
 
 from tests.attacks.attackers import attack
+from tests.attacks.operations import HOSTS
 from tests.attacks.service import ADMIN, ANSWERED, Service, provider
 
 PATIENCE_S = 5.0
@@ -64,7 +65,8 @@ def decision(number: int) -> Request:
 
 
 def host(number: int) -> Request:
-    return "GET", f"/gantt/hosts/host{number % 900}/host{number % 900}", None
+    name = f"host{number % HOSTS}"
+    return "GET", f"/gantt/hosts/{name}/{name}", None
 
 
 Kinds = Mapping[str, Callable[[int], Request]]

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from gantt.bench.fleets import NIC
 
-HOSTS = 1_000
+HOSTS = 300
 RECORDS = 10_000
 PROJECT = "m"
 GOOD = "200 201 204"

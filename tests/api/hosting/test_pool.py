@@ -69,15 +69,20 @@ def test_catch_up_wakes_more_threads() -> None:
 @pytest.mark.parametrize(
     ("method", "path", "query", "pool"),
     [
-        ("GET", "/allocation_candidates", "resources=VCPU:1", "long"),
-        ("GET", "/placement/allocation_candidates", "", "long"),
-        ("POST", "/gantt/select", "", "long"),
-        ("GET", "/resource_providers", "", "long"),
+        ("GET", "/allocation_candidates", "resources=VCPU:1", "search"),
+        ("GET", "/placement/allocation_candidates", "", "search"),
+        ("POST", "/gantt/select", "", "search"),
+        ("GET", "/resource_providers", "", "search"),
         ("GET", "/resource_providers", "in_tree=x", "quick"),
-        ("GET", "/resource_providers", "name=", "long"),
-        ("GET", "/resource_providers", "name=x&name=", "long"),
-        ("GET", "/resource_providers", "required=in_tree=", "long"),
+        ("GET", "/resource_providers", "name=", "search"),
+        ("GET", "/resource_providers", "name=x&name=", "search"),
+        ("GET", "/resource_providers", "required=in_tree=", "search"),
         ("GET", "/gantt/hosts", "host=x", "quick"),
+        ("GET", "/gantt/hosts", "", "list"),
+        ("GET", "/gantt/decisions", "limit=9", "list"),
+        ("GET", "/gantt/decisions", "request_id=x", "quick"),
+        ("POST", "/gantt/capacity", "", "count"),
+        ("GET", "/placement/gantt/verify", "", "count"),
         ("POST", "/resource_providers", "", "quick"),
         ("PUT", "/allocations/x", "", "quick"),
         ("GET", "/resource_providers/x/inventories", "", "quick"),
@@ -88,7 +93,8 @@ def test_long_requests_have_their_own_threads(
     method: str, path: str, query: str, pool: str
 ) -> None:
     pools = Pools(load(environ={}))
-    assert pools.pool_for(method, path, query) is getattr(pools, pool)
+    environ = {"REQUEST_METHOD": method, "PATH_INFO": path, "QUERY_STRING": query}
+    assert pools.pool_for(environ) is pools._pools[pool]  # type: ignore[index]
 
 
 @pytest.mark.parametrize("prefix", ["", "/placement"])
@@ -118,7 +124,7 @@ def test_failing_job_keeps_its_thread(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_limit_metric_covers_all_waiting_requests() -> None:
     settings = load(environ={}, overrides={("gantt", "waiting_requests"): 7})
-    assert Pools(settings).counts()["requests_waiting_limit"] == 14
+    assert Pools(settings).counts()["requests_waiting_limit"] == 28
 
 
 def test_limit_of_a_body_has_a_metric() -> None:
