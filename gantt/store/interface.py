@@ -87,8 +87,8 @@ a thousand."""
 
 
 ADVICE: Final = ":advice"
-"""The end of the name of a process, for its records of advice: anybody may ask for
-advice, so that these are limited apart from decisions."""
+"""The end of the name of a process, for its records of advice, which may need no token:
+these are limited apart from decisions."""
 
 
 class SharedPage(Struct, frozen=True):

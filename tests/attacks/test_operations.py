@@ -21,7 +21,7 @@ ATTACKED_S = 1.2
 MEDIAN, WORST = 60, 120
 # Of two pages and of eight copies of what is compared; streams are not among these.
 MORE_MB = 150
-# Whole copies of the books, for whoever may have them.
+# Whole copies of the books, for callers with the right to them.
 WHOLE = {"GET /gantt/snapshot": 400, "GET /gantt/verify": 400}
 
 

@@ -1,6 +1,6 @@
 """Threads for requests whose token was not confirmed yet, apart from all others.
 
-An unknown token has to be asked for at Keystone, which may be slow, and anybody can
+An unknown token has to be asked for at Keystone, which may be slow, and any caller can
 make tokens up. So these requests have a few threads, of which one address has half at
 the most, and a queue for each address; requests with known tokens never wait behind
 them.
