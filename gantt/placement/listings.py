@@ -73,8 +73,14 @@ def elsewhere(state: State, row: int | None, instance: str) -> str | None:
         named = state.fleet.instances.by_uuid.get(uuid)
         if named is not None and named.host != here:
             return named.host
-    others = [hosts.hosts[one] for one in hosts.listers.rows.get(key, ()) if one != row]
-    return min(others, default=None)
+    return lister(state, row, key)
+
+
+def lister(state: State, row: int | None, instance: str) -> str | None:
+    """Another host than that at ``row`` whose agent lists the instance."""
+    hosts = state.fleet.hosts
+    rows = hosts.listers.rows.get(canonical(instance), ())
+    return min((hosts.hosts[one] for one in rows if one != row), default=None)
 
 
 def dropped(

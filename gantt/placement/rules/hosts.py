@@ -303,12 +303,16 @@ def _named(
         or uuid in brought
         or not _is_of_another(state, row, command, uuid)
     )
+    place = state.fleet.hosts.row_by_id.get(row.id)
     gone: Sequence[InstanceRow] = ()
     if named is not UNSET:
-        place = state.fleet.hosts.row_by_id.get(row.id)
         gone = listings.dropped(state, command, place, stats)
     for instance in gone:
-        draft.delete(t.INSTANCES, instance)
+        heir = listings.lister(state, place, instance.uuid)
+        if heir is None:
+            draft.delete(t.INSTANCES, instance)
+        else:  # it moved: it was listed there before it was missing here
+            instances.put(draft, heir, instance.uuid, None)
     for uuid in listed:
         instances.put(draft, command.host, uuid, None)
         leases.found(draft, uuid)

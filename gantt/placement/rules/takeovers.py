@@ -17,6 +17,7 @@ from gantt.errors import Conflict, Invalid, NotFound
 from gantt.model import rows as t
 from gantt.model.commands import AdoptHost, DeleteProvider
 from gantt.model.fleet import AGENT
+from gantt.model.printable import counted
 from gantt.model.rows import HostRow, ProviderRow, ServiceRow
 from gantt.model.takeover import Takeover
 from gantt.placement.fleet_queries import ADOPTED, OWNED, PLACE
@@ -205,9 +206,9 @@ def _check_unused(state: State, two: _Two) -> None:
     claims = tuple(state.fleet.claims.on(int(state.fleet.hosts.id[two.new])))
     if claims:
         raise Conflict(
-            f"Host {two.new_host} has {len(claims)} claims of its own, so it is no "
-            "longer only the other host under a new name: release them first, or move "
-            "their instances."
+            f"Host {two.new_host} has {counted(len(claims), 'claim')} of its own, so "
+            "it is no longer only the other host under a new name: release them first, "
+            "or move their instances."
         )
 
 
