@@ -16,6 +16,7 @@ from msgspec import UNSET
 
 from gantt.model import rows as t
 from gantt.model.commands import ConsumerAllocations
+from gantt.model.names import canonical_uuid
 from gantt.model.rows import ClaimRow
 from gantt.placement.fleet_queries import LISTING, SAVED
 from gantt.placement.rules import counting
@@ -29,9 +30,10 @@ _INSTANCE: Final = (UNSET, "INSTANCE")
 
 def arrive(draft: Draft, said: ConsumerAllocations) -> None:
     """One consumer's allocations were written, and no other's with them: a move writes
-    those of two. Hosts that do not name their instances would keep it for ever."""
+    those of two. Hosts that do not name their instances would keep it for ever; so
+    would all hosts one whose name is not as they write uuids."""
     state, uuid = draft.state, said.consumer_uuid
-    if said.consumer_type not in _INSTANCE:
+    if said.consumer_type not in _INSTANCE or canonical_uuid(uuid) != uuid:
         return
     known = state.fleet.claims.by_instance.get(uuid)
     if known is not None and counting.current(draft, known) is not None:

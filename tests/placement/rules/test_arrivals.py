@@ -136,6 +136,13 @@ def test_what_is_no_instance_that_starts_is_no_load(
     assert desk.claims() == []
 
 
+@pytest.mark.parametrize("name", [server(1).replace("5", "A"), "5" * 32, "job-2"])
+def test_what_no_host_would_name_so_is_no_load(name: str) -> None:
+    desk = desk_of()
+    desk.do(c.SetAllocations((replace(allocated(1, 1), consumer_uuid=name),)))
+    assert (desk.claims(), desk.used()) == ([], SIZE)
+
+
 def test_hosts_that_name_no_instances_are_not_filled_for_ever() -> None:
     desk = FleetDesk(1)
     desk.do(placed(1, 1))
