@@ -67,6 +67,7 @@ def test_a_refusal_has_its_request_user_project_and_instance(
     head = f"gantt.engine.scheduling.records [req-1 ann blue] [instance: {instance}] "
     assert line.startswith(head)
     assert f"1 instance ({instance}) of project blue, 1 host: No valid host" in line
+    assert "one: 0 of 4 VCPU in use (64 asked). This would help: ask for 4" in line
 
 
 def test_json_has_them_as_fields(caplog: pytest.LogCaptureFixture) -> None:

@@ -247,7 +247,8 @@ def _line(noted: Noted) -> str:
         asked += f" of project {record.project_id}"
     of = counted(record.hosts, "host")
     if record.failure is not None:
-        return f"{asked}, {of}: {record.failure}"
+        reasons = () if record.why is None else record.why.lines
+        return " ".join((f"{asked}, {of}: {record.failure}", *map(str.strip, reasons)))
     hosts = ", ".join(one[0].service_host for one in record.chosen[:3])
     took = sum(record.timings.values()) * 1000
     return (

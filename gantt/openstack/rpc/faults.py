@@ -78,7 +78,8 @@ def fault_of(error: Exception, request_id: str) -> Fault:
     """``error``, which is logged, as a fault."""
     about = {"context": {"request_id": request_id}}
     if isinstance(error, errors.NoValidHost):
-        LOG.info("%s: %s%s", request_id, error.message, _lacks(error.why), extra=about)
+        said = " ".join(map(str.strip, str(error).split("\n")))
+        LOG.info("%s: %s", request_id, said, extra=about)
         return NoValidHost(_reason(error.why))
     if isinstance(error, errors.Invalid):
         LOG.warning("%s: refused: %s", request_id, error.message, extra=about)
@@ -94,13 +95,6 @@ def fault_of(error: Exception, request_id: str) -> Fault:
         return NovaException(error.public)
     LOG.error("%s: the scheduler failed", request_id, exc_info=error, extra=about)
     return NovaException(f"The scheduler failed; its log has the reason: {request_id}.")
-
-
-def _lacks(why: object) -> str:
-    """For the log alone: tenants read what the fault says."""
-    nearest = why.nearest if isinstance(why, Why) else ()
-    said = [f"{one.host}: {one.lacks}" for one in nearest if one.lacks]
-    return f" Nearest: {'; '.join(said)}." if said else ""
 
 
 def _reason(why: object) -> str:
