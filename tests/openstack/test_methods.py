@@ -17,6 +17,7 @@ from nova.scheduler.rpcapi import SchedulerAPI
 
 import gantt
 from gantt.engine.gantt import Gantt
+from gantt.engine.options import EngineOptions
 from gantt.errors import StoreFailed
 from gantt.model.forms.document import VERSIONS
 from gantt.model.scheduling import SchedulerProtocol, Selections
@@ -24,6 +25,7 @@ from gantt.model.spec import ScheduleRequest
 from gantt.openstack.rpc import newer_fields
 from gantt.openstack.rpc.faults import NOT_ENOUGH
 from gantt.openstack.rpc.server import RpcServer
+from gantt.scheduler.options import SchedulerOptions
 from tests.openstack import fleet
 from tests.openstack.conductor import (
     CONF,
@@ -86,7 +88,9 @@ def served() -> Iterator[Rig]:
 
 @pytest.fixture
 def rig(served: Rig) -> Iterator[Rig]:
-    books = gantt.connect("memory://")
+    # As `gantt scheduler` has it: Nova's API has judged names.
+    chosen = EngineOptions(scheduler=SchedulerOptions(names_are_checked=True))
+    books = gantt.connect("memory://", options=chosen)
     assert isinstance(books, Gantt)
     with books:
         served.begin(books)
