@@ -17,6 +17,7 @@ from gantt.model.request_identity import Answered, read_answered
 from gantt.model.rows import AllocationRow, ClaimRow, ConsumerRow
 from gantt.placement.rules.draft import Draft
 from gantt.state.state import State
+from gantt.topology.pending import from_text, to_text
 
 Rows = Sequence[AllocationRow]
 
@@ -41,11 +42,14 @@ def carry(
     for one in kept:
         draft.put(t.ALLOCATIONS, replace(one, updated_at=draft.now))
     gone_on = replace(
-        row,
-        consumer_generation=known.generation + 1,
-        updated_at=draft.now,
-        answered=_answered(draft.state, row, [one for one in new if one not in kept]),
+        row, consumer_generation=known.generation + 1, updated_at=draft.now
     )
+    if row.answered is not None:
+        added = [one for one in new if one not in kept]
+        answer = _answered(draft.state, read_answered(row.answered), added)
+        gone_on = replace(
+            gone_on, answered=answer.text, topology=_promised(row, answer)
+        )
     draft.put(t.CLAIMS, gone_on)
     return True
 
@@ -76,13 +80,23 @@ def _kept(state: State, old: Rows, new: Rows) -> list[AllocationRow] | None:
     return found
 
 
-def _answered(state: State, row: ClaimRow, added: Rows) -> str | None:
-    """What the claim answers, with what it has now."""
-    if row.answered is None:
+def _promised(row: ClaimRow, answer: Answered) -> str | None:
+    """The text of what is promised: of devices, by those that provide them now."""
+    if row.topology is None:
         return None
-    known, amounts = read_answered(row.answered), _named(state, added)
+    pending = from_text(row.topology)
+    providers = {
+        suffix: answer.mappings.get(suffix, uuids)
+        for suffix, uuids in pending.providers.items()
+    }
+    return to_text(replace(pending, providers=providers))
+
+
+def _answered(state: State, known: Answered, added: Rows) -> Answered:
+    """What the claim answers, with what it has now."""
+    amounts = _named(state, added)
     if known.allocations.keys() == amounts.keys():
-        return row.answered
+        return known
     left = {
         suffix: tuple(one for one in uuids if one in amounts)
         for suffix, uuids in known.mappings.items()
@@ -93,7 +107,7 @@ def _answered(state: State, row: ClaimRow, added: Rows) -> str | None:
         if left[suffix] != uuids:
             left[suffix] += new
             break
-    return Answered(known.digest, amounts, left).text
+    return Answered(known.digest, amounts, left)
 
 
 def _named(state: State, rows: Rows) -> Amounts:

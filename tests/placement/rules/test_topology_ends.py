@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from gantt.errors import ClaimLost
 from gantt.model import commands as c
 from gantt.model.commands import ConsumerAllocations
+from gantt.model.request_identity import RequestIdentity
+from gantt.model.topology import DeviceRequest, Wanted
 from tests.placement.fleet_desk import (
     SIZE,
     FleetDesk,
@@ -122,8 +125,43 @@ def test_allocations_that_stay_in_the_tree_keep_the_claim(how: str) -> None:
     assert not fills(desk)
 
 
-def generation(desk: FleetDesk) -> int:
-    found = desk.state.providers.find(uuid_of(1))
+def test_devices_that_a_reshape_moves_are_promised_by_their_new_provider() -> None:
+    old, new = (f"77777777-1111-4111-8111-00000000000{one}" for one in "12")
+    desk = FleetDesk(1, pci_stats=[{**NIC, "count": 2, "rp_uuid": old}])
+    desk.do(
+        c.CreateProvider(old, "old", uuid_of(1)),
+        c.CreateProvider(new, "new", uuid_of(1)),
+        c.CreateResourceClass("CUSTOM_NIC"),
+        c.SetInventories(old, {"CUSTOM_NIC": c.Inventory(2)}),
+    )
+    nic = DeviceRequest("r", 1, (NIC,), is_of_flavor=True)
+    mappings: dict[str, tuple[str, ...]] = {"": (uuid_of(1),), "r-0": (old,)}
+    amounts = {uuid_of(1): SIZE, old: {"CUSTOM_NIC": 1}}
+    choice = c.Choice(1, amounts, {"r-0": (old,)}, mappings)
+    one = c.InstanceClaim(server(1), (choice,))
+    identity = RequestIdentity("request")
+    desk.do(
+        replace(claim("one", one, wanted=Wanted(devices=(nic,))), identity=identity)
+    )
+    moved = {uuid_of(1): SIZE, new: {"CUSTOM_NIC": 1}}
+    desk.do(
+        c.Reshape(
+            (
+                c.ReshapedProvider(old, generation(desk, old), {}),
+                c.ReshapedProvider(new, 0, {"CUSTOM_NIC": c.Inventory(2)}),
+            ),
+            (ConsumerAllocations(server(1), moved, "project", "user", 1),),
+        )
+    )
+    pools = [{**NIC, "count": 2, "rp_uuid": new}]
+    desk.do(report(1, cpu_allocation_ratio=1.0, pci_stats=pools))
+    left = desk.state.fleet.hosts.promises[0].left
+    assert not left.is_closed
+    assert [pool.count for pool in left.host.pools or ()] == [1]
+
+
+def generation(desk: FleetDesk, provider: str = "") -> int:
+    found = desk.state.providers.find(provider or uuid_of(1))
     assert found is not None
     return found.generation
 
