@@ -258,9 +258,7 @@ def test_what_cannot_be_is_refused_and_the_last_report_stands(
     cells = twice["numa_topology"]["nova_object.data"]["cells"]
     cells[1]["nova_object.data"]["id"] = cells[0]["nova_object.data"]["id"]
     stats = replace(read_stats({**SIZES, **good}), numa_topology=twice["numa_topology"])
-    with pytest.raises(
-        Invalid, match=r"numa_topology.cells.1.id is 0, as of another cell"
-    ):
+    with pytest.raises(Invalid, match=r"cells.1.id is 0, as of another cell"):
         books.update_host(HOST, HOST, stats)
     pools = [{"vendor_id": "8086", "count": -1}]
     with pytest.raises(Invalid, match=r"pci_stats.0.count"):
