@@ -36,18 +36,16 @@ class BooksClock:
         self._read: tuple[int, float] | None = None
         self._asked_at: float | None = None
         self._ahead_us = 0
+        self.now = clock.now  # until the database is known to have a clock
         self.monotonic = clock.monotonic
         self.sleep = clock.sleep
 
-    def learn(self, database_now: int | None) -> int:
-        """The time now, in microseconds; ``database_now`` None: the database has no
-        clock, so that it is the process's."""
-        if database_now is None:
-            return self._clock.now()
+    def learn(self, database_now: int) -> None:
+        """The time now, in microseconds."""
         self._asked_at = self._clock.monotonic()
         self._read = (database_now, self._asked_at)
         self._ahead_us = self._clock.now() - database_now
-        return database_now
+        self.now = self._counted_on
 
     def refresh(self, ask: Callable[[], int | None]) -> None:
         """Learn what ``ask`` says, if that was not done just now. Raises its errors."""
@@ -57,10 +55,9 @@ class BooksClock:
             if told is not None:
                 self.learn(told)
 
-    def now(self) -> int:
+    def _counted_on(self) -> int:
         """The time as far as it is known without asking the database."""
-        if self._read is None:
-            return self._clock.now()
+        assert self._read is not None
         read, since = self._read
         return read + int((self._clock.monotonic() - since) * 1_000_000)
 

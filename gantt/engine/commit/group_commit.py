@@ -128,7 +128,11 @@ class GroupCommit:
         What does not fit into the planning time leaves ``pending_writes`` and waits
         again.
         """
-        clock = self._clock.learn(database_now)
+        clock = database_now
+        if clock is None:
+            clock = self._clock.now()
+        else:
+            self._clock.learn(clock)
         stamp = self._replica.stamp = max(self._replica.stamp, clock)
         batch = Batch(self._new_uuid(), self._replica.state.cursor)
         deadline = self._clock.monotonic() + self._planning_s
