@@ -16,7 +16,7 @@ from gantt.model.rows import ClaimRow, HostRow, ServiceRow
 from gantt.state.column import NO_ROW
 from gantt.state.fleet import Fleet
 from gantt.state.fleet_tables import COMPUTE
-from gantt.state.reports import LISTED, RATIOS, TOPOLOGY, ratios_of
+from gantt.state.reports import LISTED, RATIOS, TOPOLOGY, said_ratios
 from gantt.state.state import State
 
 OWNED: Final = "_owned"
@@ -160,7 +160,7 @@ def _view(
     named: tuple[str, ...] = (),
 ) -> HostView:
     host, node = place
-    cpu, ram, disk = ratios_of(stats)
+    cpu, ram, disk = stats.get(RATIOS) or said_ratios(stats)
     shown = dict(stats)
     for name in _HIDDEN:
         shown.pop(name, None)

@@ -6,6 +6,7 @@ Names are those of Nova's ``[scheduler]``, ``[filter_scheduler]`` and ``[metrics
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -55,7 +56,7 @@ PACKINGS: dict[str, dict[str, float]] = {
 """Multipliers that ``packing`` sets where the options do not."""
 
 
-class SchedulerOptions(Struct, frozen=True):
+class SchedulerOptions(Struct, frozen=True, dict=True):
     """Policy and limits of a scheduler.
 
     ``driver``: filter, caching, chance, or the name of an entry point.
@@ -187,7 +188,7 @@ class SchedulerOptions(Struct, frozen=True):
     names_are_checked: bool = False
     report_also: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def novas_ratios(self) -> tuple[float, float, float]:
         """The allocation ratios of VCPUs, memory and disk that Nova takes for a host
         without any."""

@@ -145,15 +145,14 @@ def amounts(stats: dict[str, Any]) -> tuple[float, ...]:
         number(counts.get("io_workload")),
         number(counts.get("failed_builds")),
         get("hypervisor_version") or 0,
-        *ratios_of(stats),
+        *(get(RATIOS) or said_ratios(stats)),
     )
 
 
-def ratios_of(stats: dict[str, Any]) -> list[float]:
-    """The host's allocation ratios of VCPUs, memory and disk: as settled; of a report
-    that an older release stored, as reported, else 1.0."""
-    settled: list[float] | None = stats.get(RATIOS)
-    return settled or [stats.get(field) or 1.0 for field in _RATIO_FIELDS]
+def said_ratios(stats: dict[str, Any]) -> list[float]:
+    """The host's allocation ratios of VCPUs, memory and disk where a report has no
+    ``RATIOS``, as an older release stored it: as reported, else 1.0."""
+    return [stats.get(field) or 1.0 for field in _RATIO_FIELDS]
 
 
 def number(value: Any) -> int:
