@@ -97,14 +97,15 @@ def dropped(
     table = state.fleet.hosts
     known = state.fleet.instances.on(table.hosts[row])
     if command.place is not None:
-        before = set(table.stats[row].get(LISTED, ()))
+        gone = set(table.stats[row].get(LISTED, ())).difference(stats[LISTED])
     elif command.stats.lists_instances is True and (
         len(table.rows_of(table.hosts[row])) == 1
     ):
-        before = set(map(canonical, known))
+        gone = set(map(canonical, known)).difference(map(canonical, named))
     else:
         return []
-    gone = before.difference(map(canonical, named))
+    if not gone:
+        return []
     return [
         known[uuid]
         for uuid in sorted(known)
@@ -112,10 +113,11 @@ def dropped(
     ]
 
 
-def is_due(stats: dict[str, Any], command: UpdateHost, now: int) -> bool:
-    """Whether a list that is found unchanged is so old that this is written down."""
-    known, after_us = stats.get(LISTING), command.renewed_after_us
-    if known is None or after_us is None or command.listed_at is None:
+def is_due(known: dict[str, Any], command: UpdateHost, now: int) -> bool:
+    """Whether a list that is found unchanged is so old that this is written down.
+    ``known``: the ``LISTING`` of its host."""
+    after_us = command.renewed_after_us
+    if after_us is None or command.listed_at is None:
         return False
     return bool(min(command.listed_at, now) - known["at"] >= after_us)
 

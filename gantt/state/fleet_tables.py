@@ -198,7 +198,7 @@ class Claims(Table[ClaimRow]):
         self._in_group: dict[str, dict[str, None]] = {}
         self._of: dict[str, dict[int, None]] = {}
         self._on: dict[int, dict[str, None]] = {}
-        self._held_by: dict[str, dict[int, None]] = {}
+        self.by_holder: dict[str, dict[int, None]] = {}
 
     def has(self, claim: str) -> bool:
         return claim in self._of
@@ -213,7 +213,8 @@ class Claims(Table[ClaimRow]):
 
     def held_by(self, consumer_uuid: str) -> list[ClaimRow]:
         """Those that the consumer's allocations keep, see ClaimRow; oldest first."""
-        return [self.by_id[key] for key in sorted(self._held_by.get(consumer_uuid, ()))]
+        keys = self.by_holder.get(consumer_uuid, ())
+        return [self.by_id[key] for key in sorted(keys)]
 
     def of_group(self, group_uuid: str) -> frozenset[str]:
         """The instances with a claim that was made for a server group."""
@@ -235,7 +236,7 @@ class Claims(Table[ClaimRow]):
         if row.group_uuid is not None:
             self._in_group.setdefault(row.group_uuid, {})[row.instance_uuid] = None
         if row.topology is not None and row.held_by is not None:
-            self._held_by.setdefault(row.held_by, {})[row.id] = None
+            self.by_holder.setdefault(row.held_by, {})[row.id] = None
         if row.is_over:
             self._over[row.id] = None
             self.leased.pop(row.id, None)
@@ -254,7 +255,7 @@ class Claims(Table[ClaimRow]):
             (cast(Any, self._of), row.claim, key),
             (cast(Any, self._on), row.host_id, row.instance_uuid),
             (cast(Any, self._in_group), row.group_uuid, row.instance_uuid),
-            (cast(Any, self._held_by), row.topology and row.held_by, key),
+            (cast(Any, self.by_holder), row.topology and row.held_by, key),
         ):
             if owner is None:
                 continue

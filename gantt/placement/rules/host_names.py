@@ -7,6 +7,7 @@ of instances until a whole list is without them, so that both have a limit.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from msgspec import UNSET
@@ -71,11 +72,30 @@ def _check_instances(state: State, command: ReportHost) -> None:
         )
 
 
-def is_of_another(state: State, host: HostRow, instance: str) -> bool:
-    """Whether the instance is not the host's though it may list it: it is booked
-    elsewhere and not here; or nowhere, and another host goes on listing it."""
+def of_others(state: State, host: HostRow, instances: Iterable[str]) -> set[str]:
+    """Those that are not the host's though it may list them: booked elsewhere and not
+    here; or nowhere, and another host goes on listing them."""
+    fleet, consumers = state.fleet, state.consumers.row_by_uuid
+    named, claims = fleet.instances.by_uuid, fleet.claims
+    known = [
+        one
+        for one in instances
+        if one in named
+        or one in claims.by_instance
+        or one in claims.by_holder
+        or consumers.get(one) is not None
+    ]
+    if not known:
+        return set()  # as of nearly all that are new
+    root = _root(state, host)
+    return {one for one in known if _is_of_another(state, host, root, one)}
+
+
+def _is_of_another(
+    state: State, host: HostRow, root: int | None, instance: str
+) -> bool:
     ids, roots = listings.booked_at(state, instance)
-    if host.id in ids or _root(state, host) in roots:
+    if host.id in ids or root in roots:
         return False
     if ids or roots:
         return True

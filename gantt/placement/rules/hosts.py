@@ -19,7 +19,7 @@ from gantt.model.fleet import AGENT, OPERATOR
 from gantt.model.hosts import HostView
 from gantt.model.rows import ClaimRow, HostRow, InstanceRow, ProviderRow
 from gantt.placement import fleet_queries, listings
-from gantt.placement.fleet_queries import ADOPTED, PLACE, SAVED, UNREADABLE
+from gantt.placement.fleet_queries import ADOPTED, LISTING, PLACE, SAVED, UNREADABLE
 from gantt.placement.rules import (
     counting,
     host_names,
@@ -87,7 +87,6 @@ def take_in(draft: Draft, command: UpdateHost) -> _Taken | int:
         or found
         or command.place is not None
         or not _is_settled(state, row, command)
-        or _says_more(state, row, command)
     ):
         return _write(draft, command, row, found)
     is_due = _is_due(state, row, command, draft.now)
@@ -108,13 +107,14 @@ def has_news(state: State, command: UpdateHost) -> bool:
         row = rows[0] if len(rows) == 1 else None
     else:
         row = table.row_of(command.host, command.node)
+    may_say_more = command.saved_at is not None or command.unreadable
     return (
         row is None
         or bool(
             (found := reports.news(command.stats, table.stats[row]))
             and _in_time(state, row, command, found)
         )
-        or _says_more(state, row, command)
+        or bool(may_say_more and _says_more(state, row, command))
     )
 
 
@@ -134,7 +134,6 @@ def as_known(
             and _in_time(state, row, command, found)
         )
         or not _is_settled(state, row, command)
-        or _says_more(state, row, command)
         or _is_due(state, row, command, now)
         or _names_any(state, row, command, now)
     ):
@@ -183,10 +182,15 @@ def delete(draft: Draft, command: DeleteHost) -> None:
 
 
 def _is_settled(state: State, row: int, command: UpdateHost) -> bool:
-    """Whether the books, and the host's ratios, say already what it has reported."""
+    """Whether the books, and the host's ratios, say already what it has reported; and
+    the report says neither why it has no other news, nor when it was saved where that
+    counts."""
     table = state.fleet.hosts
     provider, stats = int(table.provider[row]), table.stats[row]
     if stats.get(RATIOS) != owned.ratios(stats, command):
+        return False
+    may_say_more = command.saved_at is not None or command.unreadable
+    if may_say_more and _says_more(state, row, command):
         return False
     if not command.writes_books:
         return True
@@ -201,7 +205,8 @@ def _is_settled(state: State, row: int, command: UpdateHost) -> bool:
 def _is_due(state: State, row: int, command: UpdateHost, now: int) -> bool:
     """Whether the last report that was written down is too old to stand for this."""
     table, after_us = state.fleet.hosts, command.renewed_after_us
-    if listings.is_due(table.stats[row], command, now):
+    known = table.stats[row].get(LISTING)
+    if known is not None and listings.is_due(known, command, now):
         return True
     said_at = max(int(table.updated_at[row]), int(table.created_at[row]))
     return after_us is not None and now - said_at >= after_us
@@ -268,11 +273,11 @@ def _names_any(state: State, row: int, command: UpdateHost, now: int) -> bool:
     that is, or counts one that the host was promised."""
     named = command.stats.instances
     if named is not UNSET:
-        known = state.fleet.instances.on(command.host)
-        new = [uuid for uuid in named if uuid not in known]
-        host = state.fleet.hosts.at(row) if new else None
-        if host and not all(_is_of_another(state, host, command, one) for one in new):
-            return True
+        known = state.fleet.instances.on(command.host).keys()
+        if not known >= set(named):
+            host = state.fleet.hosts.at(row)
+            if not known >= set(_own(state, host, command, named)):
+                return True
         if listings.dropped(state, command, row, state.fleet.hosts.stats[row]):
             return True
     elif state.fleet.hosts.promises[row].is_free:
@@ -293,19 +298,12 @@ def _named(
     node's, or newer. ``back``: claims that this report brings back to it; ``seen``:
     what it says that is new of cells and devices."""
     named = command.stats.instances
-    state, listed = draft.state, () if named is UNSET else tuple(dict.fromkeys(named))
-    brought = {claim.instance_uuid for claim in back}
-    known = state.fleet.instances.on(command.host)
-    listed = tuple(
-        uuid
-        for uuid in listed
-        if uuid in known
-        or uuid in brought
-        or not _is_of_another(state, row, command, uuid)
-    )
+    state = draft.state
     place = state.fleet.hosts.row_by_id.get(row.id)
+    listed: tuple[str, ...] = ()
     gone: Sequence[InstanceRow] = ()
     if named is not UNSET:
+        listed = _own(state, row, command, named, back)
         gone = listings.dropped(state, command, place, stats)
     for instance in gone:
         heir = listings.lister(state, place, instance.uuid)
@@ -330,12 +328,23 @@ def _named(
     return _Taken(row, stats, ended, listed, back, gone)
 
 
-def _is_of_another(
-    state: State, host: HostRow, command: UpdateHost, instance: str
-) -> bool:
-    """Whether an agent lists what is another host's. Nova moves an instance by naming
-    it on another host."""
-    return command.is_of_agent and host_names.is_of_another(state, host, instance)
+def _own(
+    state: State,
+    host: HostRow,
+    command: UpdateHost,
+    named: Sequence[str],
+    back: Sequence[ClaimRow] = (),
+) -> tuple[str, ...]:
+    """What the report names but for what is another host's: an agent lists that in
+    vain. Nova moves an instance by naming it on another host."""
+    listed = dict.fromkeys(named)
+    if command.is_of_agent:
+        new = listed.keys() - state.fleet.instances.on(command.host).keys()
+        for claim in back:
+            new.discard(claim.instance_uuid)
+        for uuid in host_names.of_others(state, host, new) if new else ():
+            del listed[uuid]
+    return tuple(listed)
 
 
 def _ended(state: State, host_id: int, command: UpdateHost, now: int) -> list[ClaimRow]:
@@ -347,7 +356,7 @@ def _ended(state: State, host_id: int, command: UpdateHost, now: int) -> list[Cl
     if not promised:
         return []
     listed = frozenset(() if named is UNSET else named)
-    known = state.fleet.instances.on(command.host)
+    known = {} if named is UNSET else state.fleet.instances.on(command.host)
     saved_at = now if command.saved_at is None else command.saved_at
     stats = state.fleet.hosts.stats[state.fleet.hosts.row_by_id[host_id]]
 
@@ -383,9 +392,11 @@ def _write(
         row is None or not _is_late(draft.state, row, command)
     ):
         stats[SAVED] = command.saved_at
-    if why := _unreadable(command):
+    why = _unreadable(command) if command.unreadable else None
+    is_fitted = not found.keys().isdisjoint(reports.FITTED)
+    if why:
         stats[UNREADABLE] = why
-    elif not found.keys().isdisjoint(reports.FITTED):
+    elif is_fitted:
         stats.pop(UNREADABLE, None)
     if command.place is not None:
         stats[PLACE] = to_builtins(command.place)
@@ -413,7 +424,7 @@ def _write(
     back: list[ClaimRow] = []
     if uuid is not None and (old is None or old.uuid != uuid):
         back = leases.come_back(draft, new.id, uuid)
-    seen = None if row is None else _seen(draft, command, row, found, stats)
+    seen = _seen(draft, command, row, stats) if row is not None and is_fitted else None
     return _named(draft, command, new, stats, back, seen)
 
 
@@ -421,12 +432,12 @@ def _seen(
     draft: Draft,
     command: UpdateHost,
     row: int,
-    found: dict[str, Any],
     stats: dict[str, Any],
 ) -> counting.Seen | None:
-    """The last report and this one, if this one has news of cells or devices."""
+    """The last report and this one, which has news of cells or devices; None: nothing
+    of them is promised."""
     hosts = draft.state.fleet.hosts
-    if hosts.promises[row].is_free or found.keys().isdisjoint(reports.FITTED):
+    if hosts.promises[row].is_free:
         return None
     known: int | None = hosts.stats[row].get(SAVED)
     saved_at, is_ordered = command.saved_at, True
