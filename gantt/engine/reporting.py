@@ -132,12 +132,14 @@ class Reporting:
         if commands:
             self._answer(commands, untimely, found, now)
             self._take_heartbeats(commands, found)
-        outcomes = tuple(one for one in found if one is not None)
-        assert len(outcomes) == len(said), "every report has an outcome"
-        self._outcomes.update(one.outcome for one in outcomes)
-        self._fulls_wanted += sum(one.wants_full for one in outcomes)
-        self._over_names += sum(one.code == TooManyNames.code for one in outcomes)
-        return outcomes
+        outcomes = []
+        for outcome in found:
+            assert outcome is not None, "every report has an outcome"
+            outcomes.append(outcome)
+            self._outcomes[outcome.outcome] += 1
+            self._fulls_wanted += outcome.wants_full
+            self._over_names += outcome.code == TooManyNames.code
+        return tuple(outcomes)
 
     def counts(self) -> dict[str, float]:
         """What became of reports since this opened, by name; for metrics."""
