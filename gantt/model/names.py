@@ -19,7 +19,8 @@ SHARES_VIA_AGGREGATE = "MISC_SHARES_VIA_AGGREGATE"
 UNKNOWN_CONSUMER_TYPE = "unknown"
 
 CUSTOM_NAME = re.compile(r"\ACUSTOM_[A-Z0-9_]+\Z")
-_CANONICAL = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
+is_canonical = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
+"""Whether a text is a dashed lower-case uuid, as nearly all are."""
 
 
 def is_custom_name(name: str) -> bool:
@@ -34,7 +35,7 @@ def canonical_uuid(text: str) -> str | None:
     the ``urn:uuid:`` prefix.
     """
     try:
-        # Nearly all are: to read them would cost ten times as much.
-        return text if _CANONICAL(text) else str(_uuid.UUID(text))
+        # To read them would cost ten times as much.
+        return text if is_canonical(text) else str(_uuid.UUID(text))
     except (ValueError, AttributeError, TypeError):
         return None

@@ -17,6 +17,7 @@ import msgspec
 
 from gantt.errors import Invalid
 from gantt.model.bounds import MAX_LEASE_S, MAX_NAME, MAX_REAL, MAX_TEXT, MAX_WHOLE
+from gantt.model.names import is_canonical
 
 INT64: Final = (-(2**63), 2**63 - 1)
 MAX_UUID: Final = 36
@@ -84,6 +85,8 @@ def short(path: str, value: Any) -> str:
 def uuid(path: str, value: Any) -> str:
     """A UUID, as it was written."""
     found = text(path, value, MAX_NAME)
+    if is_canonical(found):
+        return found
     try:
         UUID(found)
     except ValueError:

@@ -9,7 +9,6 @@ may change its own object later.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from operator import attrgetter
 from typing import Annotated, Any, Final, TypeVar
@@ -25,6 +24,7 @@ from gantt.model.forms.spec import ROOT, read_spec
 from gantt.model.forms.stats import COUNTS, read_stats
 from gantt.model.forms.stats import ROOT as STATS
 from gantt.model.hosts import HostAggregate, HostStats, Instance, ServerGroup, Service
+from gantt.model.names import is_canonical
 from gantt.model.spec import SPEC_VERSION, RequestSpec, ScheduleRequest
 
 S = TypeVar("S", bound=Struct)
@@ -54,7 +54,6 @@ class PlainStats(HostStats, frozen=True, forbid_unknown_fields=True):
     numa_topology: _Object | UnsetType | None = UNSET
 
 
-_UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 # How floats above 2**1009, infinite ones and NaN begin.
 _FAR: Final = (b"\xcb\x7f", b"\xcb\xff")
 _encode: Final = msgspec.msgpack.Encoder().encode
@@ -78,7 +77,8 @@ def request(value: ScheduleRequest) -> ScheduleRequest:
         raw = _encode(value)
         found: ScheduleRequest = _decode_request(raw)
         named = found.instance_uuids
-        if _is_near(raw) and _is_sound(found.spec) and _are_uuids(named):
+        is_plain = not named or all(map(is_canonical, named))
+        if is_plain and _is_near(raw) and _is_sound(found.spec):
             return found
     except _ODD:
         pass
@@ -201,8 +201,8 @@ def are_sound(found: PlainStats) -> bool:
     return (
         (not found.metrics or all(map(_is_metric, found.metrics)))
         and (not counts or all(_is_count(counts.get(name, 0)) for name in COUNTS))
-        and (not isinstance(found.uuid, str) or _is_uuid(found.uuid))
-        and (not found.instances or all(map(_is_uuid, found.instances)))
+        and (not isinstance(found.uuid, str) or is_canonical(found.uuid) is not None)
+        and (not found.instances or all(map(is_canonical, found.instances)))
     )
 
 
@@ -236,14 +236,6 @@ def _is_count(value: Any) -> bool:
 
 def _is_amount(value: Any) -> bool:
     return type(value) is int and 0 <= value <= MAX_WHOLE
-
-
-def _are_uuids(texts: tuple[str, ...] | None) -> bool:
-    return not texts or all(map(_is_uuid, texts))
-
-
-def _is_uuid(text: str) -> bool:
-    return _UUID.fullmatch(text) is not None
 
 
 # -- field by field ---------------------------------------------------------------
