@@ -246,6 +246,8 @@ class ClaimRow(Struct, frozen=True, array_like=True):
     @property
     def is_reported(self) -> bool:
         """Whether its host names the instance, and its report contains it."""
+        if self.topology is None:
+            return False
         is_there = self.is_counted and self.counted_at is not None
         return is_there or self.is_running
 

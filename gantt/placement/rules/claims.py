@@ -26,6 +26,7 @@ from gantt.model import rows as t
 from gantt.model.answers import Claimed, Repeat
 from gantt.model.commands import Choice, Claim, ConsumerAllocations, InstanceClaim
 from gantt.model.holding import Held, holding
+from gantt.model.request_identity import Answered
 from gantt.model.rows import AllocationRow, ClaimRow, ConsumerRow, ProviderRow
 from gantt.model.spec import InstanceGroup
 from gantt.model.topology import Fit, Lack, Wanted
@@ -36,7 +37,7 @@ from gantt.placement.reported import Room
 from gantt.placement.rules import allocations, leases
 from gantt.placement.rules.draft import Draft
 from gantt.placement.rules.ledger import Ledger, Place
-from gantt.placement.rules.repeats import again, answered
+from gantt.placement.rules.repeats import again
 from gantt.placement.rules.standing import Standing, standing
 from gantt.state.fleet import Fleet
 from gantt.state.names import is_each_once
@@ -84,20 +85,23 @@ def claim(draft: Draft, command: Claim) -> Claimed:
     """Raises ClaimLost (an instance has no choice left), Invalid, Conflict (the claim
     exists), Forbidden (an instance or the group is of another project),
     AlreadyClaimed."""
-    _check(draft, command)
     uuids = [one.instance_uuid for one in command.instances]
+    _check(draft, command, uuids)
     if command.only_project is not None:
         _check_own(draft.state, command, command.only_project)
     leased_for = command.leased_for_us
     leased_until = None if leased_for is None else draft.clock + leased_for
-    standings = [standing(draft.state, command.identity, uuid) for uuid in uuids]
-    name = _name(draft.state, command, standings)
-    desk = _Desk(draft, replace(command, claim=name), leased_until)
+    standings = [Standing.FIRST] * len(uuids)
+    if not draft.state.fleet.claims.by_instance.keys().isdisjoint(uuids):
+        standings = [standing(draft.state, command.identity, uuid) for uuid in uuids]
+        name = _name(draft.state, command, standings)
+        command = replace(command, claim=name)
+    desk = _Desk(draft, command, leased_until)
     taken = []
     for instance, its in zip(command.instances, standings, strict=True):
         taken.append(desk.place(instance, its))
     return Claimed(
-        name,
+        command.claim,
         tuple(taken),
         leased_until,
         tuple(desk.generations),
@@ -127,7 +131,7 @@ def _name(state: State, command: Claim, standings: list[Standing]) -> str:
     return names.pop()
 
 
-def _check(draft: Draft, command: Claim) -> None:
+def _check(draft: Draft, command: Claim, instances: list[str]) -> None:
     if draft.state.fleet.claims.has(command.claim):
         raise Conflict(
             f"Claim {command.claim} already exists. Use a new name for each claim."
@@ -136,8 +140,7 @@ def _check(draft: Draft, command: Claim) -> None:
         raise Invalid(
             "A claim with a remote Placement must start with a lease; give one."
         )
-    instances = [one.instance_uuid for one in command.instances]
-    if not is_each_once(draft.state.fold, instances):
+    if len(instances) > 1 and not is_each_once(draft.state.fold, instances):
         raise Invalid("An instance is named twice; name each instance once.")
     for name in ("vcpus", "memory_mb", "disk_mb", "leased_for_us"):
         amount = getattr(command, name)
@@ -348,6 +351,9 @@ class _Desk:
         if old is not None and holder.stays:
             leases.leave(draft, old, old.instance_uuid)
             old = None
+        digest, answered = command.identity.digest, None
+        if digest:  # else no request is equal to this one
+            answered = Answered(digest, choice.allocations, choice.mappings).text
         row = ClaimRow(
             draft.new_id(t.CLAIMS) if old is None else old.id,
             command.claim,
@@ -364,7 +370,7 @@ class _Desk:
             None,
             None if pending is None else to_text(pending),
             None,
-            answered(command.identity, choice),
+            answered,
         )
         draft.change(t.CLAIMS, old, row)
         return row.id

@@ -1,4 +1,4 @@
-"""What a claim remembers of its answer, and the answer to the same request again."""
+"""The answer to the same request again."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from msgspec.structs import replace
 
 from gantt.model import rows as t
 from gantt.model.answers import Candidate, Repeat
-from gantt.model.commands import Choice
-from gantt.model.request_identity import Answered, RequestIdentity, read_answered
+from gantt.model.request_identity import read_answered
 from gantt.model.topology import Fit
 from gantt.placement.rules.draft import Draft
 from gantt.topology.pending import from_text
@@ -37,10 +36,3 @@ def again(draft: Draft, instance_uuid: str, leased_until: int | None) -> Again:
         row.consumer_generation,
         None if pending is None else pending.fit,
     )
-
-
-def answered(identity: RequestIdentity, choice: Choice) -> str | None:
-    """The text of a new claim; None: no request is equal to this one."""
-    if not identity.digest:
-        return None
-    return Answered(identity.digest, choice.allocations, choice.mappings).text
