@@ -37,23 +37,26 @@ class Ring:
     are."""
 
     def __init__(self, limit: int, *, spares_refusals: bool = False) -> None:
+        self.count = 0
         self._left = limit * DECISION_INSTANCES
         self._spares_refusals = spares_refusals
         self._queue: deque[Noted] = deque()
         self._spared: deque[Noted] = deque()
 
     def __len__(self) -> int:
-        return len(self._queue) + len(self._spared)
+        return self.count
 
     def add(self, one: Noted) -> int:
         """How many were dropped to make room; the last one is not."""
         is_spared = self._spares_refusals and one.record.failure is not None
         (self._spared if is_spared else self._queue).append(one)
+        self.count += 1
         self._left -= max(one.instances, DECISION_INSTANCES)
         dropped = 0
-        while self._left < 0 and len(self) > 1:
+        while self._left < 0 and self.count > 1:
             oldest = (self._queue or self._spared).popleft()
             self._left += max(oldest.instances, DECISION_INSTANCES)
+            self.count -= 1
             dropped += 1
         return dropped
 

@@ -113,7 +113,7 @@ class Sharing:
     def note(self, one: Noted) -> None:
         """Queue it to be written."""
         with self._lock:
-            is_first = not self._backlog
+            is_first = self._backlog.count == 0
             if one.board is not None and not self._may_score():
                 self._unscored += 1
                 one = replace(one, board=None)
