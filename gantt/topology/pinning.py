@@ -35,7 +35,7 @@ def cores_with(host: HostCell, cpus: Cpus) -> Cpus:
 
 
 def threads_per_core(host: HostCell) -> int:
-    return max((core.bit_count() for core in host.siblings), default=1)
+    return max(map(int.bit_count, host.siblings), default=1)
 
 
 def pack(host: HostCell, cell: InstanceCell, reserved: int = 0) -> Packing | Lack:
