@@ -21,9 +21,9 @@ from tests.work.counting import CallCounter
 
 # Path -> most calls of one request; in books in memory, but for those in DURABLE.
 BOUNDS = {
-    "select, in memory": 390,
-    "select, durable": 455,
-    "select into a group, durable": 580,
+    "select, in memory": 380,
+    "select, durable": 445,
+    "select into a group, durable": 570,
     "GET /allocation_candidates": 280,
     "PUT /allocations": 226,
     "report, unchanged": 64,

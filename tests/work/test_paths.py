@@ -31,7 +31,7 @@ from tests.work.counting import CallCounter
 
 HOSTS = 100
 BOUNDS = {
-    "select": (430, 245),  # its record keeps the request; picks are a module
+    "select": (410, 245),  # its record keeps the request; picks are a module
     "set inventories": (151, 86),
     "unchanged report": (59, 33),
     "changed report": (170, 99),  # one more room: which provider it stands for
