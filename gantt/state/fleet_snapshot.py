@@ -22,7 +22,7 @@ from gantt.state.fleet_tables import (
     ServerGroups,
     Services,
 )
-from gantt.state.host_table import Hosts, Places
+from gantt.state.host_table import Hosts, RowsByPlace
 from gantt.state.promises import Promises
 from gantt.state.tree_rooms import TreeRooms
 
@@ -122,7 +122,7 @@ class HostsSnapshot(_Copying, Hosts):
             return super().__getattr__(name)
         rows = self.live_rows().tolist()
         self.row_by_id = {int(self.id[row]): row for row in rows}
-        self.by_place = Places(
+        self.by_place = RowsByPlace(
             {(self.hosts[row], self.nodes[row]): row for row in rows}
         )
         self._by_host = _index({row: self.hosts[row] for row in rows})

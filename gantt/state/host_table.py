@@ -136,7 +136,7 @@ class HostColumns(DatedColumns):
         self._row_of_gone[key] = self._free.pop()
 
 
-class Places(dict[tuple[str, str], int]):
+class RowsByPlace(dict[tuple[str, str], int]):
     """(host, node) -> row; in order, too, once that was asked for."""
 
     def __init__(
@@ -201,7 +201,7 @@ class Hosts(HostColumns):
         self.aggregates = BitMatrix()
         self._raw: list[str] = []
         self.row_by_id: dict[int, int] = {}
-        self.by_place = Places()
+        self.by_place = RowsByPlace()
         self._by_host: _Index = {}
         self._index = _ByHost(-1, {}, {}, HostNames([], []))
         self._by_uuid: _Index = {}

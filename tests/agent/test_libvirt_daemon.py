@@ -74,7 +74,7 @@ def test_domains_that_come_and_go_meanwhile_void_no_list(daemon: LibvirtDaemon) 
 def test_a_daemon_that_hangs_does_not_hang_the_agent(
     daemon: LibvirtDaemon, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    source = LibvirtWorkloads(uri=daemon.url, patience_s=0.5)
+    source = LibvirtWorkloads(uri=daemon.url, deadline_s=0.5)
     daemon.pause(is_on=True)
     try:
         for _ in range(2):

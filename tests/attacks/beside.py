@@ -20,7 +20,7 @@ from tests.attacks.attackers import attack
 from tests.attacks.operations import HOSTS
 from tests.attacks.service import ADMIN, ANSWERED, Service, provider
 
-PATIENCE_S = 5.0
+DEADLINE_S = 5.0
 # Below this a ratio compares the noise of a busy machine.
 FLOOR_S = 0.004
 ATTACKED_S = 3.0
@@ -84,12 +84,12 @@ class Seen:
 
     @property
     def p50(self) -> float:
-        return median(self.times) if self.times else PATIENCE_S
+        return median(self.times) if self.times else DEADLINE_S
 
     @property
     def p99(self) -> float:
         if len(self.times) < 2:
-            return PATIENCE_S
+            return DEADLINE_S
         return quantiles(self.times, n=100, method="inclusive")[98]
 
     def times_slower(self, idle: Seen) -> float:
@@ -184,7 +184,7 @@ def _ask_until(
 
 def _ask(port: int, method: str, path: str, body: str | None) -> str:
     """Why there was no good answer, or ""."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=DEADLINE_S)
     headers = {**HEADERS, **({} if body is None else _JSON)}
     try:
         connection.request(method, path, body, headers)

@@ -30,8 +30,8 @@ from tests.kinds import KINDS
 from tests.live import start
 
 WAIT_S = 60.0
-# Of the two queues of a worker.
-LIMIT = 2 * ServeOptions().waiting_requests
+# Of the four queues of a worker.
+LIMIT = 4 * ServeOptions().waiting_requests
 FULL = "disk is full: make room"
 
 

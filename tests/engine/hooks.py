@@ -29,7 +29,7 @@ from tests.engine.test_scheduling import ask, report
 
 MINE = f"{__name__}."
 HOSTS = ("a", "b", "c")
-PATIENCE_S = 20.0
+DEADLINE_S = 20.0
 
 
 class Hook:
@@ -106,7 +106,7 @@ def policy(
     *filters: str, weighers: tuple[str, ...] = (), **more: Any
 ) -> SchedulerOptions:
     options = SchedulerOptions(
-        shared_records=0, use_placement="never", plugin_time_limit_s=PATIENCE_S
+        shared_records=0, use_placement="never", plugin_time_limit_s=DEADLINE_S
     )
     return replace(
         options,
@@ -160,7 +160,7 @@ class Thread(threading.Thread):
 
     @property
     def answer(self) -> Any:
-        self.join(PATIENCE_S)
+        self.join(DEADLINE_S)
         assert not self.is_alive(), "blocked"
         return self._answer
 
@@ -174,7 +174,7 @@ class Gate:
 
     def _wait(self, _seen: object) -> None:
         self.is_reached.set()
-        assert self._opened.wait(PATIENCE_S)
+        assert self._opened.wait(DEADLINE_S)
 
     def open(self) -> None:
         hook.does = lambda _seen: None
@@ -182,7 +182,7 @@ class Gate:
 
 
 def eventually(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + DEADLINE_S
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -201,7 +201,7 @@ def once(does: Callable[[Any], object]) -> None:
 def others_go_on(engine: Gantt, gate: Gate) -> None:
     """Reads, writes, searches and claims, while a decision waits for a plug-in."""
     blocked = Thread(lambda: engine.schedule(ask()))
-    assert gate.is_reached.wait(PATIENCE_S)
+    assert gate.is_reached.wait(DEADLINE_S)
 
     def others() -> int:
         report(engine, "c", vcpus=8)

@@ -37,7 +37,7 @@ from tests.engine.test_scheduling import SMALL, report
 
 A, B, C = (f"0000000{n}-aaaa-4000-8000-000000000000" for n in (1, 2, 3))
 SPEC = RequestSpec(flavor=SMALL, project_id="p", user_id="u")
-PATIENCE_S = 20.0
+DEADLINE_S = 20.0
 
 
 class Clock(ScriptedClock):
@@ -193,7 +193,7 @@ def test_late_advice_is_the_callers_order_and_holds_nothing() -> None:
         for host in ("a", "b"):
             report(engine, host)
         count = outcomes(engine)
-        hook.does = lambda: go_on.wait(PATIENCE_S)
+        hook.does = lambda: go_on.wait(DEADLINE_S)
         found = engine.advise(asked(A, "b", "a"))
         assert (names(found), found.decided, found.why) == (
             ["b", "a"],
@@ -212,7 +212,7 @@ def test_caller_waits_for_an_occupied_thread_until_its_deadline() -> None:
     # The last question is to be decided within it, on a busy machine too.
     with opened(scheduler=HOOKED, advice_deadline_s=0.5, advice_threads=1) as engine:
         report(engine, "a")
-        hook.does = lambda: go_on.wait(PATIENCE_S)
+        hook.does = lambda: go_on.wait(DEADLINE_S)
         assert engine.advise(asked(A, "a")).why == "deadline"
         assert engine.counts()["advice_threads_busy"] == 1
         assert engine.advise(asked(B, "a")).why == "deadline"
@@ -226,14 +226,14 @@ def test_caller_waits_for_an_occupied_thread_until_its_deadline() -> None:
 def test_full_queue_gives_the_callers_order_at_once() -> None:
     go_on = threading.Event()
     options: dict[str, Any] = {"advice_threads": 1, "advice_waiting": 1}
-    options["advice_deadline_s"] = PATIENCE_S
+    options["advice_deadline_s"] = DEADLINE_S
     with (
         opened(scheduler=HOOKED, **options) as engine,
         ThreadPoolExecutor(2) as pool,
     ):
         report(engine, "a")
         count = outcomes(engine)
-        hook.does = lambda: go_on.wait(PATIENCE_S)
+        hook.does = lambda: go_on.wait(DEADLINE_S)
         occupying = pool.submit(engine.advise, asked(A, "a"))
         waiting = pool.submit(engine.advise, asked(B, "a"))
         until(lambda: bool(engine.counts()["advice_waiting"]))
@@ -350,7 +350,7 @@ def test_burst_is_not_advised_to_one_host(engine: Gantt) -> None:
 def test_burst_at_once_is_not_advised_to_one_host() -> None:
     """More requests than threads, and each host has room for its share alone."""
     with (
-        opened(advice_threads=2, advice_deadline_s=PATIENCE_S) as engine,
+        opened(advice_threads=2, advice_deadline_s=DEADLINE_S) as engine,
         ThreadPoolExecutor(40) as pool,
     ):
         hosts = tuple("abcde")
@@ -359,7 +359,7 @@ def test_burst_at_once_is_not_advised_to_one_host() -> None:
         start = threading.Barrier(40)
 
         def ask(number: int) -> Advice:
-            start.wait(PATIENCE_S)
+            start.wait(DEADLINE_S)
             uuid = f"{number:08x}-aaaa-4000-8000-000000000000"
             return engine.advise(asked(uuid, *hosts))
 

@@ -20,7 +20,7 @@ from gantt.agent.workloads.contract import Workload
 
 URI: Final = "qemu:///system"
 SOCKETS: Final = "/run/libvirt"
-PATIENCE_S: Final = 10.0
+DEADLINE_S: Final = 10.0
 """For so long the daemon may think; less than hosts are waited for."""
 _MODULE: Final = "libvirt"
 _BYTES_PER_GB: Final = 1024**3
@@ -37,11 +37,11 @@ class LibvirtWorkloads:
     LIBVIRT_DEFAULT_URI says, else the system's QEMU."""
 
     def __init__(
-        self, library: Any = None, uri: str = "", patience_s: float = PATIENCE_S
+        self, library: Any = None, uri: str = "", deadline_s: float = DEADLINE_S
     ) -> None:
         self._library = library
         self._uri = uri or os.environ.get("LIBVIRT_DEFAULT_URI") or URI
-        self._patience_s = patience_s
+        self._deadline_s = deadline_s
         self._asking: _Asking | None = None
 
     def workloads(self, files: Files) -> Iterable[Workload]:
@@ -56,9 +56,9 @@ class LibvirtWorkloads:
         if self._asking is None or not self._asking.is_alive():
             self._asking = _Asking(library, self._uri)
             self._asking.start()
-        self._asking.join(self._patience_s)
+        self._asking.join(self._deadline_s)
         if self._asking.is_alive():
-            return self._failed(files, f"no answer for {self._patience_s:g} s")
+            return self._failed(files, f"no answer for {self._deadline_s:g} s")
         if self._asking.failure is not None:
             return self._failed(files, str(self._asking.failure))
         return self._asking.found
