@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import logging
+from itertools import islice
+from typing import Final
 
 from gantt.engine.clock import Clock
 from gantt.engine.commit.committer import Committer
 from gantt.engine.reading.reader import Consistency, Reader
 from gantt.engine.scheduling.checks import Checks
 from gantt.engine.scheduling.settlement import Settlement
-from gantt.errors import GanttError, NotFound
+from gantt.errors import Conflict, GanttError, NotFound
 from gantt.model import commands as c
 from gantt.model.forms import scalars
+from gantt.model.rows import ClaimRow
 from gantt.placement import fleet_queries
 from gantt.state.state import State
 
 LOG = logging.getLogger(__name__)
+_MOST_NAMED: Final = 5
 
 
 class Claims:
@@ -43,6 +47,7 @@ class Claims:
         """Raises NotFound; Conflict: some of it was changed, and would stay. What
         cannot be released at a remote Placement now is released later."""
         claim = scalars.name("claim", claim)
+        self._check_whole(claim)
         try:
             self._committer.submit(c.ReleaseClaim(claim))
         except NotFound:
@@ -54,6 +59,29 @@ class Claims:
             self._settlement.run(claim)
         except GanttError as error:
             LOG.warning("claim %s is released; will retry there: %s", claim, error)
+
+    def _check_whole(self, claim: str) -> None:
+        """Raises Conflict, as the rule for releases does for the books here, where a
+        remote Placement tells that something would stay."""
+        rows = self._reader.read(_rows, claim, consistency=Consistency.ASSUMED)
+        try:
+            left = self._settlement.left(rows)
+        except GanttError as error:
+            LOG.debug("cannot tell what claim %s has there: %s", claim, error)
+            return
+        if left:
+            words = "; ".join(
+                f"{uuid} has {amount} {name} on provider {provider}"
+                for uuid, shares in islice(left.items(), _MOST_NAMED)
+                for provider, amounts in shares.items()
+                for name, amount in amounts.items()
+            )
+            raise Conflict(
+                f"Claim {claim} cannot be released: the allocations of {len(left)} of "
+                "its instances were changed by another writer in the remote Placement "
+                f"since, and would stay ({words}). Nothing was released. Delete the "
+                "allocations of these instances there, then release the claim."
+            )
 
     def projects(self, claim: str) -> frozenset[str | None]:
         """The projects of its instances; None: not known. Empty: it has ended."""
@@ -80,6 +108,10 @@ class Claims:
         if self._settlement.is_possible:
             self._settlement.run()
         return expired
+
+
+def _rows(state: State, claim: str) -> tuple[ClaimRow, ...]:
+    return tuple(state.fleet.claims.of(claim))
 
 
 def _has_ended(state: State, claim: str) -> bool:

@@ -161,6 +161,15 @@ class RemoteClaims:
         view = self.books.consumer(instance_uuid)
         return wanted.keys() <= (set() if view is None else view.allocations.keys())
 
+    def left(self, instance_uuid: str, made: Holding) -> Amounts:
+        """What ``give_back`` would leave where ``made`` added something, because
+        another writer changed it. Raises Unavailable."""
+        view = self.books.consumer(instance_uuid)
+        if view is None or _is_of(view, made):
+            return {}
+        added = made.allocations.keys() - made.kept.keys()
+        return {uuid: one for uuid, one in _amounts(view).items() if uuid in added}
+
     def give_back(self, instance_uuid: str, made: Holding) -> None:
         """Remove what ``made`` added, also where it was written again as it was, and
         nothing that another writer changed. Raises Unavailable, and whatever refuses

@@ -27,6 +27,7 @@ from gantt.engine.scheduling.settlement import Settlement
 from gantt.errors import (
     ClaimExpired,
     ClaimLost,
+    Conflict,
     Forbidden,
     GanttError,
     NotFound,
@@ -214,7 +215,7 @@ class RemoteRequest:
         before stays."""
         if reserved.is_repeat:
             return
-        with suppress(NotFound):
+        with suppress(NotFound, Conflict):
             self._at.claims.release(claim.claim)
         self._return(_wanted(claim, reserved), claim.claim)
 

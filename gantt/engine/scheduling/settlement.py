@@ -12,7 +12,7 @@ from gantt.engine.commit.committer import Committer
 from gantt.engine.reading.reader import Consistency, Reader
 from gantt.engine.scheduling.remote_claims import RemoteClaims
 from gantt.model import commands as c
-from gantt.model.holding import read_holding
+from gantt.model.holding import Amounts, read_holding
 from gantt.model.rows import ClaimRow
 from gantt.placement.rules.leases import is_unsettled
 from gantt.state.fleet_tables import Claims as ClaimTable
@@ -71,6 +71,20 @@ class Settlement:
                 self._give_back(mine)
                 names = frozenset(row.instance_uuid for row in mine)
                 self._committer.submit(c.DropClaim(name, names))
+
+    def left(self, rows: Iterable[ClaimRow]) -> dict[str, Amounts]:
+        """By instance, what is there of confirmed claims and is not theirs to release.
+        Raises Unavailable, and whatever refuses to tell."""
+        if self._remote is None:
+            return {}
+        found = {
+            row.instance_uuid: self._remote.left(
+                row.instance_uuid, read_holding(row.remote)
+            )
+            for row in rows
+            if row.remote is not None and not row.is_open
+        }
+        return {uuid: amounts for uuid, amounts in found.items() if amounts}
 
     def _give_back(self, rows: Iterable[ClaimRow]) -> None:
         for row in rows:

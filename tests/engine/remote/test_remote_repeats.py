@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from gantt.engine.gantt import Gantt
+from gantt.errors import Conflict
 from gantt.model.commands import ConsumerAllocations
 from gantt.model.hosts import Instance
 from gantt.model.selection import Selection
@@ -91,6 +92,26 @@ def test_one_instance_makes_way_and_no_other(there: Elsewhere, engine: Gantt) ->
     engine.schedule(replace(request, spec=spec, instance_uuids=(one,), replaces=True))
     assert there.of(other) is not None
     assert there.used() == 3
+
+
+def test_a_release_says_what_it_would_leave_there(
+    there: Elsewhere, engine: Gantt
+) -> None:
+    there.fleet(engine, "h1")
+    request = ask()
+    uuid = only(request)
+    ((mine, *_),) = engine.schedule(request)
+    provider = there.providers["h1"]
+    changed = {provider: {"VCPU": 3}}
+    there.books.set_allocations(
+        [ConsumerAllocations(uuid, changed, "project", "user", 1)]
+    )
+    with pytest.raises(Conflict, match=f"{uuid} has 3 VCPU on provider {provider}"):
+        engine.release_claim(mine.claim or "")
+    assert (there.used(), len(claims(engine))) == (3, 1)
+    there.books.delete_allocations(uuid)
+    engine.release_claim(mine.claim or "")
+    assert (there.used(), claims(engine)) == (0, [])
 
 
 def test_many_callers_of_one_request_get_one_host(there: Elsewhere, here: str) -> None:
