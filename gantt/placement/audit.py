@@ -273,10 +273,12 @@ def still(
 def _changed(
     state: State, host_id: int, before: int, place: Finding
 ) -> Iterator[Finding]:
-    """Claims on the host that can give nothing back: no host named their instances, or
-    they would be over."""
+    """Claims on the host that can give nothing back, and whose instances no host named:
+    what runs is not to give anything back."""
     for instance in sorted(state.fleet.claims.on(host_id)):
         row = state.fleet.claims.by_instance[instance]
+        if row.is_running or row.counted_at is not None:
+            continue
         touched = max(row.created_at or 0, row.updated_at or 0)
         if row.leased_until is None and touched <= before and is_changed(state, row):
             yield replace(

@@ -19,6 +19,7 @@ from tests.placement.fleet_desk import (
     uuid_of,
 )
 from tests.placement.fleet_desk import report as host_report
+from tests.placement.rules.test_topology_claims import cells, pinned
 
 
 def test_a_fleet_that_agrees_has_no_findings() -> None:
@@ -223,3 +224,16 @@ def test_a_claim_that_can_give_nothing_back_is_found() -> None:
     desk.refusal(c.Repair(found, TERMS), Conflict)
     desk.do(c.DeleteAllocations(server(1)))
     assert not [one for one in desk.findings() if one.kind == "claim_changed"]
+
+
+def test_a_claim_whose_instance_runs_is_no_leak() -> None:
+    """An agent's host does not tell whose its CPUs are: such a claim stays."""
+    desk = AuditDesk(1)
+    desk.tell(1, numa_topology=cells(), obeys_claims=True)
+    desk.do(pinned("one", on(1, 1)))
+    desk.tell(1, 1, numa_topology=cells(0, 1), obeys_claims=True)
+    assert [row.is_running for row in desk.claims()] == [True]
+    desk.do(put(server(1), {uuid_of(1): {"VCPU": 1}}))
+    desk.later(LATER)
+    desk.tell(1, 1, numa_topology=cells(0, 1), obeys_claims=True)
+    assert desk.findings() == ()
