@@ -236,7 +236,8 @@ class Fleet:
 
 def _takes(row: ClaimRow) -> tuple[object, ...]:
     """What a claim takes of which host."""
-    return row.host_id, row.vcpus, row.memory_mb, row.disk_mb, row.topology
+    amounts = row.vcpus, row.memory_mb, row.disk_mb
+    return row.host_id, amounts, row.topology, row.is_reported
 
 
 class Changed(Struct, frozen=True):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from gantt.errors import ClaimLost
 from gantt.model import commands as c
@@ -89,6 +90,19 @@ def test_the_second_device_is_free_as_soon_as_the_first_is_counted() -> None:
     desk.do(saved(1, at + 55))
     assert [row.instance_uuid for row in desk.claims()] == [server(2)]
     desk.refusal(nic(3), ClaimLost)
+
+
+def test_an_instance_of_devices_alone_counts_until_it_is_named() -> None:
+    """It takes no amounts, so that being named changes nothing else of its claim."""
+    desk = desk_with(2)
+    desk.do(replace(nic(1), vcpus=0, memory_mb=0, disk_mb=0))
+    at = desk.now // SECOND + 1
+    desk.now += 4 * SECOND
+    desk.do(saved(1, at, pci_stats=pools(1)))
+    assert desk.host().claimed["instances"] == 1
+    desk.do(named(1, at + 3))
+    assert counted(desk) == [server(1)]
+    assert desk.host().claimed["instances"] == 0
 
 
 def test_the_last_pinned_cpus_are_free_as_soon_as_the_first_are_counted() -> None:
