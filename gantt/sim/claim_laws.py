@@ -63,11 +63,13 @@ def _again(before: Tables, after: Tables, command: c.Claim) -> Iterator[Finding]
         for row in before[t.INSTANCES].values()
         if isinstance(row, t.InstanceRow)
     }
+    off = _off(before)
     for key, row in _claims(before).items():
         is_repeat = (
             row.instance_uuid in meant
             and row.instance_uuid not in named
             and row.host_id in before[t.HOSTS]
+            and not (command.identity.replaces and row.host_id in off)
             and row.counted_at is None
             and row.answered is not None
             and read_answered(row.answered).digest == digest
@@ -77,6 +79,20 @@ def _again(before: Tables, after: Tables, command: c.Claim) -> Iterator[Finding]
             is_same = new is not None and new.claim == row.claim
             if not is_same or _all(before, row) != _all(after, row):
                 yield Finding(_AGAIN, f"{row} became {new} by {command}")
+
+
+def _off(tables: Tables) -> set[int]:
+    """The ids of hosts that are disabled or forced down: Nova gets others."""
+    places = {
+        row.host
+        for row in tables[t.SERVICES].values()
+        if isinstance(row, t.ServiceRow) and (row.disabled or row.forced_down)
+    }
+    return {
+        row.id
+        for row in tables[t.HOSTS].values()
+        if isinstance(row, t.HostRow) and row.host in places
+    }
 
 
 def _claims(tables: Tables) -> dict[Key, t.ClaimRow]:

@@ -47,7 +47,8 @@ def standing(state: State, identity: RequestIdentity, instance_uuid: str) -> Sta
     if place is not None and not is_counted and not _named_since(claim, named):
         is_equal = answers(claim, identity)
         if is_equal and not _excludes(state, identity, place):
-            return Standing.REPEAT
+            is_off = identity.replaces and _is_off(state, place)
+            return Standing.REPLACE if is_off else Standing.REPEAT
     if named is not None or is_counted or leases.lost(claim) is not None:
         return Standing.MOVE
     places = _places(state, claim)
@@ -88,6 +89,14 @@ def _places(state: State, claim: ClaimRow) -> set[int]:
         root = providers.root[providers.row_by_id[row.resource_provider_id]]
         found.update(hosts.rows_by_provider.get(int(root), ()))
     return found
+
+
+def _is_off(state: State, place: int) -> bool:
+    """Whether the host was disabled or forced down since. Nova asks for the instance
+    again once a person gave up what was under way there, as an evacuation; callers of
+    ours may only have heard no answer."""
+    hosts = state.fleet.hosts
+    return bool(hosts.is_disabled[place] or hosts.is_forced_down[place])
 
 
 def _excludes(state: State, identity: RequestIdentity, place: int) -> bool:

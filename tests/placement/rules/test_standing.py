@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from gantt.errors import AlreadyClaimed, ClaimLost, Conflict
 from gantt.model import commands as c
 from gantt.model.answers import Candidate, Claimed, Repeat
-from gantt.model.hosts import Instance
+from gantt.model.hosts import Instance, Service
 from gantt.model.request_identity import RequestIdentity
 from tests.placement.fleet_desk import (
     SIZE,
@@ -101,6 +101,25 @@ def test_an_instance_that_a_host_names_is_moved(desk: FleetDesk, digest: str) ->
     desk.do(c.UpdateInstances("h3", (Instance(server(1)),)))
     assert not desk.do(asked("two", on(1, 2), digest=digest)).is_repeat
     assert (desk.used(1), desk.used(2)) == (SIZE, SIZE)
+
+
+@pytest.mark.parametrize("replaces", [False, True])
+@pytest.mark.parametrize(
+    "service", [Service("h2", disabled=True), Service("h2", forced_down=True)]
+)
+def test_nova_is_not_sent_to_a_host_that_went_down_since(
+    desk: FleetDesk, replaces: bool, service: Service
+) -> None:
+    """As where the target of an evacuation fails, too: what runs stays booked."""
+    desk.do(c.UpdateInstances("h1", (Instance(server(1)),)))
+    desk.now += SECOND
+    where = {"ignore_hosts": ("h1",), "replaces": replaces}
+    move = asked("two", on(1, 2, 3), digest="evacuation", **where)
+    desk.do(move)
+    desk.do(c.UpdateService(service))
+    assert desk.do(replace(move, claim="three")).is_repeat is not replaces
+    booked = (desk.used(1), desk.used(2), desk.used(3))
+    assert booked == ((SIZE, {}, SIZE) if replaces else (SIZE, SIZE, {}))
 
 
 def test_a_move_is_repeated_as_well(desk: FleetDesk) -> None:
