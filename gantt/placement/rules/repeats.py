@@ -22,12 +22,13 @@ class Again(Struct, frozen=True):
 
 
 def again(draft: Draft, instance_uuid: str, leased_until: int | None) -> Again:
-    """The claim of the instance is the answer; a lease is never shortened."""
+    """The claim of the instance is the answer; a lease is only ever made longer."""
     row = draft.state.fleet.claims.by_instance[instance_uuid]
     assert row.answered is not None, "its digest is known"
-    if leased_until is not None and row.leased_until is not None:
-        until = max(leased_until, row.leased_until)
-        draft.put(t.CLAIMS, replace(row, leased_until=until, updated_at=draft.now))
+    known = row.leased_until
+    if leased_until is not None and known is not None and known < leased_until:
+        longer = replace(row, leased_until=leased_until, updated_at=draft.now)
+        draft.put(t.CLAIMS, longer)
     answered = read_answered(row.answered)
     candidate = Candidate(answered.allocations, answered.mappings)
     pending = None if row.topology is None else from_text(row.topology)

@@ -191,7 +191,9 @@ def test_a_repeat_renews_the_lease_and_never_shortens_it() -> None:
     first = asked("one", on(1, 1), leased_for_us=10 * SECOND)
     desk.do(first)
     (row,) = desk.claims()
-    desk.do(replace(first, claim="two", leased_for_us=SECOND))
+    shorter = replace(first, claim="two", leased_for_us=SECOND)
+    assert desk.changes(shorter) == 0
+    desk.do(shorter)
     assert [one.leased_until for one in desk.claims()] == [row.leased_until]
     desk.now += 5 * SECOND
     assert desk.do(replace(first, claim="three")).leased_until is not None
