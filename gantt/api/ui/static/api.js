@@ -4,7 +4,7 @@ import { end, token } from "./session.js";
 
 const BASE = location.pathname.replace(/\/gantt\/ui\/?$/, "");
 
-export let ahead = 0; // the service's clock
+let ahead;
 
 class Refusal extends Error {
 	constructor(status, detail) {
@@ -22,6 +22,12 @@ async function ask(place, about) {
 	} catch (error) {
 		throw error.name === "AbortError" ? error : new Refusal(0, "The service does not answer.");
 	}
+}
+
+/** The service's clock, in ms. */
+export async function now() {
+	if (ahead === undefined) await probe("livez");
+	return Date.now() + ahead;
 }
 
 export async function answered(place, about) {

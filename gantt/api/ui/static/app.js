@@ -32,7 +32,7 @@ function shell() {
 	root.replaceChildren(
 		el("a.skip", { href: "#main", on: { click: (event) => { event.preventDefault(); main.focus(); } } }, "To the content"),
 		el("header.top",
-			el("strong.brand", "Gantt"),
+			el("h1.brand", "Gantt"),
 			el("nav", { "aria-label": "Pages" }, links),
 			el("span.grow"),
 			state,
@@ -40,7 +40,7 @@ function shell() {
 			button("Sign out", () => end()),
 		),
 		main,
-		el("div", { id: "said", class: "spoken", "aria-live": "polite" }),
+		el("div.spoken", { id: "said", "aria-live": "polite" }),
 	);
 }
 
@@ -48,12 +48,10 @@ function show() {
 	if (!main) return;
 	const { page: name, params } = current();
 	const about = PAGES.find((one) => one.name === name) ?? PAGES[0];
-	if (about.name !== name) {
-		history.replaceState(null, "", link(about.name, params));
-	}
+	if (about.name !== name) history.replaceState(null, "", link(about.name, params));
 	if (page?.about !== about) {
 		page?.opened.close();
-		main.replaceChildren(el("h1.spoken", about.title));
+		main.replaceChildren(el("h2.spoken", about.title));
 		page = { about, opened: new about.View(main) };
 		document.title = `${about.title} · Gantt`;
 		for (const one of root.querySelectorAll("nav a")) one.ariaCurrent = one.dataset.page === about.name ? "page" : null;

@@ -11,11 +11,8 @@ const SILENCE_MS = 20000;
 
 function pause(milliseconds, signal) {
 	return new Promise((resolve) => {
-		const timer = setTimeout(resolve, milliseconds);
-		signal.addEventListener("abort", () => {
-			clearTimeout(timer);
-			resolve();
-		}, { once: true });
+		setTimeout(resolve, milliseconds);
+		signal.addEventListener("abort", resolve, { once: true });
 	});
 }
 
@@ -24,8 +21,6 @@ class Live extends EventTarget {
 		super();
 		this.state = "off"; // live, polling, lost
 		this.received = 0;
-		this._stop = null;
-		this._place = null;
 	}
 
 	start() {
@@ -57,8 +52,7 @@ class Live extends EventTarget {
 				await this._stream(signal);
 				await pause(AGAIN_MS, signal); // it has ended as it should: the server may stop
 			} catch (error) {
-				if (signal.aborted) return;
-				if (error.status === 401) return;
+				if (signal.aborted || error.status === 401) return;
 				if (error.status === 410) this._place = null;
 				await this._poll(signal, error.status === 503 || error.status === 403);
 			}
@@ -69,7 +63,9 @@ class Live extends EventTarget {
 	async _stream(signal) {
 		const silence = new AbortController();
 		const both = AbortSignal.any([signal, silence.signal]);
-		let timer = setTimeout(() => silence.abort(), SILENCE_MS);
+		let timer;
+		const heard = () => { clearTimeout(timer); timer = setTimeout(() => silence.abort(), SILENCE_MS); };
+		heard();
 		try {
 			const more = { Accept: "text/event-stream" };
 			if (this._place) more["Last-Event-ID"] = this._place;
@@ -81,8 +77,7 @@ class Live extends EventTarget {
 			for (;;) {
 				const { done, value } = await reader.read();
 				if (done) return;
-				clearTimeout(timer);
-				timer = setTimeout(() => silence.abort(), SILENCE_MS);
+				heard();
 				const blocks = (rest + value).split("\n\n");
 				rest = blocks.pop();
 				this._take(blocks);

@@ -8,7 +8,6 @@ import { plain } from "./text.js";
 const HINTS = {
 	noauth2: "This service believes every token: USER or USER:PROJECT; admin has the role admin.",
 	token: "A token of the service's tokens file.",
-	"": "",
 	keystone: "A token of Keystone, as `openstack token issue` prints it.",
 };
 
@@ -43,7 +42,7 @@ async function exchange(form, wrong) {
 
 export async function login(root, why) {
 	root.replaceChildren();
-	const known = await get("gantt/ui/settings.json").catch(() => ({ auth: "", takes_passwords: false }));
+	const known = await get("gantt/ui/settings.json").catch(() => ({}));
 	const wrong = el("p.wrong", { role: "alert" }, why);
 	const show = (takesPassword) => {
 		const other = button(takesPassword ? "Use a token" : "Use a password of Keystone", () => show(!takesPassword), { class: "link" });
@@ -51,13 +50,13 @@ export async function login(root, why) {
 			el("h1", "Gantt"),
 			wrong,
 			takesPassword ? FIELDS.map((one) => field(...one)) : [field("token", "Token", "off"), el("p.hint", HINTS[known.auth])],
-			el("button", { type: "submit", class: "primary" }, "Sign in"),
-			known.takes_passwords ? other : null,
+			el("button.primary", "Sign in"),
+			known.takes_passwords && other,
 			el("p.hint", "The token stays in this tab, and is sent as a header to this service only."));
 		function submit(event) {
 			event.preventDefault();
 			if (takesPassword) exchange(form, wrong);
-			else begin(form.elements.token.value.trim());
+			else begin(form.elements.token.value);
 		}
 		root.replaceChildren(el("main", form));
 		form.querySelector("input").focus();

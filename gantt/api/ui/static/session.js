@@ -9,11 +9,13 @@ export function token() {
 }
 
 export function begin(given) {
-	sessionStorage.setItem(KEY, given.replace(/[^ -~]/g, ""));
-	session.dispatchEvent(new Event("begin"));
+	const seen = given.replace(/\p{C}/gu, "").trim();
+	const fits = /^[ -~]+$/.test(seen);
+	if (fits) sessionStorage.setItem(KEY, seen);
+	session.dispatchEvent(fits ? new Event("begin") : new CustomEvent("end", { detail: "No header can hold this token. Copy it again." }));
 }
 
-/** `why`: shown with the form that asks for another token. */
+/** `why`: shown with the form. */
 export function end(why = "") {
 	if (!token()) return; // of several refusals the first has ended it
 	sessionStorage.removeItem(KEY);

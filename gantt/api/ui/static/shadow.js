@@ -1,6 +1,6 @@
 // The page Shadow: how far Gantt and Nova agree, where they differ and why.
 
-import { ahead, get } from "./api.js";
+import { get, now } from "./api.js";
 import { button, el, fill, select, terms, toolbar, wrong } from "./elements.js";
 import { Poll } from "./poll.js";
 import { change, link } from "./router.js";
@@ -53,10 +53,10 @@ export class ShadowView {
 		this.poll.look(true);
 	}
 
-	_ask(signal) {
+	async _ask(signal) {
 		const { verdict, request } = this.by;
 		const seconds = SINCE[this.by.since];
-		const since = seconds ? Math.floor((Date.now() + ahead) / 1000 - seconds) * 1e6 : null;
+		const since = seconds ? Math.floor(await now() / 1000 - seconds) * 1e6 : null;
 		const query = request ? { request_id: request } : { since, verdict: verdict === "all" ? null : verdict, limit: MOST_RECORDS };
 		return Promise.all([get("gantt/shadow/records", query, signal), request ? null : get("gantt/shadow/report", { since }, signal)]);
 	}
