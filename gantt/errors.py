@@ -377,6 +377,14 @@ class Refused(GanttError):
     told = "The service cannot do this; its log says why."
 
 
+def how_to_install(extra: str) -> str:
+    """What a person types who lacks the packages of ``extra``; no index has Gantt."""
+    return (
+        f'pip install "$(ls dist/*.whl)[{extra}]" where its wheel was built, or '
+        f"pip install -e '.[{extra}]' in its working copy"
+    )
+
+
 def every_kind() -> list[type[GanttError]]:
     """Every class of the tree."""
     found = [GanttError]

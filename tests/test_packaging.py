@@ -20,6 +20,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
+from gantt.errors import how_to_install
 from scripts import install
 
 ROOT = Path(__file__).parent.parent
@@ -220,3 +221,19 @@ def test_pip_failure_is_explained(
     told = capsys.readouterr()
     assert "no-such-package" in told.out
     assert str(log) in told.err
+
+
+def test_what_a_person_is_told_to_install_is_there() -> None:
+    """No index has Gantt: one place says how, and only for extras that exist."""
+    extras = PROJECT["project"]["optional-dependencies"]
+    asked = set()
+    for path in (ROOT / "gantt").rglob("*.py"):
+        text = path.read_text()
+        assert "install gantt-scheduler" not in text.replace("'", ""), path
+        assert "gantt-scheduler[" not in text, path
+        asked |= set(re.findall(r"how_to_install\([\"'](\w+)[\"']\)", text))
+    assert asked == {"coordination", "kafka", "openstack", "rpc", "tracing"}
+    assert asked <= set(extras)
+    said = how_to_install("rpc")
+    assert 'pip install "$(ls dist/*.whl)[rpc]"' in said
+    assert "pip install -e '.[rpc]'" in said

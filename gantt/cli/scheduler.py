@@ -17,8 +17,6 @@ from gantt.cli.program import (
     overrides_of,
 )
 
-_INSTALL = "pip install 'gantt-scheduler[rpc]'"
-
 
 @click.command("scheduler")
 @config_file_option(
@@ -59,9 +57,10 @@ def scheduler(
 def _check_installed() -> None:
     from importlib.util import find_spec
 
-    from gantt.errors import Refused
+    from gantt.errors import Refused, how_to_install
 
     if find_spec("oslo_messaging") is None:
         raise Refused(
-            f"gantt scheduler needs oslo.messaging, which is not installed: {_INSTALL}."
+            "gantt scheduler needs oslo.messaging, which is not installed: "
+            f"{how_to_install('rpc')}."
         )

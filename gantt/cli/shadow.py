@@ -12,7 +12,7 @@ from gantt.cli.output import plain, say, table, time_text
 from gantt.cli.session import Session, books_command
 from gantt.cli.stopping import stop_signals
 from gantt.cli.times import time_option
-from gantt.errors import NotFound, Refused
+from gantt.errors import NotFound, Refused, how_to_install
 from gantt.model.printable import counted
 from gantt.model.shadow import (
     MOST_SHADOWS,
@@ -22,7 +22,6 @@ from gantt.model.shadow import (
     Verdict,
 )
 
-_INSTALL = "pip install 'gantt-scheduler[rpc]'"
 _COLUMNS = (
     *("asked_at", "instance_uuid", "verdict", "host", "gantt_host", "rank"),
     *("refused_by", "gantt_s", "nova_s", "lag_s", "request_id"),
@@ -122,7 +121,7 @@ def listen(session: Session, *, config_files: tuple[str, ...], pool: str) -> Non
     if find_spec("oslo_messaging") is None:
         raise Refused(
             "gantt shadow listen needs oslo.messaging, which is not installed: "
-            f"{_INSTALL}."
+            f"{how_to_install('rpc')}."
         )
     if not config_files:
         raise Refused(

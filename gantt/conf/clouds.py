@@ -14,10 +14,9 @@ from typing import Any, Final
 import yaml
 from msgspec import Struct
 
-from gantt.errors import Refused, SignInRefused, Unavailable
+from gantt.errors import Refused, SignInRefused, Unavailable, how_to_install
 from gantt.model.addresses import HIDDEN, without_secrets
 
-_INSTALL: Final = "pip install 'gantt-scheduler[openstack]'"
 SERVICE: Final = "placement"
 # The name of the cloud that the variables describe.
 ENVIRONMENT: Final = "envvars"
@@ -50,7 +49,8 @@ def sign_in(
         from keystoneauth1 import adapter, exceptions
     except ImportError:
         raise Refused(
-            f"Signing in at Keystone needs keystoneauth1: {_INSTALL}."
+            "Signing in at Keystone needs keystoneauth1: "
+            f"{how_to_install('openstack')}."
         ) from None
     cloud = cloud_of(name or environ.get("OS_CLOUD", ""), environ)
     try:

@@ -13,9 +13,8 @@ from typing import Any, Final
 from oslo_config import cfg
 
 from gantt.conf.values import Settings
-from gantt.errors import Refused
+from gantt.errors import Refused, how_to_install
 
-_INSTALL: Final = "pip install 'gantt-scheduler[openstack]'"
 _ROUTED: Final = "query_placement_for_routed_network_aggregates"
 
 
@@ -55,7 +54,7 @@ def _adapter(
             return None
         raise Refused(
             f"auth_type is set in [{group}], but keystoneauth1 is not installed: "
-            f"{_INSTALL}."
+            f"{how_to_install('openstack')}."
         ) from None
     loading.register_session_conf_options(conf, group)
     loading.register_auth_conf_options(conf, group)

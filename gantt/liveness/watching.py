@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import Iterator
 
 from gantt.engine.protocol import Engine
-from gantt.errors import Refused
+from gantt.errors import Refused, how_to_install
 from gantt.liveness.options import CoordinationOptions
 
 
@@ -55,5 +55,5 @@ def _extra() -> Iterator[None]:
     except ImportError as error:
         raise Refused(
             f"backend_url of [coordination] is set, but {error.name} is not installed: "
-            "install gantt-scheduler[coordination], or leave it unset."
+            f"{how_to_install('coordination')}; or leave it unset."
         ) from None

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 from gantt import __version__
 from gantt.engine.observing import Observer, StageTime
 from gantt.engine.reading.reader import WouldWait
-from gantt.errors import Refused
+from gantt.errors import Refused, how_to_install
 from gantt.model.selection import Decision
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def check_tracing(options: TracingOptions) -> None:
     if options.enabled and find_spec("opentelemetry") is None:
         raise Refused(
             "enabled of [tracing] is set, but OpenTelemetry is not installed: "
-            "pip install 'gantt-scheduler[tracing]'."
+            f"{how_to_install('tracing')}."
         )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gantt.engine.protocol import Engine
-from gantt.errors import Refused
+from gantt.errors import Refused, how_to_install
 from gantt.stream.options import StreamOptions
 
 if TYPE_CHECKING:
@@ -72,5 +72,5 @@ def _extra() -> Iterator[None]:
     except ImportError as error:
         raise Refused(
             f"bootstrap_servers of [stream] is set, but {error.name} is not installed: "
-            "install gantt-scheduler[kafka], or leave it unset."
+            f"{how_to_install('kafka')}; or leave it unset."
         ) from None

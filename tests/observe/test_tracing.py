@@ -188,7 +188,7 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     check_tracing(options)
     monkeypatch.setattr("gantt.observe.tracing.find_spec", lambda name: None)
     check_tracing(TracingOptions())
-    with pytest.raises(Refused, match=r"gantt-scheduler\[tracing\]"):
+    with pytest.raises(Refused, match=r"pip install .*\[tracing\]"):
         tracing(options, "gantt")
 
 

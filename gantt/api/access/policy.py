@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 from gantt.api.access.policy_files import PolicyFiles, misspelt
 from gantt.api.call import Caller, Policy
 from gantt.conf import SYSTEM_DIRECTORY, Settings
-from gantt.errors import Refused
+from gantt.errors import Refused, how_to_install
 
 # A rule -> its check in the language of oslo.policy.
 Checks: TypeAlias = dict[str, str]
@@ -151,8 +151,8 @@ def _refuse_policy_file(settings: Settings) -> None:
         if file.is_file():
             raise Refused(
                 f"The policy file {file} needs the Python module oslo_policy, "
-                "which is not installed: pip install "
-                "'gantt-scheduler[openstack]', or remove the file."
+                f"which is not installed: {how_to_install('openstack')}; or remove "
+                "the file."
             )
 
 

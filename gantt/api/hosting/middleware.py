@@ -22,7 +22,7 @@ from gantt.api.access.confirmed_tokens import ConfirmedTokens
 from gantt.api.call import ANONYMOUS, AT_ONCE, Caller, Environ
 from gantt.api.wire.problem import STATUS_LINES, Problem, Scene, render
 from gantt.engine.reading.reader import WouldWait
-from gantt.errors import Refused
+from gantt.errors import Refused, how_to_install
 from gantt.observe.logs import NOTHING, Lines
 from gantt.observe.tracing import Tracing
 
@@ -378,5 +378,5 @@ def _load(name: str, what_for: str) -> Any:
     except ImportError as error:
         raise Refused(
             f"{what_for} needs the Python module {name}, which is not installed: "
-            "pip install 'gantt-scheduler[openstack]'"
+            + how_to_install("openstack")
         ) from error

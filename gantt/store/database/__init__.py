@@ -39,8 +39,8 @@ def open_database(url: str, options: StoreOptions) -> Database:
     except ImportError as error:
         extra = _EXTRAS.get(dialect, dialect)
         raise errors.Refused(
-            f"The driver of {parsed.drivername} is not installed ({error}): install "
-            f"gantt-scheduler[{extra}]."
+            f"The driver of {parsed.drivername} is not installed ({error}): "
+            f"{errors.how_to_install(extra)}."
         ) from error
     raise unknown(parsed)
 
