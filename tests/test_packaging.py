@@ -237,3 +237,23 @@ def test_what_a_person_is_told_to_install_is_there() -> None:
     said = how_to_install("rpc")
     assert 'pip install "$(ls dist/*.whl)[rpc]"' in said
     assert "pip install -e '.[rpc]'" in said
+
+
+def test_fresh_finds_what_a_newcomer_is_told_to_install(tmp_path: Path) -> None:
+    """scripts/fresh brings what ``make run`` names in a line of scripts/need."""
+    ordinary = tmp_path / "id"
+    ordinary.write_text("#!/bin/sh\necho 1000\n")
+    ordinary.chmod(0o755)
+    said = subprocess.run(
+        [ROOT / "scripts" / "need", "git", "git", "python3-venv"],
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert said.returncode == 1
+    fresh = (ROOT / "scripts" / "fresh").read_text()
+    wanted = re.search(r"line=\$\(sed -n '(.+)' \"\$root\.run\"\)", fresh)
+    assert wanted is not None
+    told = f"Building .venv ...\n{said.stderr}make: *** [Makefile:21: run] Error 1\n"
+    line = subprocess.check_output(["sed", "-n", wanted[1]], input=told, text=True)
+    assert line == "apt-get install -y --no-install-recommends git python3-venv\n"
