@@ -13,7 +13,7 @@ from gantt import errors
 from gantt.conf import list_opts
 from gantt.model.protocol import GanttProtocol
 from scripts import reference
-from scripts.reference import links, placement, signatures
+from scripts.reference import commands, links, placement, signatures
 from scripts.reference.samples import samples
 from tests.shown import document
 
@@ -43,6 +43,13 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def test_every_page_is_included_by_a_document(pages: dict[str, str]) -> None:
     written = "\n".join(document(f"docs/{name}.md") for name in INCLUDING)
     assert set(re.findall(r"_generated/(\w+)\.txt", written)) == set(pages)
+
+
+def test_the_commands_are_listed_in_the_repository_too() -> None:
+    """Where the generated part is not seen; put there what is expected here."""
+    written = document("docs/reference/commands.md")
+    expected = "\n".join(commands.overview())
+    assert expected in written, expected
 
 
 def test_every_operation_of_placement_has_a_sample_that_succeeded() -> None:

@@ -1,4 +1,8 @@
-"""The commands of all three programs, from the help that they print themselves."""
+"""The commands of all three programs, from the help that they print themselves.
+
+A short table of them stands in docs/reference/commands.md itself, for those who read it
+in the repository; a test compares.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +26,17 @@ def page() -> str:
             lines += [f"({_anchor(below)})=", f"{depth} {below.command_path}", ""]
             lines += _described(below)
     return "\n".join(lines) + "\n"
+
+
+def overview() -> list[str]:
+    """Lines of a table with a row for each command of each program."""
+    rows = []
+    for name, command in manual.PROGRAMS.items():
+        for word, one in manual.commands(manual.context_of(command, name)):
+            below = manual.commands(manual.context_of(one, word))
+            words = ", ".join(f"`{below_word}`" for below_word, _ in below)
+            rows.append((f"`{name} {word}`", words, _short(one)))
+    return table(("command", "below it", "what it does"), rows)
 
 
 def _anchor(context: click.Context) -> str:
