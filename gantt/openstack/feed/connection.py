@@ -207,7 +207,8 @@ def _limits(url: URL, timeout_s: float) -> dict[str, Any]:
             given = {
                 "connect_timeout": whole,
                 "client_encoding": "utf8",
-                "options": f"-c statement_timeout={1000 * whole}",
+                # Times are read as text (``moments``), whatever style is usual there.
+                "options": f"-c statement_timeout={1000 * whole} -c datestyle=ISO",
                 "tcp_user_timeout": 1000 * whole,
             }
         case _:

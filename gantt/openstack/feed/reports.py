@@ -6,6 +6,7 @@ A column that cannot be read costs only itself: its value is not known then.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 
 from gantt.errors import Invalid
@@ -18,7 +19,7 @@ _Bad = tuple[tuple[str, str], ...]
 def report_of(fields: Mapping[str, Any]) -> tuple[HostStats, _Bad]:
     """The report, and the columns that could not be read, each with why."""
     said = {
-        name: None if value == "" else value
+        name: None if value == "" else _plain(value)
         for name, value in fields.items()
         if not (value is None and name in _NEVER_NULL)
     }
@@ -31,6 +32,11 @@ def report_of(fields: Mapping[str, Any]) -> tuple[HostStats, _Bad]:
 _NEVER_NULL = frozenset(
     "vcpus memory_mb local_gb vcpus_used memory_mb_used local_gb_used".split()
 )
+
+
+def _plain(value: Any) -> Any:
+    """PostgreSQL has a type for addresses."""
+    return str(value) if isinstance(value, IPv4Address | IPv6Address) else value
 
 
 def _one_by_one(said: Mapping[str, Any]) -> tuple[HostStats, _Bad]:

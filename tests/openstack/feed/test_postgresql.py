@@ -67,6 +67,7 @@ def test_the_feed_follows_what_changes(
             cell.soft_delete("compute_nodes", node)
             until(lambda: [one.host for one in books.list_hosts()] == ["h2"])
             assert feed.counts()["cell_failures"] == feed.counts()["failures"] == 0
+            assert feed.notice() == ""
         finally:
             feed.stop()
         assert books.verify().problems == ()
@@ -95,5 +96,28 @@ def test_a_time_that_is_none_costs_its_row_alone(
             assert seen == {"h1": 0, "h2": None}
             assert "service of host h1" in feed.notice()
             assert feed.counts()["cell_failures"] == 0
+        finally:
+            feed.stop()
+
+
+@pytest.mark.parametrize("style", ["German", "SQL, DMY"])
+def test_times_are_read_in_whatever_style_the_database_has(
+    nova: tuple[ApiDatabase, CellDatabase], style: str
+) -> None:
+    api, cell = nova
+    for one in nova:
+        name = sa.make_url(one.url).database
+        change = sa.text(f"ALTER DATABASE {name} SET datestyle = '{style}'")
+        with one.engine.connect() as connection:
+            connection.execute(change)
+    api.map_cell("one", cell.url)
+    cell.host("h1", host_ip="2001:db8::1")
+    cell.service("h1-gone", disabled=True)
+    with closing(gantt.connect("memory://")) as books:
+        feed = Feed(FeedOptions(api_url=api.url, **OPTIONS), books)
+        try:
+            feed.start()
+            assert feed.notice() == ""
+            assert books.list_hosts()[0].stats["host_ip"] == "2001:db8::1"
         finally:
             feed.stop()
