@@ -159,6 +159,7 @@ def of_host(
                 listings.elsewhere(state, row, instance),
                 is_new=listing.missing_since(there[instance]) > before,
                 is_settled=_is_settled(state, row, instance, now, terms),
+                is_doubtful=_may_be_migration(state, row, instance),
             )
     unclaimed = listing.names.difference(here.values())
     yield from _unclaimed(state, row, place, listing, unclaimed)
@@ -344,9 +345,27 @@ def _is_migration(state: State, host_id: int, consumer: str) -> bool:
     """Whether the consumer, whose type may be unknown, keeps cells or devices of the
     host that another one left, and is no instance itself: it has no claim, and no host
     has named it."""
+    held = state.fleet.claims.held_by(consumer)
+    return any(one.host_id == host_id for one in held) and _is_nameless(state, consumer)
+
+
+def _may_be_migration(state: State, row: int, consumer: str) -> bool:
+    """Whether the consumer may be a migration of Nova, which keeps what an instance has
+    at the source until it ends, and has no type: then the instance may run here, or
+    come back. One of an instance that Nova deleted looks the same."""
+    host = state.fleet.hosts.hosts[row]
+    known = state.consumers.find(consumer)
+    return (
+        (host, COMPUTE) in state.fleet.services.by_place
+        and known is not None
+        and known.consumer_type_id is None
+        and _is_nameless(state, consumer)
+    )
+
+
+def _is_nameless(state: State, consumer: str) -> bool:
+    """Whether no claim and no host has named it as an instance."""
     fleet = state.fleet
-    if not any(one.host_id == host_id for one in fleet.claims.held_by(consumer)):
-        return False
     return not any(
         one in fleet.claims.by_instance or one in fleet.instances.by_uuid
         for one in (consumer, canonical(consumer))
@@ -386,11 +405,12 @@ def _no_workload(
     *,
     is_new: bool,
     is_settled: bool,
+    is_doubtful: bool,
 ) -> Finding:
     """``is_new``: its host has not gone on long enough without it; ``is_settled``: it
-    has what it needs where it is."""
+    has what it needs where it is; ``is_doubtful``: it may be no instance."""
     what = "allocations" if allocations else "a claim" if claim else "a name"
-    may_repair = not is_new and (other is None or is_settled)
+    may_repair = not (is_new or is_doubtful) and (other is None or is_settled)
     runs = "does not list it"
     if other is not None and not is_settled:
         runs = f"does not list it: {other} does, or did last"
@@ -398,6 +418,11 @@ def _no_workload(
         runs = "has not listed it for less than the grace: look again later"
     elif other is not None:
         runs = f"does not list it: {other} does, and it has allocations there"
+    elif is_doubtful:
+        runs = (
+            "does not list it: unless it is a migration that has not ended, delete its "
+            "allocations"
+        )
     return replace(
         place,
         kind="no_workload",
