@@ -62,7 +62,12 @@ def _in_cell(state: State, row: int) -> Listing | None:
     if cell is None or cell.last_seen_up is None:
         return None
     names = frozenset(map(canonical, state.fleet.instances.on(hosts.hosts[row])))
-    return Listing(names, cell.last_seen_up, cell.created_at or 0, {}, is_of_cell=True)
+    since = cell.created_at or 0
+    # Its own clock may be another: it was read when that was told here.
+    at = cell.updated_at or since
+    if cell.forced_down:
+        at = min(at, cell.last_seen_up)
+    return Listing(names, at, since, {}, is_of_cell=True)
 
 
 def elsewhere(state: State, row: int | None, instance: str) -> str | None:

@@ -225,7 +225,7 @@ class CellFeed:
             return now.unreadable or now.read_at is not UNSET
         if told.read_at is UNSET or now.read_at is UNSET:
             return told.read_at is not now.read_at
-        return now.read_at - told.read_at >= TOLD_EVERY_S * 1_000_000
+        return abs(now.read_at - told.read_at) >= TOLD_EVERY_S * 1_000_000
 
     def round(self) -> None:
         """Read what is new and pass it on. Raises what either raises."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
+from datetime import timedelta
 
 import pytest
 import sqlalchemy as sa
@@ -16,6 +17,7 @@ from gantt.model.commands import ConsumerAllocations
 from gantt.model.fleet import Cell
 from gantt.model.hosts import HostStats
 from gantt.openstack.feed import cell_feed, tables
+from gantt.openstack.feed.connection import Database
 from gantt.placement.audit import audit
 from tests.openstack.feed.conftest import Cloud
 from tests.openstack.feed.nova_databases import CellDatabase
@@ -117,13 +119,18 @@ def test_that_a_cell_is_read_is_told_once_in_a_while(
     for _ in range(5):
         cell._try()
     assert seen == []
+    now, back = Database.now, timedelta(minutes=5)
+    monkeypatch.setattr(Database, "now", lambda one: now(one) - back)
+    cell._try()
+    assert len(seen) == 1, "its clock was set back"
+    monkeypatch.setattr(Database, "now", now)
     monkeypatch.setattr(cell_feed, "TOLD_EVERY_S", 0.0)
     cell._try()
-    assert len(seen) == 1
+    assert len(seen) == 2
     row = cloud.books.read(
         lambda state: state.fleet.services.by_place[(cloud.uuids["one"], "nova-cell")]
     )
-    assert row.last_seen_up == seen[0]
+    assert row.last_seen_up == seen[1]
 
 
 def test_hosts_of_another_source_are_not_taken_for_whole(cloud: Cloud) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from uuid import uuid4
 
 import pytest
 
@@ -14,6 +15,7 @@ from tests.databases import Databases
 from tests.kinds import SERVER_KINDS
 from tests.openstack.feed import nova_databases
 from tests.openstack.feed.conftest import Cloud
+from tests.openstack.feed.test_audit import allocate, hosted
 from tests.openstack.feed.waiting import until
 
 Clock = Callable[..., datetime]
@@ -54,6 +56,16 @@ def test_services_are_up_and_changes_seen_whatever_the_time_is_here(
         cell.change("compute_nodes", node, vcpus=vcpus)
         until(partial(has_vcpus, cloud, vcpus))
     assert 0 <= feed.counts()["lag_seconds"] < 60
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_an_audit_goes_by_when_a_cell_was_told_of(cloud: Cloud) -> None:
+    cell = cloud.cell("one")
+    hosted(cloud, cell, "h1")
+    cloud.feed()
+    allocate(cloud, "h1", str(uuid4()))
+    found = cloud.books.audit()
+    assert (found.listing, found.findings) == (1, ()), "it may be about to start"
 
 
 @pytest.mark.parametrize("kind", SERVER_KINDS)
