@@ -16,10 +16,11 @@ from gantt.model.audit import Audit, AuditTerms, Finding
 from gantt.model.paging import text_of
 from gantt.model.rows import NO_HOST
 from gantt.placement import listings
-from gantt.placement.fleet_queries import OWNED, is_changed
+from gantt.placement.fleet_queries import is_changed
 from gantt.placement.listings import Listing, canonical
 from gantt.state.column import NO_ROW
 from gantt.state.fleet_tables import COMPUTE
+from gantt.state.reports import OWNED
 from gantt.state.state import State
 
 _TOTALS: Final = (

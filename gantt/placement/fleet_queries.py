@@ -16,13 +16,12 @@ from gantt.model.rows import ClaimRow, HostRow, ServiceRow
 from gantt.state.column import NO_ROW
 from gantt.state.fleet import Fleet
 from gantt.state.fleet_tables import COMPUTE
-from gantt.state.reports import LISTED, RATIOS, TOPOLOGY, said_ratios
+from gantt.state.reports import LISTED, OWNED, RATIOS, TOPOLOGY, said_ratios
 from gantt.state.state import State
 
-OWNED: Final = "_owned"
-"""What rules keep within the stats of a host for themselves; no report said it."""
 SAVED: Final = "_saved_at"
-"""Beside it: when the host saved the last report, where that was told."""
+"""Kept by rules within the stats of a host: when the host saved the last report, where
+that was told."""
 PLACE: Final = "_report"
 """Beside it: which report of an agent was applied last, a ``ReportPlace``."""
 LISTING: Final = "_listing"

@@ -20,13 +20,17 @@ _PARTS: Final = (
     *("cpu_info", "supported_instances", "metrics", "pci_stats", "extra_resources"),
     *("stats", "numa_topology", "traits"),
 )
+OWNED: Final = "_owned"
+"""Among what a host reports: what of its provider is by these reports."""
 LISTED: Final = "_listed"
-"""Among what a host reports: the instances that its agent listed last, sorted."""
+"""Beside it: the instances that its agent listed last, sorted."""
 RATIOS: Final = "_ratios"
 """Beside it: the host's allocation ratios of VCPUs, memory and disk, as settled when it
 was reported."""
-_RATIO_FIELDS: Final = (
-    *("cpu_allocation_ratio", "ram_allocation_ratio", "disk_allocation_ratio"),
+_RATIOS_OF: Final = (
+    ("VCPU", "cpu_allocation_ratio"),
+    ("MEMORY_MB", "ram_allocation_ratio"),
+    ("DISK_GB", "disk_allocation_ratio"),
 )
 _MOST_PARTS: Final = 1024
 _MOST: Final = 2**53
@@ -151,8 +155,13 @@ def amounts(stats: dict[str, Any]) -> tuple[float, ...]:
 
 def said_ratios(stats: dict[str, Any]) -> list[float]:
     """The host's allocation ratios of VCPUs, memory and disk where a report has no
-    ``RATIOS``, as an older release stored it: as reported, else 1.0."""
-    return [stats.get(field) or 1.0 for field in _RATIO_FIELDS]
+    ``RATIOS``, as an older release stored it: as that wrote them into the books, else
+    as reported, else 1.0."""
+    wrote = stats.get(OWNED, {}).get("inventories", {})
+    return [
+        wrote[name][2] if wrote.get(name) else stats.get(field) or 1.0
+        for name, field in _RATIOS_OF
+    ]
 
 
 def number(value: Any) -> int:

@@ -14,7 +14,7 @@ from gantt.model.rows import HostRow, ProviderRow
 from gantt.state import check
 from gantt.state.column import NO_ROW
 from gantt.state.host_table import Hosts
-from gantt.state.reports import AMOUNTS, Reports, amounts, number
+from gantt.state.reports import AMOUNTS, Reports, amounts, number, said_ratios
 from gantt.state.state import State
 from tests.state.books import filled
 
@@ -246,3 +246,13 @@ def test_a_factor_of_what_always_changes_is_made_anew() -> None:
     assert again is not first
     assert len(again.values) < 1200
     assert again.values[again.codes[0]] == 2999
+
+
+def test_ratios_of_an_older_release_are_those_that_it_wrote() -> None:
+    """A host that no agent reports may not be heard of again: what is shown of it is
+    what it is placed by."""
+    wrote = {"VCPU": [4, 0, 4.0], "MEMORY_MB": None}
+    stats: dict[str, Any] = {"_owned": {"inventories": wrote, "traits": []}}
+    assert said_ratios(stats) == [4.0, 1.0, 1.0]
+    stats["ram_allocation_ratio"] = 1.5
+    assert said_ratios(stats) == [4.0, 1.5, 1.0]

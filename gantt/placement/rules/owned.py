@@ -17,7 +17,6 @@ from gantt.model import rows as t
 from gantt.model.commands import Inventory, UpdateHost
 from gantt.model.names import MAX_INT, is_custom_name
 from gantt.model.rows import InventoryRow, ProviderRow
-from gantt.placement.fleet_queries import OWNED
 from gantt.placement.rules import labels
 from gantt.placement.rules.draft import Draft
 from gantt.placement.rules.inventories import (
@@ -26,7 +25,7 @@ from gantt.placement.rules.inventories import (
     is_used,
     write_row,
 )
-from gantt.state.reports import RATIOS
+from gantt.state.reports import OWNED, RATIOS
 
 _CLASSES: Final = (
     *(("VCPU", "vcpus", 0), ("MEMORY_MB", "memory_mb", 1), ("DISK_GB", "local_gb", 2)),

@@ -20,10 +20,11 @@ from gantt.model.fleet import AGENT
 from gantt.model.printable import counted
 from gantt.model.rows import HostRow, ProviderRow, ServiceRow
 from gantt.model.takeover import Takeover
-from gantt.placement.fleet_queries import ADOPTED, OWNED, PLACE
+from gantt.placement.fleet_queries import ADOPTED, PLACE
 from gantt.placement.rules import identity, leases, providers, reports
 from gantt.placement.rules.draft import Draft
 from gantt.state.column import NO_ROW, NO_TIME
+from gantt.state.reports import OWNED
 from gantt.state.state import State
 
 
