@@ -65,9 +65,14 @@ def amounts(stats: dict[str, Any], command: UpdateHost) -> dict[str, Amounts]:
 
 def ratios(stats: dict[str, Any], command: UpdateHost) -> list[float]:
     """The host's allocation ratios from now on, of VCPUs, memory and disk: the reported
-    one, else the command's where Nova reported the host, else 1.0."""
+    one, else the command's where Nova reported the host, else 1.0. What others report
+    of such a host, through a process that may have other options, changes nothing."""
     get = stats.get
-    cpu, ram, disk = command.initial_ratios if get("comes_from_nova") else _PLAIN
+    cpu, ram, disk = _PLAIN
+    if get("comes_from_nova"):
+        is_novas = command.stats.comes_from_nova is True
+        known = None if is_novas else get(RATIOS)
+        cpu, ram, disk = known or command.initial_ratios
     return [
         get("cpu_allocation_ratio") or cpu,
         get("ram_allocation_ratio") or ram,

@@ -105,7 +105,15 @@ def test_ratios_and_reserves_of_the_command_follow_too() -> None:
     desk.do(report(comes_from_nova=True))
     assert desk.inventories()["VCPU"].allocation_ratio == 4.0
     assert desk.host().ratios == {"VCPU": 4.0, "MEMORY_MB": 1.0, "DISK_GB": 1.0}
-    desk.do(report(initial_ratios=(8.0, 1.5, 2.0), reserved={"DISK_GB": 999}))
+    others = report(initial_ratios=(8.0, 1.5, 2.0))
+    assert desk.changes(others) == 0, "as of an agent, by a process with other options"
+    desk.do(
+        report(
+            comes_from_nova=True,
+            initial_ratios=(8.0, 1.5, 2.0),
+            reserved={"DISK_GB": 999},
+        )
+    )
     assert desk.inventories() == {
         "VCPU": stock(8, ratio=8.0),
         "MEMORY_MB": stock(8192, ratio=1.5),
