@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from gantt.openstack.feed.connection import Database
 from gantt.openstack.feed.tables import MIGRATIONS
-from gantt.openstack.feed.unreadable import named
+from gantt.openstack.feed.unreadable import is_uuid, named
 
 FAILED: Final = frozenset({"error", "failed", "cancelled", "reverted"})
 
@@ -43,8 +43,8 @@ class Migrations:
         )
         latest: dict[tuple[str, str], tuple[int, str]] = {}
         for number, uuid, host, status in sorted(map(tuple, database.rows(wanted))):
-            # What cannot be a name is on no host that is known.
-            if named("", host, {}) and named("", uuid, {}):
+            # What cannot be a name, or no uuid, is on no host that is known.
+            if named("", host, {}) and is_uuid("", uuid, {}):
                 latest[(host, uuid)] = number, status
         failed = {
             number: place

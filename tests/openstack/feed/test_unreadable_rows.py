@@ -85,6 +85,19 @@ def test_a_date_that_is_none_costs_its_row_alone(
     assert_read(cloud, feed)
 
 
+@pytest.mark.parametrize("broken", ["job-2", BROKEN, "", "n" * 300])
+def test_a_migration_of_no_instance_stops_nothing(cloud: Cloud, broken: str) -> None:
+    cell = cloud.cell("one")
+    cell.host("h2")
+    for uuid in (broken, MEMBER):
+        values = {"dest_compute": "h2", "status": "error", "updated_at": now()}
+        cell.add("migrations", instance_uuid=uuid, **values)
+    feed = cloud.feed()
+    until(lambda: feed.counts()["cell_rounds"] > 1)
+    assert feed.counts()["cell_failures"] == 0
+    assert_read(cloud, feed)
+
+
 API_DATES = ["aggregates", "aggregate_hosts", "instance_groups", "host_mappings"]
 
 
