@@ -67,7 +67,7 @@ class _Printable(logging.Formatter):
         record.msg = printable(shortened(record.getMessage(), LONGEST))
         record.args = ()
         context = getattr(record, "context", None)
-        if context is not None:
+        if isinstance(context, dict):  # else it is oslo.context's, by a guest
             record.instance_uuid = context.get("instance_uuid")
         lines = shortened(self._inner.format(record), 2 * LONGEST).split("\n")
         return "\n".join(map(printable, lines))

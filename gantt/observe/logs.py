@@ -109,8 +109,9 @@ class JsonFormatter(logging.Formatter):
         names: tuple[str, ...] = getattr(record, "fields", ())
         if names and isinstance(record.args, tuple):
             line.update(zip(names, map(_field, record.args), strict=True))
-        for name, value in getattr(record, "context", {}).items():
-            line[name] = _field(value)
+        context = getattr(record, "context", None)
+        if isinstance(context, dict):  # what guests give oslo.log is none
+            line.update({name: _field(value) for name, value in context.items()})
         if record.exc_info:
             line["error"] = shortened(self.formatException(record.exc_info), LONGEST)
         return json.dumps(line, default=str)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from oslo_context.context import RequestContext
 
 import gantt
 from gantt.conf import LogOptions, load
@@ -83,6 +85,19 @@ def test_other_lines_have_the_default_form(form: logging.Formatter) -> None:
     record = logging.LogRecord("a", logging.INFO, "", 0, "said\n%s", ("%d",), None)
     assert form.format(record) == "a [-] said\\n%d"
     assert record.args == ("%d",), "other handlers see it as it was"
+
+
+def test_lines_of_guests_may_have_a_context_of_oslo(form: logging.Formatter) -> None:
+    record = logging.LogRecord("a", logging.INFO, "", 0, "said", (), None)
+
+    def says() -> str:
+        # The library keeps the last one of each thread.
+        record.context = RequestContext(request_id="req-2")
+        return form.format(record)
+
+    with ThreadPoolExecutor(1) as another:
+        assert another.submit(says).result().startswith("a [req-2 ")
+    assert json.loads(JsonFormatter().format(record))["message"] == "said"
 
 
 def test_without_such_an_option_lines_are_our_own() -> None:
