@@ -146,6 +146,7 @@ _WORK: Final[Mapping[tuple[str, str], Work]] = {
     ("GET", "/gantt/decisions"): "list",
     ("GET", "/gantt/fleet"): "list",
     ("GET", "/gantt/hosts"): "list",
+    ("GET", "/gantt/instances"): "list",
     ("GET", "/gantt/server_groups"): "list",
     ("GET", "/gantt/services"): "list",
     ("GET", "/gantt/shadow/records"): "list",
@@ -157,6 +158,7 @@ _NARROW: Final = {
     "/gantt/decisions": ("request_id", "instance_uuid"),
     "/gantt/fleet": ("after",),
     "/gantt/hosts": ("host", "node"),
+    "/gantt/instances": ("uuid", "claim"),
 }
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from heapq import nsmallest
+
 from gantt.model.fleet_lists import InstanceQuery
 from gantt.model.hosts import InstanceView
 from gantt.model.rows import ClaimRow, InstanceRow
@@ -11,25 +14,45 @@ from gantt.state.state import State
 
 def known_instances(state: State, query: InstanceQuery) -> tuple[InstanceView, ...]:
     """By uuid. One that only has allocations is found by its uuid alone: consumers may
-    be anything."""
+    be anything. The state is held: a page costs as many views as it has, or as one host
+    or claim."""
     if query.uuid is not None:
         one = _view(state, query.uuid)
         is_after = query.marker is None or query.uuid > query.marker
         return (one,) if one is not None and is_after and _fits(one, query) else ()
-    fleet = state.fleet
-    uuids = {uuid for uuid, row in fleet.claims.by_instance.items() if not row.held_by}
-    if query.claim is None and not query.is_claimed:
-        uuids |= fleet.instances.by_uuid.keys()
+    later = (
+        uuid
+        for uuid in _meant(state, query)
+        if query.marker is None or uuid > query.marker
+    )
+    is_narrow = query.host is not None or query.claim is not None
+    uuids = sorted(later) if is_narrow else nsmallest(query.limit, later)
     page: list[InstanceView] = []
-    for uuid in sorted(uuids):
-        if query.marker is not None and uuid <= query.marker:
-            continue
+    for uuid in uuids:
         view = _view(state, uuid)
         if view is not None and _fits(view, query):
             page.append(view)
             if len(page) == query.limit:
                 break
     return tuple(page)
+
+
+def _meant(state: State, query: InstanceQuery) -> Iterator[str]:
+    """The instances among which those asked for are, each once."""
+    fleet, claims = state.fleet, state.fleet.claims.by_instance
+    claimed: Iterable[str] = claims
+    named: Iterable[str] = fleet.instances.by_uuid
+    if query.host is not None:
+        rows = fleet.hosts.rows_of(query.host)
+        ids = [int(fleet.hosts.id[row]) for row in rows]
+        claimed = {uuid for one in ids for uuid in fleet.claims.on(one)}
+        named = fleet.instances.on(query.host)
+    if query.claim is not None:
+        claimed = {row.instance_uuid for row in fleet.claims.of(query.claim)}
+    found = {uuid for uuid in claimed if not claims[uuid].held_by}
+    yield from found
+    if query.claim is None and not query.is_claimed:
+        yield from (uuid for uuid in named if uuid not in found)
 
 
 def _fits(view: InstanceView, query: InstanceQuery) -> bool:

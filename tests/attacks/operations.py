@@ -164,6 +164,7 @@ DEAREST: Mapping[str, Dear] = {
         f"/gantt/aggregates/{instance(3)}", _AGGREGATE
     ),
     "DELETE /gantt/aggregates/{uuid}": Dear(f"/gantt/aggregates/{instance(4)}"),
+    "GET /gantt/instances": Dear("/gantt/instances", query="limit=10000"),
     "POST /gantt/instances/{host}": Dear(
         "/gantt/instances/host3",
         {"instances": [{"uuid": instance(n)} for n in range(500)]},

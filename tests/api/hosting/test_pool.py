@@ -79,6 +79,8 @@ def test_catch_up_wakes_more_threads() -> None:
         ("GET", "/resource_providers", "required=in_tree=", "search"),
         ("GET", "/gantt/hosts", "host=x", "quick"),
         ("GET", "/gantt/hosts", "", "list"),
+        ("GET", "/gantt/instances", "limit=9", "list"),
+        ("GET", "/gantt/instances", "claim=x", "quick"),
         ("GET", "/gantt/decisions", "limit=9", "list"),
         ("GET", "/gantt/decisions", "request_id=x", "quick"),
         ("POST", "/gantt/capacity", "", "count"),

@@ -1,0 +1,86 @@
+"""Pages of instances: the same ones as by looking at each, without doing that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+from uuid import UUID
+
+import pytest
+from msgspec.structs import replace
+
+from gantt.connection import open_gantt
+from gantt.engine.gantt import Gantt
+from gantt.model.fleet_lists import InstanceQuery
+from gantt.model.hosts import InstanceView
+from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
+from gantt.placement import known_instances as module
+from tests.engine.test_scheduling import report
+
+HOSTS = ("one", "two")
+
+
+def uuid(number: int) -> str:
+    return str(UUID(int=4 << 76 | 8 << 60 | number))
+
+
+@pytest.fixture
+def books() -> Iterator[Gantt]:
+    """Instances that are claimed, named, and both."""
+    with open_gantt("memory://") as books:
+        for host in HOSTS:
+            report(books, host)
+            spec = RequestSpec(Flavor(1, 64, 0), force_hosts=(host,))
+            first = 10 if host == "one" else 20
+            books.schedule(ScheduleRequest(spec, (uuid(first), uuid(first + 1))))
+            books.schedule(ScheduleRequest(spec, (uuid(first + 5),)))
+        books.sync_instances("one", [uuid(n) for n in (10, 31, 32)])
+        books.sync_instances("two", [uuid(n) for n in (21, 41)])
+        yield books
+
+
+def test_a_page_is_what_looking_at_each_finds(books: Gantt) -> None:
+    every = books.list_instances(InstanceQuery())
+    assert len(every) == 9
+    claims = {None, *(one.claim for one in every)}
+    markers = (None, every[0].uuid, every[4].uuid, uuid(30))
+    asked = product(
+        (None, *HOSTS, "none"), claims, (False, True), (1, 3, 1000), markers
+    )
+    for host, claim, is_claimed, limit, marker in asked:
+        query = InstanceQuery(None, host, claim, is_claimed, limit, marker)
+        assert books.list_instances(query) == expected(every, query), query
+
+
+def expected(
+    every: tuple[InstanceView, ...], query: InstanceQuery
+) -> tuple[InstanceView, ...]:
+    found = [
+        one
+        for one in every
+        if query.host in (None, one.host)
+        and query.claim in (None, one.claim)
+        and (one.claim is not None or not query.is_claimed)
+        and (query.marker is None or one.uuid > query.marker)
+    ]
+    return tuple(found[: query.limit])
+
+
+def test_no_more_are_looked_at_than_a_page_shows(
+    books: Gantt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[str] = []
+    view: Any = module._view
+
+    def noted(state: Any, one: str) -> Any:
+        looked.append(one)
+        return view(state, one)
+
+    monkeypatch.setattr(module, "_view", noted)
+    query = InstanceQuery(limit=2)
+    assert len(books.list_instances(query)) == len(looked) == 2
+    looked.clear()
+    assert books.list_instances(replace(query, host="none")) == ()
+    assert books.list_instances(replace(query, claim=uuid(99))) == ()
+    assert looked == []
