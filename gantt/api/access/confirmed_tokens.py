@@ -18,7 +18,8 @@ from gantt.conf import AuthOptions
 # What a token may bear that makes it valid for some requests or connections only.
 _RESTRICTIONS: Final = ("application_credential", "oauth2_credential", "bind")
 _NO_RESTRICTIONS: Final = ()
-_TOKENS: Final = ("HTTP_X_AUTH_TOKEN", "HTTP_X_SERVICE_TOKEN")
+# keystonemiddleware takes the last where the first is missing.
+_TOKENS: Final = ("HTTP_X_AUTH_TOKEN", "HTTP_X_SERVICE_TOKEN", "HTTP_X_STORAGE_TOKEN")
 # Headers of a token, of the verdict about it, and where what it bears is.
 _CONFIRMED: Final = (
     ("HTTP_X_AUTH_TOKEN", "HTTP_X_IDENTITY_STATUS", "keystone.token_info"),

@@ -82,6 +82,7 @@ def test_known_tokens_never_wait_behind_unknown_ones() -> None:
     assert isinstance(pools.pool_for(asked), Pool)  # without one: refused at once
     assert isinstance(pools.pool_for(confirmed), Pool)
     assert isinstance(pools.pool_for({**asked, "HTTP_X_AUTH_TOKEN": "new"}), Seat)
+    assert isinstance(pools.pool_for({**asked, "HTTP_X_STORAGE_TOKEN": "new"}), Seat)
     both = {**confirmed, "HTTP_X_SERVICE_TOKEN": "new"}
     assert isinstance(pools.pool_for(both), Seat)
     tokens.forget(confirmed)
