@@ -31,6 +31,8 @@ Authenticate = Callable[[Environ], Caller]
 OPEN_PATHS = frozenset(("", "/", "/gantt/openapi.json"))
 # In the environment: the caller whose token was confirmed a moment ago.
 CONFIRMED = "gantt.confirmed"
+# In the environment of a request that only waits for this: to have its token confirmed.
+UNCONFIRMED = "gantt.unconfirmed"
 REREAD_S = 2.0
 WHAT = "tokens file"
 
@@ -81,6 +83,14 @@ def keystone(environ: Environ) -> Caller:
         system_scope=environ.get("HTTP_OPENSTACK_SYSTEM_SCOPE") or None,
         domain_id=environ.get("HTTP_X_DOMAIN_ID") or None,
     )
+
+
+class Confirmed(Exception):
+    """Keystone confirmed the token of an UNCONFIRMED request, which is not answered."""
+
+    def __init__(self, caller: Caller) -> None:
+        super().__init__(caller.user_id)
+        self.caller = caller
 
 
 class TokenFile:

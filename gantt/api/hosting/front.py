@@ -19,9 +19,10 @@ from functools import partial
 from io import BytesIO
 from time import monotonic
 
+from gantt.api.access.auth import CONFIRMED, UNCONFIRMED, Confirmed
 from gantt.api.call import AT_ONCE, UNREAD, Environ
 from gantt.api.hosting.middleware import MOUNT, WsgiApp
-from gantt.api.hosting.pools import Pool, Pools, Shared
+from gantt.api.hosting.pools import Job, Pool, Pools, Shared
 from gantt.api.hosting.reading import RETRY_AFTER_S, Body, Exchange, Gone, NotRead
 from gantt.api.hosting.rsgi import CLOSE, Answer, Scope, Stream, ask, environ_of, send
 from gantt.api.hosting.unconfirmed import Seat
@@ -152,14 +153,19 @@ class Front:
     ) -> asyncio.Future[Answer | None] | None:
         """A future of the answer, or of None once it is sent; None: not accepted."""
         answered: asyncio.Future[Answer | None] = self._loop.create_future()
+        if isinstance(pool, Seat):
+            environ[UNCONFIRMED] = True
         job = partial(self._carry_out, environ, exchange, answered, is_sent)
         if not pool.take(job):
             return None
+        self._wake(pool)
+        self._under_way += 1
+        return answered
+
+    def _wake(self, pool: Pool | Seat) -> None:
         if pool.waiting and pool not in self._overdue:
             self._overdue.add(pool)
             self._loop.call_later(CATCH_UP_S, self._catch_up, pool)
-        self._under_way += 1
-        return answered
 
     def _refusal(self, environ: Environ) -> Answer:
         self._refused(QUEUE_FULL)
@@ -179,8 +185,11 @@ class Front:
     ) -> None:
         """In a thread. The loop learns later that the client has its answer: waking it
         for each request would cost as much as a small request."""
+        go_on = partial(self._carry_out, environ, exchange, answered, is_sent)
         try:
-            answer = ask(self._app, environ)
+            answer = self._ask(environ, go_on)
+            if answer is None:
+                return
             if answer.chunks is not None:
                 stream = Stream(self._loop, exchange, self._is_stopping)
                 stream.run(answer, answer.chunks)
@@ -193,6 +202,22 @@ class Front:
             LOG.exception("%(REQUEST_METHOD)s %(PATH_INFO)s failed", environ)
         # Without an answer granian says 500.
         self._answered.append(answered)
+
+    def _ask(self, environ: Environ, go_on: Job) -> Answer | None:
+        """In a thread. None: the token was confirmed, for which there are few threads;
+        the request goes on in those for it, as any other."""
+        if environ.pop(UNCONFIRMED, None) is None:
+            return ask(self._app, environ)
+        try:
+            # A copy, because the application changes it.
+            return ask(self._app, {**environ, UNCONFIRMED: True})
+        except Confirmed as found:
+            environ[CONFIRMED] = found.caller
+        pool = self._pools.pool_for(environ)
+        if not pool.take(go_on):
+            return self._refusal(environ)
+        self._loop.call_soon_threadsafe(self._wake, pool)
+        return None
 
     async def _with_body(self, environ: Environ, exchange: Exchange) -> None:
         body = self._bodies.begin(environ, exchange)

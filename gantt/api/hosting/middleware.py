@@ -17,7 +17,13 @@ from types import TracebackType
 from typing import Any, Protocol, cast
 from urllib.parse import quote
 
-from gantt.api.access.auth import OPEN_PATHS
+from gantt.api.access.auth import (
+    CONFIRMED,
+    OPEN_PATHS,
+    UNCONFIRMED,
+    Confirmed,
+    keystone,
+)
 from gantt.api.access.confirmed_tokens import ConfirmedTokens
 from gantt.api.call import ANONYMOUS, AT_ONCE, Caller, Environ
 from gantt.api.wire.problem import STATUS_LINES, Problem, Scene, render
@@ -306,13 +312,16 @@ def require_keystone(
     def confirmed(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         tokens.remember(environ)
         environ[_PASSED] = True
+        is_confirmed = environ.get("HTTP_X_IDENTITY_STATUS") == "Confirmed"
+        if UNCONFIRMED in environ and is_confirmed:
+            raise Confirmed(keystone(environ))
         return app(environ, start_response)
 
     guarded = auth_token.AuthProtocol(confirmed, {"oslo_config_config": conf})
 
     def choose(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         is_open = environ.get("PATH_INFO", "") in OPEN_PATHS or is_exempt(environ)
-        if is_open or tokens.recognize(environ):
+        if is_open or CONFIRMED in environ or tokens.recognize(environ):
             return app(environ, start_response)
         if AT_ONCE in environ:  # Keystone may have to be waited for
             raise WouldWait

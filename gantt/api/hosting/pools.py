@@ -19,6 +19,7 @@ from time import monotonic
 
 from msgspec import Struct
 
+from gantt.api.access.auth import CONFIRMED
 from gantt.api.access.confirmed_tokens import ConfirmedTokens
 from gantt.api.call import Environ
 from gantt.api.hosting.middleware import MOUNT
@@ -222,11 +223,16 @@ class Pools:
     def pool_for(self, environ: Environ) -> Pool | Seat:
         """The threads for any other request."""
         path = environ["PATH_INFO"].removeprefix(MOUNT)
-        if self._tokens is not None and not self._tokens.is_known(environ):
+        if self._is_unconfirmed(environ):
             return self._unconfirmed.at(str(environ.get("REMOTE_ADDR", "")))
         return self._pools[
             work_of(environ["REQUEST_METHOD"], path, environ["QUERY_STRING"])
         ]
+
+    def _is_unconfirmed(self, environ: Environ) -> bool:
+        if self._tokens is None or CONFIRMED in environ:
+            return False
+        return not self._tokens.is_known(environ)
 
     def counts(self) -> dict[str, float]:
         """For metrics."""

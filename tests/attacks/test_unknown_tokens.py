@@ -1,0 +1,119 @@
+"""With Keystone: what callers whose token is new to Gantt make others wait for."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gantt.conf.values import ServeOptions
+from tests.attacks.service import Service, attacked
+
+WAIT_S = 20.0
+_DOMAIN = {"id": "default", "name": "Default"}
+
+
+class Keystone(BaseHTTPRequestHandler):
+    """Knows every token."""
+
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+    def do_GET(self) -> None:
+        if self.path.startswith("/v3/auth/tokens"):
+            self._reply(200, self._token())
+        else:
+            links = [{"rel": "self", "href": self._base()}]
+            version = {"id": "v3.14", "status": "stable", "links": links}
+            self._reply(200, {"version": {**version, "media-types": []}})
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        self._reply(201, self._token())
+
+    def _base(self) -> str:
+        return f"http://{self.headers['host']}/v3"
+
+    def _token(self) -> dict[str, Any]:
+        endpoint = {"id": "e", "region": "R", "region_id": "R", "url": self._base()}
+        endpoints = [{**endpoint, "interface": one} for one in ("internal", "admin")]
+        catalog = [{"type": "identity", "name": "k", "id": "k", "endpoints": endpoints}]
+        token = {
+            "methods": ["password"],
+            "user": {"id": "nova", "name": "nova", "domain": _DOMAIN},
+            "project": {"id": "service", "name": "service", "domain": _DOMAIN},
+            "roles": [{"id": name, "name": name} for name in ("admin", "service")],
+            "expires_at": "2999-01-01T00:00:00.000000Z",
+            "issued_at": "2020-01-01T00:00:00.000000Z",
+            "catalog": catalog,
+        }
+        return {"token": token}
+
+    def _reply(self, status: int, body: object) -> None:
+        sent = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(sent)))
+        self.send_header("x-subject-token", "gantt")
+        self.end_headers()
+        self.wfile.write(sent)
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    keystone = ThreadingHTTPServer(("127.0.0.1", 0), Keystone)
+    keystone.daemon_threads = True
+    thread = threading.Thread(target=keystone.serve_forever, args=(0.05,))
+    thread.start()
+    place = f"http://127.0.0.1:{keystone.server_address[1]}/v3"
+    config = (
+        "[keystone_authtoken]",
+        "auth_type = password",
+        f"auth_url = {place}",
+        f"www_authenticate_uri = {place}",
+        "username = gantt",
+        "password = secret",
+        "project_name = service",
+        "user_domain_name = Default",
+        "project_domain_name = Default",
+    )
+    try:
+        with attacked(tmp_path, auth="keystone", more=config) as found:
+            yield found
+    finally:
+        keystone.shutdown()
+        thread.join()
+        keystone.server_close()
+
+
+def watch(service: Service, number: int) -> socket.socket:
+    """A stream, with a token that was not sent before."""
+    place = ("127.0.0.1", service.port)
+    found = socket.create_connection(place, WAIT_S, (f"127.0.0.{2 + number % 4}", 0))
+    head = f"GET /gantt/watch HTTP/1.1\r\nhost: h\r\nx-auth-token: w{number}\r\n\r\n"
+    found.sendall(head.encode())
+    return found
+
+
+def test_streams_of_new_tokens_leave_the_threads_for_new_tokens(
+    service: Service,
+) -> None:
+    with ExitStack() as stack:
+        for number in range(ServeOptions().unconfirmed_threads + 2):
+            stream = stack.enter_context(watch(service, number))
+            assert stream.recv(12) == b"HTTP/1.1 200"
+        asked = partial(service.ask, timeout_s=WAIT_S)
+        assert asked("GET", "/traits", token="another")[0] == 200
+        made = asked("POST", "/resource_classes", {"name": "CUSTOM_A"}, token="writes")
+        assert made[0] == 201
+        assert asked("GET", "/resource_classes/CUSTOM_A", token="reads")[0] == 200
