@@ -62,11 +62,12 @@ class Guarded:
         patch.setattr(AuthProtocol, "_token_cache_factory", lambda _: NoCache())
         config = tmp_path / "gantt.conf"
         config.write_text("[keystone_authtoken]\nwww_authenticate_uri = https://k/\n")
+        self.tokens = ConfirmedTokens(AuthOptions(), monotonic=lambda: self.now)
         self._app = require_keystone(
             self._answer,
             load([str(config)]).oslo,
             lambda environ: False,
-            ConfirmedTokens(AuthOptions(), monotonic=lambda: self.now),
+            self.tokens,
         )
 
     def _answer(self, environ: Environ, start: Any) -> list[bytes]:
@@ -148,6 +149,28 @@ def test_an_answer_that_is_none_of_keystone_is_a_503_with_a_body(
     assert status.startswith("503")
     assert guarded.body
     assert guarded.callers == []
+
+
+def test_a_token_stays_known_while_keystone_is_away(
+    guarded: Guarded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from keystonemiddleware.auth_token import _exceptions
+
+    def away(*_: object, **__: object) -> Any:
+        raise _exceptions.ServiceError("away")
+
+    def unknown(*_: object, **__: object) -> Any:
+        raise _exceptions.InvalidToken("revoked")
+
+    sent = {"HTTP_X_AUTH_TOKEN": TOKEN}
+    guarded()
+    guarded.now += AuthOptions().confirmed_tokens_s
+    monkeypatch.setattr(Identity, "verify_token", away)
+    assert guarded().startswith("503")
+    assert guarded.tokens.is_known(sent)
+    monkeypatch.setattr(Identity, "verify_token", unknown)
+    assert guarded().startswith("401")
+    assert not guarded.tokens.is_known(sent)
 
 
 def test_unknown_tokens_are_asked_about_each_time(guarded: Guarded) -> None:

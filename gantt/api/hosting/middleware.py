@@ -325,8 +325,14 @@ def require_keystone(
             return app(environ, start_response)
         if AT_ONCE in environ:  # Keystone may have to be waited for
             raise WouldWait
+        statuses: list[str] = []
+
+        def start(status: str, *more: Any) -> object:
+            statuses.append(status[:3])
+            return start_response(status, *more)
+
         try:
-            found = cast(Iterable[bytes], guarded(environ, start_response))
+            found = cast(Iterable[bytes], guarded(environ, start))
         except Exception as error:  # of whatever Keystone answered
             if _PASSED in environ:
                 raise
@@ -334,8 +340,8 @@ def require_keystone(
                 "Keystone cannot be understood: %s: %s", type(error).__name__, error
             )
             return _no_keystone(environ, start_response)
-        if _PASSED not in environ:
-            tokens.forget(environ)
+        if _PASSED not in environ and statuses == ["401"]:
+            tokens.forget(environ)  # a Keystone that is away says nothing about it
         return found
 
     return choose
