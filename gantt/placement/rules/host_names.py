@@ -18,6 +18,7 @@ from gantt.model.names import is_custom_name
 from gantt.model.rows import HostRow
 from gantt.placement import listings
 from gantt.placement.fleet_queries import PLACE
+from gantt.state.reports import LISTED
 from gantt.state.state import State
 
 LISTS: Final = "lists_instances"
@@ -58,11 +59,15 @@ def _check_instances(state: State, command: ReportHost) -> None:
     if named is UNSET:
         return
     after, is_whole = set(named), report.fields.lists_instances
+    table = state.fleet.hosts
+    row = table.row_of(report.host, report.node)
     if is_whole is UNSET:
-        row = state.fleet.hosts.row_of(report.host, report.node)
-        is_whole = row is not None and state.fleet.hosts.stats[row].get(LISTS) is True
+        is_whole = row is not None and table.stats[row].get(LISTS) is True
     if is_whole is not True:
         after.update(state.fleet.instances.on(report.host))
+    for other in table.rows_of(report.host):
+        if other != row:
+            after.update(table.stats[other].get(LISTED) or ())
     if len(after) > most:
         raise TooManyNames(
             f"With this report {len(after)} instances are known on host "

@@ -161,6 +161,17 @@ def test_more_nodes_of_a_host_make_no_more_traits() -> None:
     assert "have made 4" in text
 
 
+def test_more_nodes_of_a_host_list_no_more_instances() -> None:
+    hosts = Hosts()
+    hosts.lists(1, server(1), server(2))
+    hosts.says(1, "other", vcpus=4, instances=(server(3),), lists_instances=True)
+    more = hosts.command(1, "other", instances=(server(3), server(4)))
+    assert "4 instances" in hosts.refusal(more, TooManyNames)
+    hosts.lists(1, server(1))
+    hosts.sequences[1, "other"] -= 1
+    hosts.says(1, "other", instances=(server(3), server(4)))
+
+
 @pytest.mark.parametrize("is_whole", [True, False])
 def test_the_instances_of_a_host_are_bounded(is_whole: bool) -> None:
     hosts = Hosts()
