@@ -33,6 +33,10 @@ from gantt.engine.reading.reader import WouldWait
 LOG = logging.getLogger(__name__)
 
 QUEUE_FULL = "queue_full"
+_MANY_UNCONFIRMED = (
+    "Too many requests from this address wait for Keystone to confirm their tokens "
+    "(unconfirmed_threads). Try again later."
+)
 # How often deadlines and the run directory are checked.
 TURN_S = 0.25
 # How long jobs wait for busy threads before more threads are woken.
@@ -171,7 +175,9 @@ class Front:
         self._refused(QUEUE_FULL)
         environ[UNREAD] = Problem(
             503,
-            "The queue for threads is full (waiting_requests). Try again later.",
+            _MANY_UNCONFIRMED
+            if UNCONFIRMED in environ
+            else "The queue for threads is full (waiting_requests). Try again later.",
             headers=(("retry-after", str(RETRY_AFTER_S)),),
         )
         return ask(self._turned_away, environ)

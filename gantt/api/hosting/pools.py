@@ -25,7 +25,7 @@ from gantt.api.call import Environ
 from gantt.api.hosting.middleware import MOUNT
 from gantt.api.hosting.reading import Bodies, BodyLimits
 from gantt.api.hosting.rsgi import Answer
-from gantt.api.hosting.unconfirmed import Seat, Unconfirmed
+from gantt.api.hosting.unconfirmed import Seat, Unconfirmed, address_of
 from gantt.api.routes import Work, work_of
 from gantt.conf import Settings
 
@@ -187,6 +187,7 @@ class Pools:
     ) -> None:
         options = settings.serve
         self._tokens = tokens
+        self._is_behind_proxy = settings.proxy_headers
         self._unconfirmed = Unconfirmed(options.unconfirmed_threads)
         waiting = options.waiting_requests
         threads: dict[Work, int] = {
@@ -224,7 +225,7 @@ class Pools:
         """The threads for any other request."""
         path = environ["PATH_INFO"].removeprefix(MOUNT)
         if self._is_unconfirmed(environ):
-            return self._unconfirmed.at(str(environ.get("REMOTE_ADDR", "")))
+            return self._unconfirmed.at(address_of(environ, self._is_behind_proxy))
         return self._pools[
             work_of(environ["REQUEST_METHOD"], path, environ["QUERY_STRING"])
         ]

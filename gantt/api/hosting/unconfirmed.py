@@ -12,11 +12,33 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable
+from ipaddress import ip_address, ip_network
+
+from gantt.api.call import Environ
 
 LOG = logging.getLogger(__name__)
+_OF_ONE = 64
+"""Bits of an IPv6 address that are the same for all addresses of one machine."""
 Job = Callable[[], None]
 PER_ADDRESS = 32
 """Requests of one address that may wait."""
+
+
+def address_of(environ: Environ, is_behind_proxy: bool) -> str:
+    """Whose queue a request waits in. Behind a proxy that is trusted: as that saw it,
+    which is what it put last; callers may have put any before it."""
+    found = str(environ.get("REMOTE_ADDR", ""))
+    if is_behind_proxy:
+        sent = str(environ.get("HTTP_X_FORWARDED_FOR", "")).rpartition(",")[2].strip()
+        found = sent or found
+    try:
+        address = ip_address(found.strip("[]"))
+    except ValueError:
+        return found
+    if address.version == 4:
+        return str(address)
+    mapped = address.ipv4_mapped
+    return str(mapped or ip_network((address, _OF_ONE), strict=False))
 
 
 class Unconfirmed:

@@ -6,9 +6,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+import pytest
+
 from gantt.api.access.confirmed_tokens import ConfirmedTokens
 from gantt.api.hosting.pools import Pool, Pools
-from gantt.api.hosting.unconfirmed import PER_ADDRESS, Seat, Unconfirmed
+from gantt.api.hosting.unconfirmed import (
+    PER_ADDRESS,
+    Seat,
+    Unconfirmed,
+    address_of,
+)
 from gantt.conf import AuthOptions, load
 
 A, B = "192.0.2.1", "192.0.2.2"
@@ -48,6 +55,28 @@ def test_one_address_has_half_of_the_threads_and_a_bounded_queue() -> None:
     slow.go.set()
     slow.wait_for(accepted + 1)
     assert threads.waiting == 0
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "is_behind_proxy", "expected"),
+    [
+        (A, "", False, A),
+        (A, B, False, A),  # anyone may send the header
+        (A, "", True, A),
+        (A, f"192.0.2.9, {B}", True, B),
+        (A, f"192.0.2.9,{B}", True, B),
+        ("[2001:db8::1:2:3:4]", "", False, "2001:db8::/64"),
+        ("2001:db8::5", "", False, "2001:db8::/64"),
+        ("::ffff:192.0.2.1", "", False, A),
+        ("", "", False, ""),
+        (A, "unknown", True, "unknown"),
+    ],
+)
+def test_whose_queue_a_request_waits_in(
+    peer: str, forwarded: str, is_behind_proxy: bool, expected: str
+) -> None:
+    environ = {"REMOTE_ADDR": peer, "HTTP_X_FORWARDED_FOR": forwarded}
+    assert address_of(environ, is_behind_proxy) == expected
 
 
 def test_a_job_that_fails_gives_its_thread_back() -> None:
