@@ -12,6 +12,7 @@ from gantt.errors import Gone
 from gantt.model.changes import Cursor
 from gantt.model.rows import TRAITS
 from gantt.store import Store, StoreOptions, open_store
+from gantt.store.changelog import history
 from gantt.store.changelog.pages import PAGE
 from gantt.store.interface import Lead
 from tests.databases import Databases
@@ -55,6 +56,23 @@ def test_pages_cover_the_whole_log(store: Store) -> None:
     last = store.history(Cursor(end.revision))
     assert (last.start, list(last.entries)) == (end, [])
     assert first.entries[0].changes[0].new == books.name_row(1, "CUSTOM_1")
+
+
+@pytest.mark.parametrize("store", KINDS, indirect=True)
+def test_a_page_of_long_revisions_has_fewer(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end = fill(store, 20)
+    monkeypatch.setattr(history, "MOST_BYTES", 200)
+    place, seen = Cursor(), list[int]()
+    while found := store.history(place).entries:
+        assert len(found) < 10
+        seen += [one.revision for one in found]
+        place = Cursor(found[-1].revision)
+    assert seen == list(range(1, 21))
+    assert place.revision == end.revision
+    monkeypatch.setattr(history, "MOST_BYTES", 0)
+    assert len(store.history(Cursor(5)).entries) == 1
 
 
 def test_a_cursor_of_another_history_is_gone(store: Store) -> None:

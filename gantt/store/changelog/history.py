@@ -7,20 +7,32 @@ are too far behind, while a watcher gets every revision, or an error.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from itertools import accumulate
+from typing import Any, Final, TypeVar
 
-from sqlalchemy import bindparam, delete, func, literal_column, select, update
+from sqlalchemy import (
+    ColumnElement,
+    bindparam,
+    delete,
+    func,
+    literal_column,
+    select,
+    update,
+)
 
 from gantt.errors import Gone
 from gantt.model.changes import Cursor, LogEntry
 from gantt.store.changelog.codec import entry
 from gantt.store.changelog.pages import PAGE, is_at, why_gone
-from gantt.store.database import Database, limited
+from gantt.store.database import Database, Statement, limited
 from gantt.store.head import BEGINNINGS
 from gantt.store.interface import Page
 from gantt.store.session import Session
 from gantt.store.tables import gantt_head, gantt_log
 
+MOST_BYTES: Final = 1024 * 1024
+"""Of the revisions that are read at once, as the log keeps them; a longer one is read
+by itself."""
 T = TypeVar("T")
 # Rows that are dropped at once: no committer waits for long.
 _STEP = 10_000
@@ -32,14 +44,13 @@ class History:
 
     def __init__(self, database: Database) -> None:
         log = gantt_log.c
-        self._after = database.compile(
-            limited(
-                select(*(log[name] for name in LogEntry.__struct_fields__))
-                .where(log.revision >= bindparam("from_revision"))
-                .order_by(log.revision),
-                PAGE + 1,
-            )
-        ).text
+
+        def after(*columns: ColumnElement[Any]) -> Statement:
+            query = select(*columns).where(log.revision >= bindparam("from_revision"))
+            return database.compile(limited(query.order_by(log.revision), "most"))
+
+        self._sizes = after(func.length(log.changes))
+        self._after = after(*(log[name] for name in LogEntry.__struct_fields__))
         self._first = database.compile(
             limited(select(log.revision, log.kind).order_by(log.revision), 1)
         ).text
@@ -49,7 +60,7 @@ class History:
 
         Raises Gone, StoreFailed.
         """
-        rows: list[Any] = read(lambda one: one.all(self._after, (after.revision,)))
+        rows: list[Any] = read(lambda one: self._rows(one, after.revision))
         if after.revision == 0 and (not rows or rows[0][0] == 1):
             start = Cursor()
         elif rows and is_at(after, Cursor(rows[0][0], rows[0][1])):
@@ -62,6 +73,15 @@ class History:
             raise Gone(why_gone(after, first, batch, begun_by=begun_by))
         # Decoded after the connection was given back.
         return Page(start, [entry(*row) for row in rows[:PAGE]])
+
+    def _rows(self, session: Session, first: int) -> list[Any]:
+        """That of ``first``, and those that follow; their sizes are asked for before,
+        as a revision may be long."""
+        given = self._sizes.values(from_revision=first, most=PAGE + 1)
+        sizes = (size for (size,) in session.all(self._sizes.text, given)[1:])
+        fitting = sum(size <= MOST_BYTES for size in accumulate(sizes))
+        given = self._after.values(from_revision=first, most=1 + max(1, fitting))
+        return session.all(self._after.text, given)
 
 
 class Compactor:
