@@ -379,6 +379,14 @@ def test_decisions_are_written_after_a_terminated_connection(
     assert [found.number for found in store.decisions.find(Asked()).rows] == [2, 1]
 
 
+def test_a_place_among_decisions_may_name_any_process(store: SqlStore) -> None:
+    row = SharedDecision("p", 1, 1, "r", None, False, 1, ",i,", b"{}")
+    assert store.decisions.add([row]) == 0
+    for process in ("q\0", "\N{GRINNING FACE}", "z" * 3_000):
+        found = store.decisions.find(Asked(after=(2, 1, process)))
+        assert [one.number for one in found.rows] == [1]
+
+
 def test_a_server_restart(store: SqlStore, server: DatabaseServer) -> None:
     write_once(store)
     end = store.cursor()

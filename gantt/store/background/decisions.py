@@ -121,7 +121,7 @@ class DecisionTable:
             is_same = (table.at == bindparam("at")) & is_before
             query = query.where((table.at < bindparam("before")) | is_same)
             values |= {"at": at, "before": at, "below": number, "number": number}
-            values["process"] = process
+            values["process"] = storable(process)
         if asked.request_id is not None:
             query = query.where(table.request_id == bindparam("request_id"))
             values["request_id"] = storable(asked.request_id)
