@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from uuid import uuid4
 
+import oslo_context.context
 import pytest
 from oslo_context.context import RequestContext
 
@@ -81,9 +83,17 @@ def test_json_has_them_as_fields(caplog: pytest.LogCaptureFixture) -> None:
     assert line["instance_uuid"] == instance
 
 
-def test_other_lines_have_the_default_form(form: logging.Formatter) -> None:
-    record = logging.LogRecord("a", logging.INFO, "", 0, "said\n%s", ("%d",), None)
-    assert form.format(record) == "a [-] said\\n%d"
+def test_other_lines_have_the_default_form(
+    form: logging.Formatter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also in a thread where another package left what it was about."""
+    store = threading.local()
+    monkeypatch.setattr(oslo_context.context, "_request_store", store)
+    store.context = oslo_context.context.RequestContext(overwrite=False)
+    record = logging.LogRecord(
+        "gantt.a", logging.INFO, "", 0, "said\n%s", ("%d",), None
+    )
+    assert form.format(record) == "gantt.a [-] said\\n%d"
     assert record.args == ("%d",), "other handlers see it as it was"
 
 
