@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 from typing import Any
+from uuid import UUID
 
 import msgspec
 import pytest
@@ -192,7 +193,7 @@ def test_requested_host_refused_twice_is_one_concession(source: str) -> None:
 def test_exhausted_budget_is_reported_and_counted() -> None:
     with fleet({"a": 4}, change_budget=20) as engine:
         flavor = Flavor(vcpus=5, memory_mb=64, root_gb=1)
-        request = ScheduleRequest(RequestSpec(flavor=flavor), ("i",))
+        request = ScheduleRequest(RequestSpec(flavor=flavor), (str(UUID(int=1)),))
         with pytest.raises(NoValidHost) as refusal:
             engine.schedule(request)
         why = refusal.value.why

@@ -92,7 +92,7 @@ def test_request_size_is_limited(more: Any) -> None:
     ("ask", "words"),
     [
         (
-            lambda b: b.schedule(ScheduleRequest(SPEC, ("a", "b", "c"))),
+            lambda b: b.schedule(ScheduleRequest(SPEC, tuple(map(uuid, range(3))))),
             "3 instances were asked for; one request may ask for 1 to 2. Ask in parts, "
             "or raise max_instances of [scheduler].",
         ),
@@ -135,7 +135,7 @@ def test_request_size_is_limited(more: Any) -> None:
             "3 instances were named at once; 2 is the limit.",
         ),
         (
-            lambda b: b.sync_instances("h", ["a", "b", "c"]),
+            lambda b: b.sync_instances("h", map(uuid, range(3))),
             "3 instances were named at once; 2 is the limit.",
         ),
         (

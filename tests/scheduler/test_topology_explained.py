@@ -81,7 +81,7 @@ def test_a_host_that_only_the_exact_fit_refuses_says_so_too(engine: Gantt) -> No
 
 
 def test_requests_without_a_topology_lack_none(engine: Gantt) -> None:
-    report(engine, "a", vcpus=1)
+    report(engine, "a", vcpus=1, cpu_allocation_ratio=4.0)
     huge = replace(PINNED, flavor=replace(PINNED.flavor, vcpus=999, extra_specs={}))
     found = refusal(engine, huge)
     assert lacks(found) == {"a": "0 of 4 VCPU in use, max_unit 1 (999 asked)"}
