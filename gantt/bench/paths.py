@@ -117,8 +117,8 @@ def acts(books: Gantt, fleet: Fleet) -> dict[str, Act]:
     def host(number: int) -> Host:
         return hosts[place_among(len(hosts), number)]
 
-    def select(number: int) -> object:
-        return side.place(_small(number, 1))
+    def select(path: int) -> Act:
+        return lambda number: side.place(_small(number, path))
 
     def select_in_group(number: int) -> object:
         return side.place(_small(number, 2, group=number // 4))
@@ -134,8 +134,8 @@ def acts(books: Gantt, fleet: Fleet) -> dict[str, Act]:
     candidates = path_of(_small(0, 0))
     providers = "/resource_providers"
     return {
-        PATHS[0]: select,
-        PATHS[1]: select,
+        PATHS[0]: select(0),
+        PATHS[1]: select(1),
         PATHS[2]: select_in_group,
         PATHS[3]: lambda _: wsgi.ask("GET", candidates),
         PATHS[4]: claim,

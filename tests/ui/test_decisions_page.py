@@ -26,6 +26,8 @@ PLACED, REFUSED, ALIKE = "req-placed", "req-refused", "req-<b>&amp;\u202e"
 ROWS = "return document.querySelectorAll('table.long tbody button').length"
 PANEL = "return document.querySelector('aside.decision dl')?.parentElement.innerText"
 TITLE = "return document.querySelector('aside.decision h2')?.textContent"
+TERM = """return [...document.querySelectorAll('aside.decision dt')].find(
+    (one) => one.textContent === arguments[0]).nextElementSibling.textContent"""
 
 
 def request(name: str, number: int, vcpus: int, *only: str) -> ScheduleRequest:
@@ -179,8 +181,10 @@ def test_hostile_names_are_text(window: Window, books: GanttProtocol) -> None:
         for hidden in ("\u202e", "\u202c", "\u200b"):
             host = host.replace(hidden, f"\\u{ord(hidden):04x}")
         window.wait(TITLE + " === arguments[0]", f"On {host}")
-        request = window.run("return document.querySelector('aside dd').textContent")
-        assert request == ALIKE.replace("\u202e", "\\u202e")
+        assert window.run(TERM, "Request") == ALIKE.replace("\u202e", "\\u202e")
+        asked = window.run(TERM, "Asked")
+        assert 'name="<i>m1</i>"' in asked
+        assert not {"\u202e", "\u202c", "\u200b"} & {*asked}
     assert window.run("return document.querySelectorAll('script').length") == 1
     assert window.run("return document.querySelectorAll('img, b b, i i').length") == 0
 

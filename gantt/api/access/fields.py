@@ -154,7 +154,7 @@ _STATEMENTS: Final[dict[str, dict[str, Verdict]]] = {
         "disk_available_least host_ip supported_instances metrics pci_stats "
         "extra_resources stats numa_topology cpu_allocation_ratio "
         "ram_allocation_ratio disk_allocation_ratio mapped traits instances "
-        "obeys_claims lists_instances",
+        "obeys_claims lists_instances comes_from_nova",
     ),
     "AggregatesBody": _all(RULE, "aggregates"),
     "InstancesBody": _all(RULE, "instances"),

@@ -23,6 +23,7 @@ from tests.api.wsgi_client import Answer, WsgiClient
 
 RED, BLUE = "9" * 8 + "-0000-4000-8000-00000000000a", "b" * 8 + A[8:]
 GROUP, FRESH = "9" * 8 + "-0000-4000-8000-00000000000c", "d" * 8 + A[8:]
+TOLD = GROUP[:-1] + "e"
 MEMBER = {"x-auth-token": "bob:blue", "x-roles": "member"}
 PLAIN = {"flavor": SPEC["flavor"]}
 POLICY = ("select", "capacity", "usage_history", "advise")
@@ -38,7 +39,8 @@ READ_AS: dict[str, type[Struct]] = {
 
 @pytest.fixture
 def client(books: Gantt, tmp_path: Path) -> WsgiClient:
-    """Project red has an instance, and one in a group; so has project blue."""
+    """Projects red and blue have an instance each; that of red is in a group by its
+    claim, and in another that was told of."""
     (tmp_path / "policy.yaml").write_text(
         "".join(f'"gantt:{name}": "role:member or role:admin"\n' for name in POLICY)
     )
@@ -49,6 +51,9 @@ def client(books: Gantt, tmp_path: Path) -> WsgiClient:
     group = {"uuid": GROUP, "policy": "anti-affinity"}
     claimed(client, RED, "red", instance_group=group)
     claimed(client, BLUE, "blue")
+    books.set_server_group(
+        ServerGroup(TOLD, "t", "anti-affinity", members=frozenset({RED}))
+    )
     return client
 
 
@@ -100,7 +105,7 @@ def test_every_hint_that_gantt_reads_has_its_verdict() -> None:
 FOREIGN: dict[str, dict[str, Any]] = {
     "another project's group": {"instance_group": {"uuid": GROUP}},
     "with a rule of its own": {"instance_group": {"uuid": GROUP, "policy": "affinity"}},
-    "by the hint": {"scheduler_hints": {"group": GROUP}},
+    "by the hint": {"scheduler_hints": {"group": TOLD}},
     "members": {"instance_group": {"uuid": FRESH, "members": [RED]}},
     "members of no group": {
         "instance_group": {"policy": "affinity", "members": [BLUE, RED]}
@@ -151,6 +156,19 @@ def test_members_name_only_what_is_of_their_project(
         path = f"/gantt/{question}"
         assert client("POST", path, body=body, headers=MEMBER).status == 403
         assert client("POST", path, body=body).status == 200
+
+
+def test_a_hint_names_a_group_that_was_told_of(client: WsgiClient) -> None:
+    """No rule is known of one that claims alone name: the hint would limit nothing."""
+    spec = {"scheduler_hints": {"group": GROUP}}
+    assert asked(client, {"dry_run": True}, **spec).status == 403
+    for path in ("select", "capacity", "capacity/prices"):
+        body: dict[str, Any] = {"request_spec": {**PLAIN, **spec}}
+        if path == "select":
+            body["dry_run"] = True
+        answer = client("POST", f"/gantt/{path}", body=body)
+        assert answer.status == 400
+        assert f"server group '{GROUP}' is not known here" in answer.detail
 
 
 @pytest.mark.parametrize("what", UNPERMITTED)
