@@ -43,6 +43,7 @@ HEALTHY: Final[dict[str, str]] = {
             "gantt_queue_length",
             "gantt_revision_lag",
             "gantt_foreign_writes_total",
+            "gantt_lost_revisions_total",
             "gantt_searches_cut_total",
             "gantt_plugin_failures_total",
             "gantt_plugins_suspended",
