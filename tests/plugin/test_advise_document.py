@@ -14,12 +14,14 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tomllib
 import venv
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from gantt_nova_plugin.options import OPTIONS
+from gantt_nova_plugin.options import GROUP, OPTIONS
+from oslo_config import cfg
 
 from tests import live
 from tests.plugin.clouds import spec
@@ -219,6 +221,30 @@ def test_external_schedulers_need_one_line(service: live.Live) -> None:
         },
     )
     assert answer == {"hosts": ["node3", "node2", "node1"]}
+
+
+def test_lists_of_storage_end_with_what_the_plug_in_brings(tmp_path: Path) -> None:
+    """Cinder reads these, not Gantt: its lists of stages in [DEFAULT] are Nova's former
+    ones by name."""
+    ((language, text),) = section("Cinder and Manila")
+    assert language == "ini"
+    file = tmp_path / "cinder.conf"
+    file.write_text(text, encoding="utf-8")
+    lists = {
+        "scheduler_default_filters": ("cinder.scheduler.filters", "GanttFilter"),
+        "scheduler_default_weighers": ("cinder.scheduler.weights", "GanttWeigher"),
+    }
+    project = tomllib.loads((ROOT / "nova-plugin/pyproject.toml").read_text())
+    conf = cfg.ConfigOpts()
+    conf.register_opts(OPTIONS, GROUP)
+    conf.register_opts([cfg.ListOpt(name) for name in lists])
+    conf(["--config-file", str(file)])
+    for name, (group, brought) in lists.items():
+        assert conf[name][-1] == brought
+        assert brought in project["project"]["entry-points"][group]
+    assert (conf.gantt.url, conf.gantt.mode) == (URL, "observe")
+    shown = re.findall(r"^(\w+) = ", text.partition("[gantt]")[2], re.MULTILINE)
+    assert set(shown) <= {option.name for option in OPTIONS}
 
 
 @pytest.mark.parametrize("name", ["cinder", "manila"])
