@@ -51,6 +51,7 @@ def of_operation(
     service: Service, name: str, clients: int, seconds: float
 ) -> tuple[beside.Beside, beside.Attacked]:
     """The idle service just before, and the attack."""
+    service.settle()
     token = READER if name in READERS else ADMIN
     idle = beside.measure(service.port, seconds / 2, beside.HOST_KINDS)
     one = beside.attacked(

@@ -6,7 +6,9 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import os
 import shutil
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -33,6 +35,8 @@ ROOM = {
     "DISK_GB": Inventory(total=100_000_000),
 }
 ANSWERED = range(200, 300)
+# A service that takes less than this part of a CPU for so long is idle.
+IDLE, STEP_S, SETTLED_S = 0.1, 0.4, 180.0
 
 
 def provider(number: int) -> str:
@@ -70,6 +74,19 @@ class Service:
         pid = self.live.process.pid
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         return max(map(int, children), key=lambda one: _memory_mb(one, "VmRSS"))
+
+    def settle(self) -> None:
+        """Wait until it does nothing: what clients asked for that left meanwhile is
+        still answered. Raises TimeoutError."""
+        until, worker = time.monotonic() + SETTLED_S, self.worker
+        before = _worked_s(worker)
+        while time.monotonic() < until:
+            time.sleep(STEP_S)
+            now = _worked_s(worker)
+            if now - before < STEP_S * IDLE:
+                return
+            before = now
+        raise TimeoutError(f"The service still works after {SETTLED_S:.0f} s.")
 
     def memory_mb(self) -> float:
         """What the worker has in RAM now."""
@@ -126,6 +143,12 @@ class Service:
             return answer.status, answer.read()
         finally:
             connection.close()
+
+
+def _worked_s(pid: int) -> float:
+    """The CPU time that a process took so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _memory_mb(pid: int, name: str) -> float:
