@@ -169,12 +169,16 @@ class LogicalClock(SystemClock):
     def __init__(self) -> None:
         self.looks = 0
         self.callers: set[str] = set()
+        self._lock = threading.Lock()
 
     def monotonic(self) -> float:
-        self.looks += 1
+        with self._lock:
+            self.looks += 1
+            looked_at = self.looks * self.step_s
+        # Who has come has its time: what happens from here on is later.
         if (name := threading.current_thread().name).startswith(CALLER):
             self.callers.add(name)
-        return self.looks * self.step_s
+        return looked_at
 
 
 def crowd(
