@@ -89,7 +89,7 @@ def test_invalid_urls_are_refused(url: str, text: str) -> None:
 
 def test_a_missing_driver_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pymysql", None)
-    with pytest.raises(errors.Refused, match=r"gantt-scheduler\[mysql\]"):
+    with pytest.raises(errors.Refused, match=r"pip install .*\[mysql\]"):
         _open(MARIADB)
 
 
