@@ -78,7 +78,7 @@ def schedule(service: str) -> list[str]:
 def check_document(service: str) -> None:
     """The lines that docs/how-to/advise-nova.md shows name what the service finds."""
     text = (ROOT / "docs" / "how-to" / "advise-nova.md").read_text(encoding="utf-8")
-    shown = re.search(r"```ini\n(\[DEFAULT\]\n.*?)```", text, re.DOTALL)
+    shown = re.search(r"```ini\n# cinder\.conf\n(.*?)```", text, re.DOTALL)
     assert shown is not None
     conf = configparser.ConfigParser()
     conf.read_string(shown[1])
