@@ -23,6 +23,9 @@ T = TypeVar("T")
 
 # A request waits while a changed file is parsed: some four seconds for YAML this long.
 LARGEST_BYTES = 1024 * 1024
+# Lists within lists. No file of ours needs more than four, and Python's own limit is
+# what the process made of it.
+_DEEPEST = 64
 
 
 class Live(Generic[T]):
@@ -114,9 +117,20 @@ def parse(what: str, path: Path, text: str) -> Any:
     the file: it may contain tokens."""
     import yaml  # oslo.config brings it
 
+    # Not libyaml's parser: deeply nested brackets crash it.
+    class Loader(yaml.SafeLoader):
+        depth = 0
+
+        def compose_node(self, *given: Any) -> Any:
+            self.depth += 1
+            if self.depth > _DEEPEST:
+                raise RecursionError
+            node = super().compose_node(*given)
+            self.depth -= 1
+            return node
+
     try:
-        # Not libyaml's parser: deeply nested brackets crash it.
-        return yaml.safe_load(text)
+        return Loader(text).get_single_data()
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = "" if mark is None else f", line {mark.line + 1}"

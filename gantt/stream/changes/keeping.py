@@ -127,14 +127,15 @@ class Publishing:
 
     def _failed(self, error: Exception) -> None:
         """Once per trouble, unless it is a bug."""
-        self._failures += 1
-        self._close()
         if not isinstance(error, GanttError):
             LOG.exception("Changes cannot be published.")
         elif self._trouble is None and not self._books.is_logged(error):
             LOG.error("Changes cannot be published: %s", error)
         since = time.monotonic() if self._trouble is None else self._trouble[0]
         self._trouble = since, str(error)
+        self._failures += 1
+        # Last: a broker that is gone makes it wait.
+        self._close()
 
     def _close(self) -> None:
         """Let go of the topic. A client that fails meanwhile must not end the thread:
