@@ -59,7 +59,7 @@ def _picture(view: HostTopologyView, *, has_bars: bool) -> Iterator[Styled | Box
     if view.pending:
         yield Box("pending claims", list(map(_pending_row, view.pending)))
     if view.is_closed:
-        words = "Nothing more is promised there until pending claims fit the report."
+        words = "What pending claims lack is promised to no other until they fit."
         yield [(words, "yellow")]
 
 

@@ -80,7 +80,7 @@ class HostTopologyView(Struct, frozen=True):
     be read, by column, and why. ``obeys_claims``: it starts instances on the
     CPUs, pages and devices that claims name. ``pending``: claims that no report counts
     yet, the oldest first. ``is_closed``: one of them does not fit the report, so that
-    nothing more is promised until it ends."""
+    none of what it wants, cells or devices, is promised until it ends."""
 
     host: str
     node: str

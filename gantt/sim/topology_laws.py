@@ -26,8 +26,10 @@ _NAMING = ("UpdateInstances", "SyncInstances")
 
 def once(command: c.Claim, after: Tables) -> Iterator[Finding]:
     """Hosts of the claim have what all claims on them were promised that their reports
-    do not contain."""
-    if command.wanted is None:
+    do not contain: of what the claim wants, cells or devices. A report may have less
+    of the other than was promised before."""
+    wanted = command.wanted
+    if wanted is None:
         return
     mine = {one.instance_uuid for one in command.instances}
     claims = [row for row in after[t.CLAIMS].values() if isinstance(row, t.ClaimRow)]
@@ -39,23 +41,43 @@ def once(command: c.Claim, after: Tables) -> Iterator[Finding]:
             for row in claims
             if row.host_id == key and row.topology is not None and not row.is_counted
         ]
-        wrong = _wrong(msgspec.json.decode(host.stats), pendings)
+        stats = msgspec.json.decode(host.stats)
+        wrong = _wrong_devices(stats, pendings) if wanted.devices else None
+        if wanted.cells and wrong is None:
+            wrong = _wrong_cpus(stats, pendings)
         if wrong:
             yield Finding(_ONCE, f"{host.host}: {wrong}, of {pendings}")
 
 
-def _wrong(stats: dict[str, Any], pendings: list[dict[str, Any]]) -> str | None:
+def _wrong_devices(stats: dict[str, Any], pendings: list[dict[str, Any]]) -> str | None:
+    pools, nics = stats.get("pci_stats") or [], _nics(stats)
+    asked = sum(
+        request["count"] for one in pendings for request in one["wanted"]["devices"]
+    )
+    if asked > nics:
+        return f"{asked} devices of {nics}"
+    if not stats.get("obeys_claims"):
+        return None
+    there = {each["address"] for pool in pools for each in pool.get("devices", ())}
+    return _named_twice(
+        there,
+        (
+            device["address"]
+            for one in pendings
+            for taken in one["fit"]["devices"]
+            for device in taken["devices"]
+        ),
+    )
+
+
+def _wrong_cpus(stats: dict[str, Any], pendings: list[dict[str, Any]]) -> str | None:
     cells = (stats.get("numa_topology") or {}).get("cells", [])
     free = [set(cell["pcpuset"]) - set(cell["pinned_cpus"]) for cell in cells]
-    pools, nics = stats.get("pci_stats") or [], _nics(stats)
-    asked = [
-        sum(request["count"] for request in one["wanted"]["devices"])
-        for one in pendings
-    ]
-    if sum(asked) > nics:
-        return f"{sum(asked)} devices of {nics}"
     if stats.get("obeys_claims"):
-        return _named_twice(free, pools, pendings)
+        fitted = (cell for one in pendings for cell in one["fit"]["cells"])
+        return _named_twice(
+            set().union(*free), (cpu for cell in fitted for _, cpu in cell["pinning"])
+        )
     sizes = [
         _count(cell["pcpus"]) for one in pendings for cell in one["wanted"]["cells"]
     ]
@@ -64,18 +86,8 @@ def _wrong(stats: dict[str, Any], pendings: list[dict[str, Any]]) -> str | None:
     return None
 
 
-def _named_twice(
-    free: list[set[int]], pools: list[dict[str, Any]], pendings: list[dict[str, Any]]
-) -> str | None:
-    used: Counter[object] = Counter()
-    for one in pendings:
-        for cell in one["fit"]["cells"]:
-            used.update(cpu for _, cpu in cell["pinning"])
-        for taken in one["fit"]["devices"]:
-            used.update(device["address"] for device in taken["devices"])
-    there = set().union(*free)
-    there |= {each["address"] for pool in pools for each in pool.get("devices", ())}
-    wrong = [name for name, count in used.items() if count > 1 or name not in there]
+def _named_twice(there: set[Any], names: Iterable[Any]) -> str | None:
+    wrong = [name for name, n in Counter(names).items() if n > 1 or name not in there]
     return f"{wrong} are promised twice, or are not free" if wrong else None
 
 

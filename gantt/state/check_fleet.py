@@ -23,7 +23,6 @@ from gantt.model.rows import (
     ServerGroupRow,
     ServiceRow,
 )
-from gantt.model.topology import HostTopology
 from gantt.state.column import NO_ROW, time_in
 from gantt.state.factors import Factor
 from gantt.state.fleet import Fleet
@@ -268,7 +267,7 @@ def _host_promises(fleet: Fleet, row: int, anew: _Anew) -> Iterator[str]:
         yield f"what it was promised is not that of claims {[one for one, _ in wanted]}"
     elif mine.left != left:
         yield "what is left of its cells and devices is not what claims leave"
-    if hosts.left[row] != (HostTopology() if left.is_closed else left.host):
+    if hosts.left[row] != left.host:
         yield "more is left of its cells and devices than may be promised, or less"
     if hosts.pci_free[row] != left.host.free_devices:
         yield f"pci_free is {hosts.pci_free[row]}, not {left.host.free_devices}"

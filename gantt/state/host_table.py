@@ -416,11 +416,10 @@ class Hosts(HostColumns):
                 return
 
     def settle_topology(self, row: int) -> None:
-        """What pending claims leave of cells and devices: none, if one does not fit."""
-        left = self.promises[row].left
-        self.pci_free[row] = left.host.free_devices
-        self.left[row] = HostTopology() if left.is_closed else left.host
-        self.topology.put(row, self.left[row])
+        """What pending claims leave of cells and devices."""
+        left = self.left[row] = self.promises[row].left.host
+        self.pci_free[row] = left.free_devices
+        self.topology.put(row, left)
 
     def _settle(self, row: int) -> None:
         """What is left after claims."""

@@ -96,7 +96,7 @@ class Promises:
         left = after(self._before(place), pending, found)
         for later in self._pendings[place:]:
             left = less(left, later)
-        return CLOSED if left.is_closed else found
+        return CLOSED if left.is_closed_to(pending.wanted) else found
 
     def _before(self, place: int) -> Remaining:
         return self._lefts[place - 1] if place else self._reported

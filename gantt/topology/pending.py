@@ -3,8 +3,8 @@
 A host that obeys claims starts the instance on exactly what the claim names. A compute
 of Nova picks for itself: there a claim only says that the instance fits, so all pending
 claims are fitted again onto each new report, in the order of their ids. One that no
-longer fits closes the host: what it will take is unknown, and nothing else may be
-promised until it ends.
+longer fits closes what it wants of the host, cells or devices: which of them it will
+take is unknown, and no other may be promised until it ends.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from gantt.topology.fit import fit
 from gantt.topology.take import take
 
 CLOSED: Final = Lack("pending", 1, 0, "claims")
-"""What a closed host lacks: a report that counts its pending claims."""
+"""What a closed host lacks: a report that its pending claims fit, or that counts
+them."""
 
 
 class Pending(Struct, frozen=True):
@@ -47,10 +48,24 @@ class Pending(Struct, frozen=True):
 
 
 class Remaining(Struct, frozen=True):
-    """A host less its pending claims. ``is_closed``: one of them does not fit."""
+    """A host less its pending claims. ``has_closed_cells``, ``has_closed_devices``: a
+    claim that wants some does not fit, and none are left."""
 
     host: HostTopology
-    is_closed: bool = False
+    has_closed_cells: bool = False
+    has_closed_devices: bool = False
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether a claim does not fit."""
+        return self.has_closed_cells or self.has_closed_devices
+
+    def is_closed_to(self, wanted: Wanted) -> bool:
+        """Whether a claim does not fit that may take the same."""
+        return bool(
+            (self.has_closed_cells and wanted.cells)
+            or (self.has_closed_devices and wanted.devices)
+        )
 
 
 def remaining(host: HostTopology, pendings: Iterable[Pending]) -> Remaining:
@@ -68,21 +83,35 @@ def less(left: Remaining, pending: Pending) -> Remaining:
 
 def after(left: Remaining, pending: Pending, found: Fit | Lack) -> Remaining:
     """What is left once ``found``, the answer of ``fitted``, is taken."""
-    if left.is_closed or isinstance(found, Lack):
-        return Remaining(left.host, is_closed=True)
+    if isinstance(found, Lack):
+        return _closed(left, pending.wanted)
     try:
-        return Remaining(take(left.host, found, may_be_counted=pending.is_running))
+        host = take(left.host, found, may_be_counted=pending.is_running)
     except NotFree:
-        return Remaining(left.host, is_closed=True)
+        return _closed(left, pending.wanted)
+    return replace(left, host=host)
+
+
+def _closed(left: Remaining, wanted: Wanted) -> Remaining:
+    host = left.host
+    if wanted.cells:
+        host = replace(host, cells=())
+    if wanted.devices:
+        host = replace(host, pools=())
+    return Remaining(
+        host,
+        has_closed_cells=left.has_closed_cells or bool(wanted.cells),
+        has_closed_devices=left.has_closed_devices or bool(wanted.devices),
+    )
 
 
 def fitted(left: Remaining, pending: Pending) -> Fit | Lack:
     """What an instance takes, or what the host lacks. A Fit that the host obeys stands,
     even if something of it is no longer free; so does that of an instance that runs."""
-    if left.is_closed:
-        return CLOSED
     if pending.is_counted:
         return Fit()
+    if left.is_closed_to(pending.wanted):
+        return CLOSED
     if pending.fit is not None and (left.host.obeys or pending.is_running):
         return pending.fit
     return fit(left.host, pending.wanted, pending.providers, packs=pending.packs)

@@ -170,4 +170,4 @@ def test_pending_claims_are_drawn_by_instance(
     assert "c1 of instance i1: cell 0,1, CPUs 0-1,9, 2 devices 0000:18:00.1 " in text
     assert r"c2 of instance \x1b[31mred\n[bold]: cell 0, or what the host" in text
     assert "c3 of instance i3: does not fit: cell 0 has 1 of 2 CPUs" in text
-    assert "Nothing more is promised there" in text
+    assert "What pending claims lack is promised to no other" in text

@@ -24,6 +24,7 @@ from tests.placement.fleet_desk import (
 )
 from tests.placement.rules.test_topology_claims import (
     NIC,
+    PINNED,
     SECOND,
     WITH_NIC,
     cell,
@@ -313,6 +314,33 @@ def test_device_that_is_gone_is_taken_for_the_one_promised(obeys: bool) -> None:
     desk.do(claim("two", on(2, 1), wanted=WITH_NIC))
     desk.refusal(claim("three", on(3, 1), wanted=WITH_NIC), ClaimLost)
     desk.do(c.ReleaseClaim("two"), claim("three", on(3, 1), wanted=WITH_NIC))
+
+
+@pytest.mark.parametrize("obeys", [False, True])
+@pytest.mark.parametrize("lost", ["cells", "devices"])
+def test_host_that_loses_one_kind_gives_of_the_other(lost: str, obeys: bool) -> None:
+    """Which cells or devices the claim will take is unknown, but it takes no other
+    kind."""
+    pools = [{**NIC, "count": 2, "numa_node": None}]
+    desk = desk_of(pci_stats=pools, obeys_claims=obeys)
+    with_device = claim("device", on(1, 1), wanted=WITH_NIC)
+    desk.now += 9 * SECOND
+    desk.do(pinned("one", on(2, 1)), with_device)
+    if lost == "cells":
+        desk.do(pinned("two", on(3, 1)), report(1, numa_topology=without_cell()))
+    else:
+        # Of before the claims: others use them.
+        desk.do(saved(1, 1, pci_stats=[]))
+    assert desk.state.fleet.hosts.promises[0].left.is_closed
+    asked = {
+        "cells": pinned("probe", on(9, 1)),
+        "devices": claim("probe", on(9, 1), wanted=WITH_NIC),
+    }
+    both = replace(PINNED, devices=WITH_NIC.devices)
+    desk.refusal(asked.pop(lost), ClaimLost)
+    desk.refusal(claim("probe", on(9, 1), wanted=both), ClaimLost)
+    (other,) = asked.values()
+    desk.do(other)
 
 
 def test_host_that_stops_to_obey_fits_its_claims_again() -> None:
