@@ -3,7 +3,7 @@
 # ARGS="-k usages" goes to pytest, ARGS="--hosts 1000" to `make bench`.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test cloud check format bench bench-full soak docs fresh wheel deb clean
+.PHONY: help setup run demo test cloud check format bench bench-full soak laws docs fresh wheel deb clean
 
 help:      ## say what can be made
 	@sed -n 's/^\([a-z-]*\): *## /make \1	/p' Makefile
@@ -39,6 +39,9 @@ bench-full: ## fleets up to 100,000 hosts, in an hour, into docs/bench
 
 soak:      ## simulate faults for MINUTES=10, and say what was tried and lost
 	@scripts/soak $(ARGS)
+
+laws:      ## try every law with SEEDS=20 on each kind of store; a release takes 500
+	@scripts/laws $(ARGS)
 
 docs:      ## build the documentation into docs/_build
 	@scripts/setup dev

@@ -32,9 +32,11 @@ from gantt.store.interface import (
 )
 from gantt.store.memory import MemoryUsageRows
 from gantt.store.outcomes import DefiniteAbort, ForeignWrite, UnknownOutcome
-from gantt.store.tables import COLUMNS
+from gantt.store.tables import COLUMNS, UNIQUE
 
 T = TypeVar("T")
+
+
 Tables = dict[str, dict[Key, Row]]
 
 
@@ -326,6 +328,27 @@ class SharedTransaction:
                 if known != change.old and not are_links:
                     raise ForeignWrite(f"{place}: {known} is not {change.old}")
                 touched[place] = change.new
+                self._must_be_unique(change, touched)
+
+    def _must_be_unique(
+        self, change: Change, touched: dict[tuple[str, Key], Row | None]
+    ) -> None:
+        """As a database's own constraints: no other row has what is unique."""
+        if change.new is None:
+            return
+        new = astuple(change.new)
+        rows: dict[Key, Row | None] = dict(self.store.books.tables[change.table])
+        rows |= {
+            key: row for (name, key), row in touched.items() if name == change.table
+        }
+        del rows[change.key]
+        others = [astuple(row) for row in rows.values() if row is not None]
+        for places in UNIQUE[change.table]:
+            mine = [new[place] for place in places]
+            if None not in mine and mine in (
+                [other[place] for place in places] for other in others
+            ):
+                raise ForeignWrite(f"{mine} would be twice in {change.table}")
 
     def commit(self) -> None:
         if not self._is_open:

@@ -360,3 +360,19 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 TIMES_AT: dict[str, int] = {
     name: columns.index(_TIMES[0]) for name, columns in COLUMNS.items()
 }
+
+
+def _unique(table: str) -> list[list[int]]:
+    keys = [
+        *(one.columns for one in BOOKS[table].indexes if one.unique),
+        *(
+            one.columns
+            for one in BOOKS[table].constraints
+            if isinstance(one, sa.UniqueConstraint)
+        ),
+    ]
+    return [[COLUMNS[table].index(column.name) for column in one] for one in keys]
+
+
+# Of each unique key of a table but the primary one, where its columns are in a row.
+UNIQUE: dict[str, list[list[int]]] = {name: _unique(name) for name in COLUMNS}

@@ -351,13 +351,16 @@ def leave(draft: Draft, row: ClaimRow, held_by: str) -> None:
     """The instance was launched, and goes elsewhere before a report counts its cells
     and devices: these stay promised until one does, or until ``held_by`` has no
     allocations there. An instance has one claim, so this one goes on under another
-    uuid; there is nothing to give back with it."""
+    uuid, which no other has: an instance may leave a host again before the first of
+    these is counted. There is nothing to give back with it."""
     row = counting.current(draft, row) or row
     assert row.topology is not None, "only cells and devices stay promised"
     pending = replace(from_text(row.topology), held_by=held_by)
     left = replace(
         row,
-        instance_uuid=str(uuid5(NAMESPACE_OID, f"{row.claim}/{row.instance_uuid}")),
+        instance_uuid=str(
+            uuid5(NAMESPACE_OID, f"{row.id}/{row.instance_uuid}/{draft.now}")
+        ),
         topology=to_text(pending),
         group_uuid=None,
         leased_until=None,

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from gantt.errors import ClaimLost
 from gantt.model import commands as c
 from gantt.model.commands import ConsumerAllocations
+from gantt.model.hosts import Instance
 from gantt.model.request_identity import RequestIdentity
 from gantt.model.topology import DeviceRequest, Wanted
 from tests.placement.fleet_desk import (
@@ -86,6 +87,21 @@ def test_instance_that_moves_stays_promised_until_it_is_counted() -> None:
     desk.do(saved(1, at + 1, numa_topology=cells()))
     assert fills(desk)
     assert sorted(row.claim for row in desk.claims()) == ["move", "two"]
+
+
+def test_instance_leaves_a_host_twice_before_a_report_counts_it_once() -> None:
+    """Both stay promised, and no claim has the instance of another."""
+    desk = desk_of(3)
+    asked = RequestIdentity("request")
+    for name, place in (("first", 1), ("second", 2), ("third", 1)):
+        both = pinned(name, on(1, place), on(2, 3), identity=asked)
+        desk.do(both, c.UpdateInstances(f"h{place}", (Instance(server(1)),)))
+    left = [row for row in desk.claims() if row.held_by == server(1)]
+    assert [row.host_id for row in left] == [1, 2]
+    assert len({row.instance_uuid for row in desk.claims()}) == len(desk.claims())
+    desk.do(pinned("fourth", on(1, 2), on(2, 3), identity=asked))
+    assert len(desk.claims()) == 5
+    assert len({row.instance_uuid for row in desk.claims()}) == len(desk.claims())
 
 
 @pytest.mark.parametrize(
