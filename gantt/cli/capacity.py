@@ -12,7 +12,7 @@ from gantt.cli.capacity_forecast import show_forecast
 from gantt.cli.capacity_prices import show_prices
 from gantt.cli.capacity_split import show_split, weights_of
 from gantt.cli.decision import why_text
-from gantt.cli.flavor import flavor
+from gantt.cli.flavor import flavors_of
 from gantt.cli.given import refuse
 from gantt.cli.output import plain, say, table
 from gantt.cli.session import Session, books_command
@@ -38,7 +38,15 @@ _ENDS: Final = {
 
 
 @click.command("capacity")
-@click.argument("flavors", nargs=-1, metavar="FLAVOR...")
+@click.argument("sizes", nargs=-1, metavar="FLAVOR...")
+@click.option(
+    "--flavor",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="A flavor that the configuration of the service names (usual_flavors), like "
+    "FLAVOR; may be repeated.",
+)
 @click.option(
     "--fair",
     is_flag=True,
@@ -87,7 +95,8 @@ _ENDS: Final = {
 def capacity(
     session: Session,
     *,
-    flavors: tuple[str, ...],
+    sizes: tuple[str, ...],
+    names: tuple[str, ...],
     zone: str | None,
     shows_hosts: bool,
     fair: bool,
@@ -104,9 +113,10 @@ def capacity(
     gantt capacity vcpus=2,memory_mb=4096 --zone north --hosts
     gantt capacity --fair name=a,vcpus=2,memory_mb=4096 name=b,vcpus=8 --mix a=3,b=1
     gantt capacity --price vcpus=2,memory_mb=4096,trait:CUSTOM_SSD=required
+    gantt capacity --flavor large --flavor small
     gantt capacity --runs-out --by zone
     """
-    asked = [RequestSpec(flavor(words), availability_zone=zone) for words in flavors]
+    flavors = (*sizes, *names)
     if fair + price + runs_out > 1:
         raise click.UsageError("Give one of --fair, --price and --runs-out.")
     if mix is not None and not fair:
@@ -121,6 +131,10 @@ def capacity(
         refuse(["--days"], "how far --runs-out looks ahead; add --runs-out.")
     if not (flavors or runs_out):
         raise click.UsageError("Name a flavor, such as vcpus=2,memory_mb=4096.")
+    asked = [
+        RequestSpec(one, availability_zone=zone)
+        for one in flavors_of(session.books, flavors)
+    ]
     named = list(zip(flavors, asked, strict=True))
     weights = weights_of(mix, asked)
     tried = session.tried

@@ -14,7 +14,7 @@ import click
 from msgspec.structs import replace
 
 from gantt.cli.failure import Failed, refusals_reported
-from gantt.cli.flavor import flavor, spec_of_file
+from gantt.cli.flavor import asked_of
 from gantt.cli.output import say
 from gantt.cli.select import refused
 from gantt.cli.tracing import traced
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     "--flavor",
     "size",
     metavar="vcpus=N,memory_mb=N,disk_gb=N",
-    help="What the process needs; may have extra specs.",
+    help="What the process needs, which may have extra specs; or the name of a flavor "
+    "in the configuration of the service (usual_flavors).",
 )
 @click.option(
     "--spec",
@@ -107,17 +108,6 @@ def launch(
         from gantt.observe.endpoint import answering
         from gantt.observe.launch_signs import LaunchSigns
 
-        asked = (
-            RequestSpec(flavor(size)) if size is not None else spec_of_file(spec or "")
-        )
-        if project is not None:
-            asked = replace(asked, project_id=project)
-        request = ScheduleRequest(
-            _towards(asked, host, name),
-            (instance or str(uuid4()),),
-            lease_s=2 * timeout,
-            request_id=f"req-{uuid4()}",
-        )
         options = LaunchOptions(max_attempts, timeout)
         signs = LaunchSigns()
         with (
@@ -126,6 +116,15 @@ def launch(
             closing(open_books(where, propagate)) as books,
             answering(metrics_listen, signs),
         ):
+            asked = asked_of(books, size, spec or "")
+            if project is not None:
+                asked = replace(asked, project_id=project)
+            request = ScheduleRequest(
+                _towards(asked, host, name),
+                (instance or str(uuid4()),),
+                lease_s=2 * timeout,
+                request_id=f"req-{uuid4()}",
+            )
             launching = Launching(books, launcher(name), options, signs)
             try:
                 found = books.schedule(request)

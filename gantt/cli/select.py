@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from gantt.cli.decision import print_decision, why_text
 from gantt.cli.failure import Failed
-from gantt.cli.flavor import flavor, spec_of_file
+from gantt.cli.flavor import asked_of
 from gantt.cli.output import DOCUMENTS, print_document
 from gantt.cli.session import Session, books_command
 from gantt.cli.topology import tag_texts
@@ -19,7 +19,7 @@ from gantt.cli.what_if import try_select, what_if_option
 from gantt.errors import NoValidHost
 from gantt.model.scheduling import Selections
 from gantt.model.selection import CellPlace, DevicePlace, Place, Why
-from gantt.model.spec import RequestSpec, ScheduleRequest
+from gantt.model.spec import ScheduleRequest
 from gantt.topology.cells import size_text
 
 _MOST = 100_000  # new instances
@@ -34,7 +34,8 @@ PLACE = "place"
     "--flavor",
     "size",
     metavar="vcpus=N,memory_mb=N,disk_gb=N",
-    help="Flavor of the instances; may have extra specs.",
+    help="Flavor of the instances, which may have extra specs; or the name of one in "
+    "the configuration of the service (usual_flavors).",
 )
 @click.option(
     "--spec",
@@ -87,7 +88,7 @@ def select(
         raise click.UsageError("Give exactly one of --flavor and --spec.")
     if instances and count is not None:
         raise click.UsageError("Give --count or --instance, not both.")
-    asked = RequestSpec(flavor(size)) if size is not None else spec_of_file(spec or "")
+    asked = asked_of(session.books, size, spec or "")
     if zone is not None:
         asked = replace(asked, availability_zone=zone)
     if project is not None:

@@ -13,7 +13,7 @@ from gantt.client.audits import Native
 from gantt.model.capacity import By, FairSplit, Forecast, Prices
 from gantt.model.forms import values
 from gantt.model.selection import Capacity
-from gantt.model.spec import RequestSpec
+from gantt.model.spec import Flavor, RequestSpec
 
 
 class RemoteCapacity(Native):
@@ -22,6 +22,10 @@ class RemoteCapacity(Native):
     def capacity(self, spec: RequestSpec) -> Capacity:
         body = {"request_spec": values.spec(spec)}
         return decode.native(self._native("POST", "capacity", body=body), Capacity)
+
+    def named_flavors(self) -> tuple[Flavor, ...]:
+        reply = self._native("GET", "flavors")
+        return decode.enclosed(reply, "flavors", tuple[Flavor, ...])
 
     def fair_split(
         self,

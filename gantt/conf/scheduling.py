@@ -330,7 +330,8 @@ REPORTS: Sequence[cfg.Opt] = [
         "usual_flavors",
         default=[],
         help="A flavor and how often it is asked for, such as "
-        "40xvcpus=4,memory_mb=16384,CUSTOM_GPU=1*2, for RoomWeigher. May be repeated.",
+        "40xvcpus=4,memory_mb=16384,CUSTOM_GPU=1*2, for RoomWeigher. With name=large "
+        "among these, gantt capacity and others take it by that name. May be repeated.",
     ),
     *rows(
         _OURS,

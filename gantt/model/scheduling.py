@@ -32,7 +32,7 @@ from gantt.model.hosts import (
 from gantt.model.needs import Needs
 from gantt.model.reports import Report, ReportOutcome
 from gantt.model.selection import Capacity, Decision, Selection
-from gantt.model.spec import RequestSpec, ScheduleRequest
+from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.model.takeover import Takeover
 from gantt.model.topology_view import HostTopologyView
 
@@ -74,6 +74,9 @@ class SchedulerProtocol(Protocol):
     def capacity(self, spec: RequestSpec) -> Capacity:
         """How many more instances like ``spec`` fit, where, and what blocks more.
         Raises Invalid."""
+
+    def named_flavors(self) -> tuple[Flavor, ...]:
+        """The flavors to which the configuration gives a name (``usual_flavors``)."""
 
     def fair_split(
         self,

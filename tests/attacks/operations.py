@@ -114,6 +114,7 @@ DEAREST: Mapping[str, Dear] = {
     ),
     "GET /gantt/decisions": Dear("/gantt/decisions", query="limit=1000000"),
     "POST /gantt/capacity": Dear("/gantt/capacity", {"request_spec": PINNED}),
+    "GET /gantt/flavors": Dear("/gantt/flavors"),
     "POST /gantt/capacity/fair": Dear(
         "/gantt/capacity/fair",
         {"request_specs": [PINNED, {"flavor": flavor()}]},

@@ -211,6 +211,50 @@ def test_capacity_of_several_flavors(fleet: Program) -> None:
         assert "--hosts goes with the plain count alone" in said
 
 
+NAMED = """
+[gantt]
+usual_flavors = 9xname=small,vcpus=2,memory_mb=4096,disk_gb=20
+usual_flavors = name=large,vcpus=8,memory_mb=16384
+usual_flavors = vcpus=1
+"""
+
+
+@pytest.fixture
+def naming(tmp_path: Path) -> Iterator[Program]:
+    """The program against a service with a host and flavors of its configuration."""
+    with inprocess.service(tmp_path, configured=NAMED) as url:
+        program = Program(gantt, url)
+        program.do("host", "update", "one", *REPORT)
+        yield program
+
+
+def test_capacity_of_flavors_that_the_configuration_names(naming: Program) -> None:
+    found = naming.ask("capacity", "--flavor", "small", "--flavor", "large")
+    assert [(one["flavor"], one["hosts"]) for one in found] == [
+        ("small", {"one": 4}),
+        ("large", {"one": 1}),
+    ]
+    assert naming.ask("capacity", "small")[0]["hosts"] == {"one": 4}
+    both = naming.ask("capacity", "--fair", "large", SIZE)["splits"][0]["shares"]
+    assert [one["flavor"] for one in both] == ["large", SIZE]
+    (place,) = naming.ask("select", "--flavor", "small")
+    assert place["selections"][0]["service_host"] == "one"
+    assert naming.ask("host", "list")[0]["claimed"]["vcpus"] == 2
+
+
+def test_an_unknown_name_of_a_flavor_is_answered_by_those_that_there_are(
+    naming: Program, cli: Program
+) -> None:
+    for words in (["capacity"], ["select"], ["launch"]):
+        last = ["--", "true"] if words == ["launch"] else []
+        said = naming.fail(*words, "--flavor", "huge", *last, status=2)
+        assert (
+            "'huge' is not a flavor of the configuration: there are small, large."
+            in (" ".join(said.split()))
+        )
+    assert "names none" in cli.fail("capacity", "small", status=2)
+
+
 def test_capacity_of_a_zone(fleet: Program) -> None:
     north = HostAggregate("1" * 8 + "-1111-4111-8111-" + "1" * 12, "north", 1)
     facts = {"availability_zone": "north"}

@@ -16,7 +16,7 @@ from gantt.scheduler.feasibility.candidates import BOOK_SOURCE
 from gantt.scheduler.options import PACKINGS, SchedulerOptions
 from gantt.scheduler.plugins.drivers import driver_of
 from gantt.scheduler.policy import policy_of
-from gantt.scheduler.request.usual_flavors import MOST, usual_flavors
+from gantt.scheduler.request.usual_flavors import MOST, named_flavors, usual_flavors
 from gantt.scheduler.scoring.mix import mix_of
 from gantt.scheduler.scoring.weighers.room import RoomWeigher
 from gantt.scheduler.selection.claim import claim_of
@@ -74,11 +74,32 @@ def test_worth_grows_with_the_square_of_what_is_asked() -> None:
     assert only.worth == 1.0
 
 
+def test_a_name_among_the_amounts_is_that_of_the_flavor() -> None:
+    texts = (f"3xname=gpu.2, {WHOLE}*2", "vcpus=8", "vcpus=2*2,name=plain,disk_gb=9")
+    assert [one.name for one in usual_flavors(texts)] == ["gpu.2", "", "plain"]
+    asked = {
+        f"resources1:{GPU}": "1000",
+        f"resources2:{GPU}": "1000",
+        "group_policy": "none",
+    }
+    assert named_flavors(texts) == (
+        Flavor(4, 4096, name="gpu.2", extra_specs=asked),
+        Flavor(4, 0, 9, name="plain"),
+    )
+
+
+def test_two_flavors_of_one_name_are_refused_at_the_start() -> None:
+    with pytest.raises(Refused, match="more than one flavor of the name 'a'"):
+        policy_of(SchedulerOptions(usual_flavors=("name=a,vcpus=1", "name=a,vcpus=2")))
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("", "'' is not understood"),
         ("2x", "'' is not understood"),
+        ("name=,vcpus=1", "'name=' is not understood"),
+        ("name=a", "asks for nothing"),
         ("cores=4", "'cores=4' is not understood"),
         ("vcpus=-1", "is not understood"),
         ("vcpus=1*x", "is not understood"),

@@ -15,11 +15,22 @@ from gantt.api.native.permitted import permitted
 from gantt.model.capacity import FairSplit, Forecast, Prices
 from gantt.model.forms.spec import read_spec
 from gantt.model.selection import Capacity
-from gantt.model.spec import RequestSpec
+from gantt.model.spec import Flavor, RequestSpec
 
 _BODY = Body(CapacityBody)
 _FAIR = Body(FairBody)
 _RUNS_OUT = Body(RunsOutBody)
+
+
+class NamedFlavors(Struct, frozen=True):
+    """In the order of the configuration."""
+
+    flavors: tuple[Flavor, ...]
+
+
+def flavors(call: Call) -> NamedFlavors:
+    """GET /gantt/flavors"""
+    return NamedFlavors(call.gantt.named_flavors())
 
 
 def count(call: Call) -> Capacity:

@@ -142,6 +142,13 @@ OPERATIONS: tuple[Operation, ...] = (
         body=CapacityBody,
     ),
     Operation(
+        "GET",
+        "/gantt/flavors",
+        capacity.flavors,
+        "The flavors to which the configuration gives a name (usual_flavors).",
+        rule="gantt:capacity",
+    ),
+    Operation(
         "POST",
         "/gantt/capacity/fair",
         capacity.fair,
