@@ -12,16 +12,17 @@ import gantt
 from gantt import errors
 from gantt.conf import list_opts
 from gantt.model.protocol import GanttProtocol
+from gantt.observe.metrics import Meters
 from scripts import reference
-from scripts.reference import commands, links, placement, signatures
+from scripts.reference import committed, links, placement, signatures
 from scripts.reference.samples import samples
 from tests.shown import document
+from tests.tidy.source import ROOT
 
 LIBRARY = document("docs/reference/library.md")
 INCLUDING = (
     *("contributing", "explanation/architecture", "reference/commands"),
-    *("reference/http", "reference/http-types", "reference/options"),
-    "reference/placement-api",
+    *("reference/http", "reference/http-types", "reference/placement-api"),
 )
 # Described with the module that has it, or that is one.
 WITH_MODULES = {
@@ -45,11 +46,27 @@ def test_every_page_is_included_by_a_document(pages: dict[str, str]) -> None:
     assert set(re.findall(r"_generated/(\w+)\.txt", written)) == set(pages)
 
 
-def test_the_commands_are_listed_in_the_repository_too() -> None:
-    """Where the generated part is not seen; put there what is expected here."""
-    written = document("docs/reference/commands.md")
-    expected = "\n".join(commands.overview())
-    assert expected in written, expected
+def test_what_is_committed_of_the_reference_is_as_the_code_says() -> None:
+    """``python -m scripts.reference.committed`` writes it anew."""
+    pages = {page: page.read_text("utf-8") for page in committed.FOLDER.glob("*.md")}
+    stale = [
+        page.name for page, text in pages.items() if committed.renewed(text) != text
+    ]
+    assert stale == []
+    shown = [name for text in pages.values() for name in committed.parts_of(text)]
+    assert sorted(shown) == sorted(committed.PARTS)
+
+
+def test_nothing_of_this_machine_is_committed() -> None:
+    for page in committed.FOLDER.glob("*.md"):
+        assert str(ROOT) not in page.read_text("utf-8"), page.name
+
+
+def test_every_metric_of_a_service_is_there_with_its_help() -> None:
+    text = document("docs/reference/metrics.md")
+    for line in Meters(dict, lambda: ({}, {})).exposition().decode().splitlines():
+        found = re.match(r"# HELP (gantt_\w+?)(_total|_created)? (.+)", line)
+        assert not found or f"| `{found[1]}` | " in text, line
 
 
 def test_every_operation_of_placement_has_a_sample_that_succeeded() -> None:
@@ -81,9 +98,10 @@ def test_every_operation_of_our_own_is_there(pages: dict[str, str]) -> None:
     assert missing == []
 
 
-def test_every_option_is_there_with_its_help(pages: dict[str, str]) -> None:
+def test_every_option_is_there_with_its_help() -> None:
+    page = document("docs/reference/options.md")
     for group, opts in list_opts():
-        _, _, text = pages["options"].partition(f"## \\[{group}]\n")
+        _, _, text = page.partition(f"## \\[{group}]\n")
         text, _, _ = text.partition("\n## ")
         for one in opts:
             row = re.search(rf"^\| `{one.dest}` \| .* \| .* \| (.*) \|$", text, re.M)

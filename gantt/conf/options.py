@@ -117,6 +117,7 @@ PATHS = [
     cfg.StrOpt(
         "pybasedir",
         default=str(Path(__file__).resolve().parent.parent.parent),
+        sample_default="<the directory that Gantt is installed in>",
         help="Directory that Gantt is installed in; for substitution in other options.",
     ),
     cfg.StrOpt(

@@ -338,7 +338,7 @@ class Gantt(_Parts):
     advise = _of("_advising", Advising.advise)
     order_hosts = _of("_advising", Advising.order_hosts)
     capacity = _of("_scheduling", Scheduling.capacity)
-    named_flavors = _of("_scheduling", Scheduling.named_flavors)
+    named_flavors = _of("_planning", Planning.named_flavors)
     fair_split = _of("_planning", Planning.fair_split)
     rule_prices = _of("_planning", Planning.rule_prices)
     runs_out = _of("_planning", Planning.runs_out)

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-_COUNTERS: Final = {
+COUNTERS: Final = {
     "reports_sent": "Reports that were sent, repeated ones included.",
     "reports_full": "Those of them that were full.",
     "reports_known": "Reports that the service answered to have.",
@@ -25,7 +25,7 @@ _COUNTERS: Final = {
     "stream_undelivered": "Attempts to write a report that Kafka did not confirm.",
     "stream_fallbacks": "Reports that went to the service instead.",
 }
-_GAUGES: Final = {
+GAUGES: Final = {
     "failures_in_a_row": "Attempts since the service answered last.",
     "stream_waiting": "Reports that wait for Kafka: the newest one, or none.",
 }
@@ -43,10 +43,10 @@ class AgentSigns(Collector):
 
     def collect(self) -> Iterator[Metric]:
         counts = self._counts()
-        for name, text in _COUNTERS.items():
+        for name, text in COUNTERS.items():
             if name in counts:
                 yield CounterMetricFamily(_PREFIX + name, text, value=counts[name])
-        for name, text in _GAUGES.items():
+        for name, text in GAUGES.items():
             if name in counts:
                 yield GaugeMetricFamily(_PREFIX + name, text, value=counts[name])
 

@@ -1,7 +1,8 @@
 """The parts of docs/reference that are generated, as an extension of Sphinx.
 
 Each page of ``PAGES`` is written to docs/_generated before Sphinx reads the documents
-that include it, and is never committed: it says what this very code does.
+that include it, and is never committed: it says what this very code does. What is short
+enough to be read in the repository is committed instead: ``committed``.
 """
 
 from __future__ import annotations
@@ -12,9 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from scripts.reference import (
     commands,
-    fields,
     native,
-    options,
     placement,
     signatures,
     sisters,
@@ -28,9 +27,7 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
     "architecture": sisters.architecture,
     "commands": commands.page,
     "contributing": sisters.contributing,
-    "fields": fields.page,
     "http": native.page,
-    "options": options.page,
     "placement": placement.page,
     "types": types.page,
 }

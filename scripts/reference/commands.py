@@ -1,7 +1,6 @@
 """The commands of all three programs, from the help that they print themselves.
 
-A short table of them stands in docs/reference/commands.md itself, for those who read it
-in the repository; a test compares.
+A short table of them is committed (``committed``).
 """
 
 from __future__ import annotations

@@ -44,6 +44,21 @@ def page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def overview() -> str:
+    """Lines of a table with a row for each operation."""
+    rows = [
+        (f"`{method} {path}`", _rule(one), escaped(one["summary"]))
+        for method, path, one in operations()
+        if path.startswith(OURS)
+    ]
+    return "\n".join(table(("operation", "policy rule", ""), rows))
+
+
+def _rule(one: Json) -> str:
+    rule = one.get("x-policy-rule")
+    return f"`{rule}`" if rule else "none: open to all"
+
+
 def _operation(one: Json) -> list[str]:
     lines = [escaped(one["summary"]), "", *parameters(one)]
     body = one.get("requestBody")
@@ -55,8 +70,7 @@ def _operation(one: Json) -> list[str]:
             facts.append((status, _contents(answer) or cell(answer["description"])))
     refused = [one for one in one["responses"] if not one.startswith("2")]
     facts.append(("refusals", ", ".join(refused)))
-    rule = one.get("x-policy-rule")
-    facts.append(("policy rule", f"`{rule}`" if rule else "none: open to all"))
+    facts.append(("policy rule", _rule(one)))
     return lines + table(("", ""), facts)
 
 

@@ -7,14 +7,19 @@ from typing import Any
 from gantt.conf import list_opts
 from scripts.reference.markdown import cell, table
 
-_WORDS = {"String": "text", "Boolean": "true or false", "Integer": "integer"}
+_WORDS = {
+    "String": "text",
+    "Boolean": "true or false",
+    "Integer": "integer",
+    "_Finite": "float",
+}
 
 
 def page() -> str:
     """A section for each group, with a row for each option."""
     lines: list[str] = []
     for group, opts in list_opts():
-        lines += [f"(options-{group})=", f"## [{group}]".replace("[", "\\["), ""]
+        lines += [f"## \\[{group}]", ""]
         rows = [
             (f"`{one.dest}`", kind(one), default(one), _help(one))
             for one in sorted(opts, key=lambda one: str(one.dest))

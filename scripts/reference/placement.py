@@ -41,6 +41,15 @@ def page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def overview() -> str:
+    """Lines of a table with a row for each operation."""
+    rows = [
+        (f"`{method} {path}`", f"1.{since}", escaped(SUMMARIES[method, path]))
+        for (method, path), since in routes().items()
+    ]
+    return "\n".join(table(("operation", "since", ""), rows))
+
+
 def routes() -> dict[tuple[str, str], int]:
     """Method and path of each operation of Placement's, with its first version."""
     return {

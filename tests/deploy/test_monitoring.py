@@ -112,7 +112,7 @@ def _labelled() -> set[str]:
 @pytest.fixture(scope="module")
 def existing(scraped: str) -> set[str]:
     """The metrics of all programs."""
-    kept = {**agent_signs._COUNTERS, **agent_signs._GAUGES}
+    kept = {**agent_signs.COUNTERS, **agent_signs.GAUGES}
     agent = agent_signs.AgentSigns(lambda: dict.fromkeys(kept, 0.0))
     cloud = CloudMeters(dict)
     others = (agent.metrics(), cloud.exposition(), LaunchSigns().metrics())

@@ -39,7 +39,7 @@ def test_every_option_is_there_with_its_default() -> None:
 
 def test_every_metric_that_it_names_exists() -> None:
     gauges = {name for texts in metrics._GAUGES.values() for name in texts}
-    agent = agent_signs._COUNTERS.keys() | agent_signs._GAUGES.keys()
+    agent = agent_signs.COUNTERS.keys() | agent_signs.GAUGES.keys()
     known = gauges | metrics._COUNTERS.keys() | {f"agent_{one}" for one in agent}
     named = re.findall(r"`gantt_([a-z_]*stream[a-z_]*|reports[a-z_]*)`", TEXT)
     assert {one.removesuffix("_total") for one in named} - known == set()

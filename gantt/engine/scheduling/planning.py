@@ -23,13 +23,14 @@ from gantt.model.capacity import (
     Prices,
     period_of,
 )
-from gantt.model.spec import RequestSpec, ScheduleRequest
+from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.model.usage_history import SECONDS, HistoryQuery, UsageRecord
 from gantt.scheduler.capacity.outlook import History, history_of, outlook
 from gantt.scheduler.capacity.price import prices
 from gantt.scheduler.capacity.split import Mix, fair_split
 from gantt.scheduler.feasibility.candidates import CandidateSource
 from gantt.scheduler.request.known_names import check_names
+from gantt.scheduler.request.usual_flavors import named_flavors
 from gantt.state.state import State
 
 _MOST_WEIGHT: Final = 1e6
@@ -51,6 +52,10 @@ class Planning:
         self._scheduling = scheduling
         self._checks = checks
         self._search_budget = search_budget
+
+    def named_flavors(self) -> tuple[Flavor, ...]:
+        """See SchedulerProtocol."""
+        return named_flavors(self._scheduling.options.usual_flavors)
 
     def fair_split(
         self,

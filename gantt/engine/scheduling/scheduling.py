@@ -37,7 +37,7 @@ from gantt.model.diagnosis import Relaxation
 from gantt.model.needs import Needs
 from gantt.model.scheduling import Selections
 from gantt.model.selection import Capacity, Decision
-from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
+from gantt.model.spec import RequestSpec, ScheduleRequest
 from gantt.placement.candidates.combine import Budget
 from gantt.scheduler import cycle
 from gantt.scheduler.cycle import Stale
@@ -52,7 +52,6 @@ from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.drivers import driver_of
 from gantt.scheduler.policy import policy_of
 from gantt.scheduler.request.known_names import NAMING, check_names
-from gantt.scheduler.request.usual_flavors import named_flavors
 from gantt.scheduler.selection import picking
 from gantt.scheduler.selection.answer import selections
 from gantt.scheduler.selection.claim import claim_of
@@ -149,10 +148,6 @@ class Scheduling:
     def needs(self) -> Needs:
         """What hosts are to report."""
         return needs(self.driver.policy, self.driver.chooser is not None)
-
-    def named_flavors(self) -> tuple[Flavor, ...]:
-        """See SchedulerProtocol."""
-        return named_flavors(self.options.usual_flavors)
 
     # -- where things run ---------------------------------------------------------
 

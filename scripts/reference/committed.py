@@ -1,0 +1,53 @@
+"""Generated parts that are committed, for those who read the pages in the repository.
+
+Usage: python -m scripts.reference.committed
+
+Writes each between its marks in a page of docs/reference; a test compares. They are
+those that a reader looks things up in, a line for each thing; what is longer (types,
+options of commands, bodies and samples of Placement's part) is left to ``make docs``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from scripts.reference import commands, fields, metrics, native, options, placement
+
+PARTS: Final[dict[str, Callable[[], str]]] = {
+    "commands": lambda: "\n".join(commands.overview()),
+    "fields": fields.page,
+    "http": native.overview,
+    "metrics": metrics.page,
+    "options": options.page,
+    "placement-api": placement.overview,
+}
+FOLDER: Final = Path(__file__).parents[2] / "docs" / "reference"
+_PART: Final = re.compile(r"(<!-- generated: ([\w-]+) -->\n).*?(<!-- end -->)", re.S)
+
+
+def renewed(text: str) -> str:
+    """The page ``text`` with its generated parts as they are now."""
+    return _PART.sub(
+        lambda one: f"{one[1]}\n{PARTS[one[2]]().strip()}\n\n{one[3]}", text
+    )
+
+
+def parts_of(text: str) -> list[str]:
+    """The names of those that the page has."""
+    return [one[2] for one in _PART.finditer(text)]
+
+
+def main() -> None:
+    """Write them."""
+    for page in sorted(FOLDER.glob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        if (now := renewed(text)) != text:
+            page.write_text(now, encoding="utf-8")
+            print(page.name)
+
+
+if __name__ == "__main__":
+    main()
