@@ -217,7 +217,7 @@ def _paragraphs(found: Found, *, shows_hosts: bool) -> Iterator[str]:
         if shows_hosts and each.hosts:
             parts.append(table(("host", "more"), list(each.hosts.items())))
         if shows_hosts or not each.total:
-            parts.append(why_text(_why(each)))
+            parts.append(why_text(_why(each), is_refused=not each.total))
         if len(found) > 1 and any(parts):
             yield f"{words}:"
         yield from parts

@@ -141,18 +141,19 @@ def _record(found: Decision) -> tuple[Any, ...]:
 # -- reasons ---------------------------------------------------------------------------
 
 
-def why_text(why: Why) -> str:
-    """All reasons as paragraphs; empty if none are known."""
-    return "\n\n".join(_reasons(plain(why)))
+def why_text(why: Why, *, is_refused: bool = True) -> str:
+    """All reasons as paragraphs; empty if none are known. ``is_refused``: nothing fits,
+    so that it is told what would help."""
+    return "\n\n".join(_reasons(plain(why), is_refused))
 
 
-def _reasons(why: Why) -> Iterator[str]:
+def _reasons(why: Why, is_refused: bool) -> Iterator[str]:
     if why.steps:
         yield _steps_text(why.steps)
     if why.nearest:
         yield _nearest_text(why.nearest)
-    if why.change:
-        yield f"This would help: {why.change}."
+    if is_refused and why.help:
+        yield why.help
     if why.is_truncated:
         more = "A smaller change may also help" if why.change else "A change may help"
         yield (

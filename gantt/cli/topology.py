@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from gantt.cli.output import Box, Styled, print_picture, terminal_width, time_text
 from gantt.model.cpu_sets import mask_of, text_of
+from gantt.model.quantities import memory
 from gantt.model.topology_view import (
     CellView,
     HostTopologyView,
@@ -82,8 +83,9 @@ def _title(cell: CellView) -> str:
 
 
 def _brief(cell: CellView, pools: Iterable[PoolView]) -> Sequence[Styled]:
-    memory = cell.memory_mb - cell.memory_used_mb - cell.memory_claimed_mb
-    parts = [f"{len(cell.free_cpus):,} CPUs to pin", f"{max(0, memory):,} MB"]
+    free_mb = cell.memory_mb - cell.memory_used_mb - cell.memory_claimed_mb
+    parts = [f"{len(cell.free_cpus):,} CPUs to pin"]
+    parts += [f"{memory(max(0, free_mb))} memory"]
     parts += [
         f"{one.free:,} pages of {size_text(one.size_kib)}" for one in cell.pages[1:]
     ]
@@ -96,11 +98,18 @@ def _brief(cell: CellView, pools: Iterable[PoolView]) -> Sequence[Styled]:
 def _cell_rows(
     cell: CellView, pools: Iterable[PoolView], has_bars: bool
 ) -> Iterator[_Row]:
-    def amount(label: str, taken: int, claimed: int, total: int, words: str) -> _Row:
+    def amount(
+        label: str,
+        taken: int,
+        claimed: int,
+        total: int,
+        words: str,
+        shown: Callable[[int], str] = "{:,}".format,
+    ) -> _Row:
         bar = _bar(taken, claimed, total) if has_bars else []
         if claimed:
-            words += f", {claimed:,} more claimed"
-        return label, [[*bar, (f"{taken:,} of {total:,} {words}", "")]]
+            words += f", {shown(claimed)} more claimed"
+        return label, [[*bar, (f"{shown(taken)} of {shown(total)} {words}", "")]]
 
     yield "CPUs", _cores(cell)
     if cell.pinnable_cpus:
@@ -111,7 +120,7 @@ def _cell_rows(
         used, cpus = cell.shared_vcpus_used, len(cell.shared_cpus)
         yield "shared", [[(f"{used:,} vCPUs in use, on {cpus:,} CPUs", "")]]
     used, claimed = cell.memory_used_mb, cell.memory_claimed_mb
-    yield amount("memory", used, claimed, cell.memory_mb, "MB used")
+    yield amount("memory", used, claimed, cell.memory_mb, "used", memory)
     for pages in cell.pages:
         taken = pages.used + pages.reserved
         words = _page_words(pages)

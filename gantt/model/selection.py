@@ -192,8 +192,15 @@ class Why(Struct, frozen=True):
     def lines(self) -> tuple[str, ...]:
         """The nearest hosts and what would help, in a few lines."""
         near = (f"{one.host}: {one.text}." for one in self.nearest[:_MOST_LINES])
-        help_ = f"This would help: {self.change}."
-        return (*near, *([help_] if self.change else ()))
+        return (*near, *filter(None, [self.help]))
+
+    @property
+    def help(self) -> str:
+        """What would help, of a request that was refused; "": that is not known."""
+        if self.change:
+            return f"This would help: {self.change}."
+        is_known = bool(self.steps) and not self.is_truncated
+        return "No single change of the request would help." if is_known else ""
 
 
 class KeptSpec(RequestSpec, frozen=True, omit_defaults=True):
@@ -282,8 +289,8 @@ class Capacity(Struct, frozen=True):
     """How many more of a flavor fit: in total, by host, and what removed the others.
 
     ``limits``: what blocks the next instance -> on how many hosts, the most first: a
-    resource class, a filter (one that counts, or the rule of a server group), "exact
-    search" where a tree has no place, an option at which counting ended
+    resource class, a filter (one that counts, or the rule of a server group), "fit of
+    all parts together" where a tree has no place, an option at which counting ended
     ("capacity_per_host", "search_budget", "topology_fits"). Only hosts that pass
     everything else count, once for each cause. ``is_lower_bound``: counting ended at
     such an option on some hosts, which may have room for more; ``limits`` says on how

@@ -31,6 +31,7 @@ from gantt.replay.machines import START, Machine, build, uuid_of
 from gantt.replay.measures import Gauge, Sample
 from gantt.replay.reports import Reports
 from gantt.scheduler.drivers.contract import Driver
+from gantt.scheduler.explain.why import EXACT
 from gantt.scheduler.feasibility.candidates import BOOK_SOURCE, BOOKS
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.options import SchedulerOptions
@@ -234,7 +235,7 @@ def reason_of(state: State, feasible: FeasibleHosts, picked: int) -> str:
     if best is None or not best.removed_alone:
         best = next((one for one in steps if not one.after), None)
     if best is None:
-        return "exact search"
+        return EXACT
     return _shortest(state, feasible) if best.name == BOOKS else best.name
 
 

@@ -6,6 +6,7 @@ them in the same words.
 
 from __future__ import annotations
 
+from gantt.model.quantities import memory
 from gantt.model.topology import Lack
 
 
@@ -39,10 +40,11 @@ def _part(lack: Lack) -> str:
         case "pages":
             return f"{lack.detail} pages: {_amounts(lack)}"
         case "page_size" if lack.unit == "MB":
-            return f"{lack.detail} pages that do not divide {lack.asked:,} MB"
+            asked = memory(lack.asked, is_exact=True)
+            return f"{lack.detail} pages that do not divide {asked}"
         case "page_size":
             return f"no {_with_pages(lack.detail)}"
-    return f"{_amounts(lack)} MB of memory"
+    return f"{memory(lack.has)} of {memory(lack.asked)} memory"
 
 
 def _with_pages(detail: str) -> str:

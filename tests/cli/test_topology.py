@@ -65,7 +65,7 @@ def test_cells_are_drawn_with_cores_pages_and_devices(host: Program) -> None:
     assert lines[2].split(maxsplit=1) == ["CPUs", "[0s 4s] [1# 5#] [2. 6.] [3. 7.]"]
     assert lines[3].endswith("######..........  2 of 6 CPUs, 4 free")
     assert lines[4].endswith("3 vCPUs in use, on 2 CPUs")
-    assert lines[5].endswith("#...............  1 of 4,096 MB used")
+    assert lines[5].endswith("#...............  1 MiB of 4 GiB used")
     assert lines[6].startswith("2 MB")
     assert lines[6].endswith("512 of 1,024 pages taken, 512 of them reserved")
     assert lines[7].endswith("physnet0, tunnels")

@@ -36,7 +36,8 @@ WORDS = [
     (
         synthetic.four_cells,
         [
-            "cell 3 8 CPUs to pin, 62,464 MB, 14,848 pages of 2 MB, 16 pages of 1 GB",
+            "cell 3 8 CPUs to pin, 61 GiB memory, 14,848 pages of 2 MB, 16 pages of 1 "
+            "GB",
             "[24s 56s] [25# 57#] [26# 58#] [27# 59#] [28. 60.]",
             "6 of 14 CPUs, 8 free",
             "1,536 of 16,384 pages taken",
@@ -108,7 +109,7 @@ def test_eight_cells_and_256_cpus(
         )
     text = drawn(capsys, monkeypatch, HostTopology(tuple(cells)))
     assert "free in each cell" in text
-    assert text.count("30 CPUs to pin, 7,168 MB") == 8
+    assert text.count("30 CPUs to pin, 7 GiB memory") == 8
     for number in range(128):
         mark = "#" if number % 16 == 0 else "."
         assert f" {number}{mark} {number + 128}{mark}]" in text.replace("[", " ")

@@ -59,6 +59,14 @@ def uuid_of(number: int) -> str:
     return f"{number:08x}-0000-4000-8000-000000000000"
 
 
+# Without any of these, what is asked for is no instance.
+_NEEDED = {
+    "VCPU": ("VCPU", "PCPU"),
+    "PCPU": ("VCPU", "PCPU"),
+    "MEMORY_MB": ("MEMORY_MB",),
+}
+
+
 @dataclass(frozen=True)
 class Way:
     """One single change. ``rank``: its kind, smallest first; ``share``: within amounts
@@ -321,7 +329,8 @@ def ways(scene: Scene) -> Iterator[Way]:
             1 - count / request.count,
             _instances(count),
         )
-    for where, name, amount, make in _amounts(request.spec):
+    amounts = [*_amounts(request.spec)]
+    for where, name, amount, make in amounts:
         for less in range(1, amount):
             asked = quantity(name, less, is_exact=True)
             yield Way(
@@ -330,8 +339,9 @@ def ways(scene: Scene) -> Iterator[Way]:
                 1 - less / amount,
                 _of_spec(make, less),
             )
-        text = f"ask without {quantity(name, amount)} {name}{where}"
-        yield Way(text, 20, 0, _of_spec(make, 0))
+        if name not in _NEEDED or sum(one[1] in _NEEDED[name] for one in amounts) > 1:
+            text = f"ask without {quantity(name, amount)} {name}{where}"
+            yield Way(text, 20, 0, _of_spec(make, 0))
     yield from _left_out(request.spec)
     for name in scene.options.enabled_filters:
         yield Way(f"take {name} out of enabled_filters", 30, without=name)

@@ -170,11 +170,12 @@ def test_exhausted_hosts_are_reported() -> None:
     why = refusal.value.why
     assert isinstance(why, Why)
     last = why.steps[-1]
-    assert (last.name, last.before, last.after, last.removed_alone) == (EXACT, 2, 0, 2)
+    assert (last.name, last.before, last.after, last.removed_alone) == (PICKED, 2, 0, 2)
     assert {one.host: one.removed_by for one in why.nearest} == {
-        "a": (EXACT,),
-        "b": (EXACT,),
+        "a": (PICKED,),
+        "b": (PICKED,),
     }
+    assert "a: refused by earlier instances of this request." in str(refusal.value)
     assert why.change == "ask for 8 instead of 9 instances"
 
 

@@ -60,6 +60,24 @@ def test_as_text_a_refusal_is_its_explanation_in_a_few_lines(engine: Gantt) -> N
     assert len(lines) <= 5
 
 
+def test_on_a_full_fleet_nothing_is_advised_that_is_no_instance() -> None:
+    """Without CPUs or memory it would fit, and be of no use."""
+    with opened() as engine:
+        report(engine, "h0", "h0", 2, 4096)
+        some = tuple(str(uuids.uuid4()) for _ in range(2))
+        small = RequestSpec(flavor=Flavor(vcpus=1, memory_mb=512))
+        engine.schedule(ScheduleRequest(small, some))
+        said = refused(engine, small)
+        assert isinstance(said.why, Why)
+        assert (said.why.change, said.why.is_truncated) == (None, False)
+        assert (
+            str(said).splitlines()[-1] == "No single change of the request would help."
+        )
+        assert "h0: 2 of 2 VCPU in use (1 asked)." in str(said)
+        found = engine.capacity(small)
+        assert (found.total, found.change) == (0, None)
+
+
 def test_what_would_help_is_in_words(engine: Gantt) -> None:
     gone = spec_of(extra_specs={"trait:HW_CPU_X86_VMX": "required"})
     assert "This would help: ask without trait HW_CPU_X86_VMX." in str(

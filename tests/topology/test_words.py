@@ -41,7 +41,7 @@ CPUS = "cell 1 has 3 of 4 free pinned CPUs"
         ),
         (
             shared_cell(9, memory=3, page_kib=KIB_2M),
-            "cell 1 has 2 MB pages that do not divide 3 MB; 8 of 9 shared CPUs",
+            "cell 1 has 2 MB pages that do not divide 3 MiB; 8 of 9 shared CPUs",
         ),
         (shared_cell(1, page_kib=16), "cell 1 has no 16 KB pages"),
         (mixed_cell(1, 4, memory=0), CPUS),
@@ -60,8 +60,7 @@ def test_the_emulators_cpu_and_memory() -> None:
     lack = fit(hosts, wanted(cell, isolates_emulator=True), {})
     assert isinstance(lack, Lack)
     assert sentence(lack) == (
-        "cell 0 has 2 of 3 free pinned CPUs with the emulator's; "
-        "10 of 1,024 MB of memory"
+        "cell 0 has 2 of 3 free pinned CPUs with the emulator's; 10 MiB of 1 GiB memory"
     )
 
 

@@ -8,7 +8,9 @@ and a filter disabled. Each is tried before it is named.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
+from typing import Final
 
 import numpy as np
 from msgspec import Struct
@@ -29,6 +31,7 @@ from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.hosts import Hosts
 
 _PINNED = "PCPU"
+_NEEDED: Final = {"VCPU": "CPU", _PINNED: "CPU", "MEMORY_MB": "memory"}
 
 
 class Advice(Struct, frozen=True):
@@ -73,7 +76,7 @@ class _Quest:
         self._lower()
         if self.best:
             return
-        for one in concessions(self._trials.request):
+        for one in self._optional(concessions(self._trials.request)):
             if self._trials.helps(one):
                 self.best = (one,)
                 return
@@ -86,6 +89,15 @@ class _Quest:
             self._lower(one)
             if self.best:
                 return
+
+    def _optional(self, found: list[Relaxation]) -> Iterator[Relaxation]:
+        """All but CPUs and memory of which nothing would be left: without these, what
+        is asked for is no instance."""
+        often = Counter(_NEEDED.get(one.names[0]) for one in self._amounts)
+        for one in found:
+            kind = _NEEDED.get(one.names[0]) if one.kind == "amount" else None
+            if kind is None or often[kind] > 1:
+                yield one
 
     def _fewer(self, picked: int) -> Relaxation | None:
         """As many instances as had a host."""

@@ -43,6 +43,15 @@ class Lacks:
             return np.zeros(len(rows))
         return missing_of(Hosts(self._fleet, rows), self._wanted)
 
+    def fits(self, row: int) -> bool:
+        """Whether the host at ``row`` had a place for an instance; where that takes too
+        long to say, it is taken to have had one."""
+        try:
+            found = next(self._candidates.of(row, self._budget), None)
+        except Spent:
+            return True
+        return found is not None and self.of(row)[1] is None
+
     def of(self, row: int) -> tuple[float, str | None]:
         """How much the host at ``row`` lacks, and what; (0, None): nothing."""
         if self._fitting is None:

@@ -28,8 +28,8 @@ from gantt.scheduler.scoring.scale import all_scales, part, samples
 from gantt.state.column import NO_TIME, Int64s
 from gantt.state.state import State
 
-PICKED = "instances picked before"
-EXACT = "exact search"
+PICKED = "earlier instances of this request"
+EXACT = "fit of all parts together"
 _MOST_NEAR = 10
 
 
@@ -51,7 +51,7 @@ def why(
 ) -> Why:
     """Explains why feasible hosts were too few, from their masks and from what was left
     in the end. ``trials``: of the request that was refused; None: none was."""
-    more = tuple(_in_the_end(feasible, ending))
+    more = tuple(_in_the_end(feasible, ending, Lacks(state, feasible)))
     masks = (*feasible.masks, *more)
     steps = tuple(steps_of(masks, len(feasible.all_rows))) if more else feasible.steps
     books = None
@@ -168,10 +168,16 @@ def _failures(masks: tuple[HostMask, ...], size: int) -> Int64s:
     return found
 
 
-def _in_the_end(feasible: FeasibleHosts, ending: Ending) -> Iterator[HostMask]:
-    """Hosts that passed at first and were lost on the way, as masks of their own."""
+def _in_the_end(
+    feasible: FeasibleHosts, ending: Ending, lacks: Lacks
+) -> Iterator[HostMask]:
+    """Hosts that passed at first and were lost on the way, as masks of their own: those
+    that an instance would have fitted before any was picked, and the others."""
     fell = np.setdiff1d(feasible.hosts.rows, ending.kept)
-    for name, rows in ((PICKED, fell), (EXACT, ending.refused)):
+    refused = ending.refused.tolist() if ending.picked else []
+    filled = [row for row in refused if lacks.fits(row)]
+    others = np.setdiff1d(ending.refused, filled)
+    for name, rows in ((PICKED, np.union1d(fell, filled)), (EXACT, others)):
         if len(rows):
             yield HostMask(name, ~np.isin(feasible.all_rows, rows))
 
