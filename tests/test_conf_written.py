@@ -73,6 +73,69 @@ def test_what_can_be_meant_passes(file: Path, line: str) -> None:
     assert understood(found).password in {"a%b", "a%zz%", "a$b$"}
 
 
+URL = "[placement_database] connection"
+
+
+@pytest.mark.parametrize(
+    ("section", "line", "is_told"),
+    [
+        ("placement_database", "connection = mysql://a:s3c$host@h/n", True),
+        ("placement_database", "connection = mysql://a:s3c${host}ret@h/n", True),
+        ("placement_database", "connection = mysql://a:$host@h/n", True),
+        ("placement_database", "connection = mysql://a:s3c$$host@h/n", False),
+        ("placement_database", "connection = mysql://a:s3c\\$host@h/n", False),
+        ("placement_database", "connection = mysql://a:b@$host/n", False),
+        ("DEFAULT", "transport_url = rabbit://a:s3c$host@h/n", True),
+        ("neutron", "password = s3c$debug", True),
+        ("neutron", "password = $host", False),
+        ("DEFAULT", "state_path = /var/$host", False),
+    ],
+)
+def test_a_password_with_the_name_of_an_option_is_told(
+    file: Path, section: str, line: str, is_told: bool
+) -> None:
+    """Its value would stand in the password without a word."""
+    file.write_text(f"[{section}]\n{line}\n[DEFAULT]\nhost = here\n")
+    told = [one for one in load([str(file)], environ={}).unknown if "$$" in one]
+    assert len(told) == is_told
+    if told:
+        assert told[0].startswith(
+            f"{file}: [{section}] {line.partition(' ')[0]} has a $"
+        )
+        assert "s3c" not in told[0] and "$host" not in told[0]
+
+
+def test_a_password_of_the_environment_is_told_alike(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file.write_text("")
+    name = "OS_PLACEMENT_DATABASE__CONNECTION"
+    monkeypatch.setenv(name, "mysql://a:s3c$host@h/n")
+    (told,) = load([str(file)]).unknown
+    assert told.startswith(f"{name}: {URL} has a $ in its password")
+
+
+def test_a_status_check_and_the_readers_of_novas_files_tell_it(
+    file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file.write_text("[placement_database]\nconnection = sqlite:///a:$host@none\n")
+    told = Program(status, "").fail(
+        *("upgrade", "check", "--config-file", str(file)), status=255
+    )
+    assert f"Warning: {file}: {URL} has a $ in its password" in " ".join(told.split())
+    file.write_text(
+        "[api_database]\nconnection = mysql://a:s3c$database.connection@h/n\n"
+        "[database]\nconnection = b\n"
+    )
+    for read in (
+        lambda: feed_options([str(file)], SchedulerOptions()),
+        lambda: read_conf([str(file)]),
+    ):
+        caplog.clear()
+        read()
+        assert "[api_database] connection has a $ in its password" in caplog.text
+
+
 def test_who_reads_the_files_of_nova_alone_refuses_alike(file: Path) -> None:
     file.write_text("[api_database]\nconnection = mysql://a:s3c$ret@h/n\n")
     with pytest.raises(Refused, match=r"\[api_database\] connection has a \$"):

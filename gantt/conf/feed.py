@@ -6,6 +6,7 @@ names other sections of Gantt's files have for other things.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Final
 
@@ -78,6 +79,7 @@ NOVA: Sequence[cfg.Opt] = [
     ),
 ]
 
+LOG = logging.getLogger(__name__)
 _THEIRS: Final = (
     ("api_database", [cfg.StrOpt("connection", secret=True)]),
     ("database", [cfg.StrOpt("connection", secret=True)]),
@@ -95,7 +97,8 @@ def feed_options(
         conf.register_opts(opts, None if group == "DEFAULT" else group)
     try:
         conf(args=[], project="gantt", default_config_files=list(config_files))
-        check_written(config_files)
+        for warning in check_written(config_files):
+            LOG.warning("%s", warning)
         own = conf.nova
         named = {opt.dest: own[opt.dest] for opt in NOVA}
         named["feed_password"] = named["feed_password"] or ""

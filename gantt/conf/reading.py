@@ -87,7 +87,7 @@ def load(
     known = list_opts() + _ignored()
     overrides = overrides or {}
     ours = _parse(files, directories, known)
-    check_written(files, directories, known)
+    doubtful = check_written(files, directories, known)
     probe = _parse(files, directories, list(PROBES.items()))
     keystone = _parse(files, directories, [(identity.GROUP, identity.OPTIONS)])
     if not (files or directories):
@@ -100,7 +100,7 @@ def load(
             places, environ, known + list(PROBES.items()), RETIRED
         )
         named = None if _CONNECTION in overrides else _named(config_files)
-        settings = _settings(ours, probe, places, unknown, named)
+        settings = _settings(ours, probe, places, (*unknown, *doubtful), named)
         found = replace(settings, identity=identity.identity_options(keystone))
     except (cfg.Error, OSError, ValueError) as error:
         raise Refused(f"The configuration cannot be used: {error}") from error

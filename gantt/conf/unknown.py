@@ -69,7 +69,8 @@ def unknown_options(
             for old in opt.deprecated_opts:
                 known.setdefault(old.group or group, set()).add(old.name or opt.dest)
     found: dict[str, None] = {}
-    for place, group, name in (*_written(files), *_exported(environ)):
+    written = ((place, group, name) for place, group, name, _ in written_in(files))
+    for place, group, name in (*written, *_exported(environ)):
         constant = retired.get((group, name))
         warning = (
             f"retired option {name} in [{group}] has no effect: {constant}."
@@ -104,15 +105,16 @@ def _warning(group: str, name: str, known: Mapping[str, set[str]]) -> str:
     return ""
 
 
-def _written(files: Iterable[str]) -> Iterator[tuple[str, str, str]]:
-    """(file, section, option) of everything that the files set."""
+def written_in(files: Iterable[str]) -> Iterator[tuple[str, str, str, str]]:
+    """(file, section, option, value) of everything that the files, or those of a
+    directory, set; values as they stand there."""
     for name in files:
         path = Path(name)
         for file in sorted(path.glob("*.conf")) if path.is_dir() else [path]:
-            names = _Names()
+            found = _Written()
             with file.open(encoding="utf-8") as lines:
-                names.parse(lines)
-            yield from ((str(file), group, option) for group, option in names.found)
+                found.parse(lines)
+            yield from ((str(file), *one) for one in found.found)
 
 
 def _exported(environ: Iterable[str]) -> Iterator[tuple[str, str, str]]:
@@ -124,16 +126,15 @@ def _exported(environ: Iterable[str]) -> Iterator[tuple[str, str, str]]:
             yield variable, group.lower(), name.lower()
 
 
-class _Names(iniparser.BaseParser):
-    """The options of each section."""
+class _Written(iniparser.BaseParser):
+    """The options of each section, with their values."""
 
     def __init__(self) -> None:
-        self.found: list[tuple[str, str]] = []
+        self.found: list[tuple[str, str, str]] = []
         self._section = ""
 
     def new_section(self, section: str) -> None:
         self._section = section if section == "DEFAULT" else section.lower()
 
     def assignment(self, key: str, value: list[str]) -> None:
-        del value
-        self.found.append((self._section, key))
+        self.found.append((self._section, key, "\n".join(value)))

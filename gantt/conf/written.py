@@ -7,12 +7,15 @@ libraries read some of these themselves, later, and fail in as many ways.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from oslo_config import cfg
 
+from gantt.conf.unknown import written_in
 from gantt.errors import Refused
 
 Options = Sequence[tuple[str, Sequence[cfg.Opt]]]
@@ -30,6 +33,9 @@ _THEIRS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 _URLS: Final = frozenset({"connection", "transport_url", "backend_url"})
 _BUS: Final = "transport_url"
+_REFERENCE: Final = re.compile(
+    r"\$(?:\{[_a-z][._a-z0-9]*\}|[_a-z][._a-z0-9]*)", re.ASCII | re.IGNORECASE
+)
 _NO_OPTION: Final = (
     cfg.TemplateSubstitutionError,
     cfg.NoSuchOptError,
@@ -43,9 +49,10 @@ _ESCAPES: Final = (
 
 def check_written(
     files: Sequence[str], directories: Sequence[str] = (), options: Options = ()
-) -> None:
-    """Raises Refused, which names section and option and says how to write it, but
-    shows nothing of the value. ``options``: further ones, to be read as well."""
+) -> tuple[str, ...]:
+    """Warnings of what may be meant otherwise. Raises Refused. Both name section and
+    option and say how to write it, but show nothing of the value. ``options``: further
+    ones, to be read as well."""
     conf = cfg.ConfigOpts()
     known = {(group, opt.dest): opt for group, several in options for opt in several}
     for group, names in _THEIRS.items():
@@ -62,6 +69,36 @@ def check_written(
     for (group, name), value in _values(conf, known):
         if name in _URLS and isinstance(value, str):
             _check_url(f"[{group}] {name}", name, value)
+    secret = {place for place, opt in known.items() if _is_secret(*place, opt)}
+    return tuple(_replaced((*files, *directories), secret))
+
+
+def _is_secret(group: str, name: str, option: cfg.Opt) -> bool:
+    return option.secret or name in _URLS or name in _THEIRS.get(group, ())
+
+
+def _replaced(places: Sequence[str], secret: Set[tuple[str, str]]) -> Iterator[str]:
+    """Passwords in which a $ and the name of an option stand beside other characters:
+    there is such an option, or the value was refused."""
+    exported = {f"OS_{group}__{name}".upper(): (group, name) for group, name in secret}
+    found = [
+        *written_in(places),
+        *(
+            (key, *exported[key], os.environ[key])
+            for key in exported & os.environ.keys()
+        ),
+    ]
+    for place, group, name, value in found:
+        if (group, name) not in secret:
+            continue
+        part = value.rpartition("@")[0] if name in _URLS else value
+        plain = part.replace(r"\$", "$$").replace("$$", "")
+        if _REFERENCE.search(plain) and not _REFERENCE.fullmatch(plain):
+            yield (
+                f"{place}: [{group}] {name} has a $ in its password, and what follows "
+                "is the name of an option, the value of which is put there. If the $ "
+                "is part of the password, write it as $$."
+            )
 
 
 def _values(

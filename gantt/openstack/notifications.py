@@ -148,7 +148,8 @@ def read_conf(files: Sequence[str]) -> cfg.ConfigOpts:
     conf = cfg.ConfigOpts()
     try:
         conf([], project="nova", default_config_files=list(files))
-        check_written(files)
+        for warning in check_written(files):
+            LOG.warning("%s", warning)
     except (cfg.Error, OSError) as error:
         raise Refused(f"{', '.join(files)} cannot be read: {error}") from error
     return conf

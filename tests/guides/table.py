@@ -159,7 +159,7 @@ SEEN: Final[Mapping[str, str]] = {
     "serving": "c55142c80618",
     "shadow-nova": "e7883726883f",
     "streams": "58525bce7b25",
-    "topology": "5d43d22af66e",
+    "topology": "2dc8d202f15b",
     "upgrade": "190702d7779b",
     "write-a-collector": "bf4fa9d48dc6",
 }

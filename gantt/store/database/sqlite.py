@@ -10,7 +10,7 @@ import os
 import sqlite3
 import stat
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, ClassVar, Final
 from urllib.parse import quote, urlencode
@@ -96,15 +96,18 @@ class SqliteDatabase(Database):
             self._make_private()
         # mode=rw: a mistyped path must not become a new, empty database.
         mode = "rwc" if self.options.create else "rw"
-        connection = sqlite3.connect(
+        connection = self._open(mode, self.options.lock_timeout_s)
+        self._opened = self._opened or self._found()
+        return connection
+
+    def _open(self, mode: str, timeout_s: float) -> sqlite3.Connection:
+        return sqlite3.connect(
             self._uri.replace("mode=default", f"mode={mode}"),
             uri=True,
-            timeout=self.options.lock_timeout_s,
+            timeout=timeout_s,
             isolation_level=None,
             check_same_thread=False,
         )
-        self._opened = self._opened or self._found()
-        return connection
 
     def _make_private(self) -> None:
         """A new file is this user's alone; SQLite gives those beside it the same
@@ -123,11 +126,27 @@ class SqliteDatabase(Database):
         )
 
     def check_writable(self) -> None:
-        if self._file and not os.access(self._file, os.W_OK):
-            raise errors.StoreFailed(
-                f"The database {self.url} takes no writes: "
-                f"{self._ADVICE[sqlite3.SQLITE_READONLY]}"
-            )
+        """Ask for the lock of the one writer, as one that has just come, and give it
+        back: nothing is written. Whoever holds it can write. The rights are looked at
+        as well, since SQLite opens a file again by what it opened before."""
+        if not self._file:
+            return
+        if not os.access(self._file, os.W_OK):
+            raise self._takes_no_writes(sqlite3.SQLITE_READONLY)
+        try:
+            with closing(self._open("rw", 0)) as connection:
+                connection.execute("BEGIN IMMEDIATE")
+                connection.execute("ROLLBACK")
+        except sqlite3.Error as error:
+            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+            if code & 0xFF not in self._ABORTS:
+                raise self._takes_no_writes(code & 0xFF, f" ({error})") from error
+
+    def _takes_no_writes(self, code: int, said: str = "") -> errors.StoreFailed:
+        advice = self._ADVICE.get(code, "see the system's log.")
+        return errors.StoreFailed(
+            f"The database {self.url} takes no writes{said}: {advice}"
+        )
 
     def _found(self) -> tuple[int, int] | None:
         """Device and inode of the path now; None: no file, or not a plain path."""
