@@ -201,8 +201,9 @@ GANTT = [
             "needs to notice.",
             "run_directory": "Directory for files that the workers of one server "
             "share: counters for /metrics, and messages from the server to its "
-            "workers. Emptied at start; unset: a new directory under the system's "
-            "temporary directory.",
+            "workers. Emptied at start. Unset: a new one in the RuntimeDirectory of "
+            "systemd, or in /run, which cleaners leave alone; a user who may write "
+            "neither gets one in the system's temporary directory.",
             "metrics_listen": "For gantt scheduler and gantt feed: HOST:PORT that "
             "answers /metrics, /livez and /readyz, without a token; unset: none. "
             "gantt serve answers them on its own address.",

@@ -73,8 +73,8 @@ class ServeOptions(Struct, frozen=True):
     """How the built-in server listens.
 
     ``drain_s``: how long a stop may take; ``drain_delay_s``: how long /readyz reports
-    not ready before it. ``run_directory`` "": a new one under the system's temporary
-    directory. ``list_threads``: for lists, and as many for counts of the whole fleet;
+    not ready before it. ``run_directory`` "": a new one, as ``observe.run_folder``
+    says. ``list_threads``: for lists, and as many for counts of the whole fleet;
     ``unconfirmed_threads``: for requests whose token Keystone has not confirmed.
     ``waiting_requests``: how many may wait for a thread;
     ``body_timeout_s``: how long a body may take to arrive; ``bodies_bytes``: maximum

@@ -10,7 +10,10 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+
 from gantt.cli.main import gantt
+from gantt.observe.run_folder import place
 from tests import live
 from tests.tidy.source import ROOT
 
@@ -86,6 +89,22 @@ def test_it_runs_as_an_ordinary_user() -> None:
     assert f"--uid {user} " in made
     words = [word for word, _ in FINAL]
     assert words.index("RUN") < words.index("USER") < words.index("ENTRYPOINT")
+
+
+def test_its_workers_meet_where_no_cleaner_comes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a folder that the image has, is its user's, and is what Gantt looks for."""
+    (folder,) = [
+        value.partition("=")[2]
+        for value in given(FINAL, "ENV")
+        if value.startswith("RUNTIME_DIRECTORY=")
+    ]
+    (made,) = given(FINAL, "RUN")
+    assert folder.startswith("/run/")
+    assert f"install -d -o gantt -g gantt -m 0750 {folder}" in made
+    monkeypatch.setenv("RUNTIME_DIRECTORY", str(tmp_path))
+    assert place() == str(tmp_path)
 
 
 def test_it_serves_on_the_port_that_it_names() -> None:

@@ -160,6 +160,17 @@ def test_the_document_explains_every_line() -> None:
     assert quoted <= values, "a line is explained that no unit has"
 
 
+def test_workers_meet_where_no_cleaner_comes() -> None:
+    """Cleaners remove what is old in /tmp, also in one that a unit has of its own;
+    a folder of two units would go when either stops."""
+    folders = {
+        one.path.stem: one.all("RuntimeDirectory")
+        for one in units()
+        if {"serve", "scheduler"} & set(shlex.split(one.one("ExecStart")))
+    }
+    assert folders == {name: [name] for name in ("gantt", "gantt-scheduler")}
+
+
 def test_drop_ins_only_add_capabilities() -> None:
     drop_in = unit(FOLDER / "gantt-agent-processes.conf")
     names = {name for name, _ in drop_in.settings}

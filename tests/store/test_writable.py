@@ -1,4 +1,4 @@
-"""A file that takes no writes: ``unready`` says so, whoever the process is."""
+"""A file that takes no writes: ``unready`` says so."""
 
 from __future__ import annotations
 

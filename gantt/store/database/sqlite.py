@@ -126,9 +126,9 @@ class SqliteDatabase(Database):
         )
 
     def check_writable(self) -> None:
-        """Ask for the lock of the one writer, as one that has just come, and give it
-        back: nothing is written. Whoever holds it can write. The rights are looked at
-        as well, since SQLite opens a file again by what it opened before."""
+        """Ask for the lock of the one writer, as a program that has just come, and give
+        it back: nothing is written, and a process that holds it can write. The rights
+        are looked at as well: SQLite may use again what it opened before."""
         if not self._file:
             return
         if not os.access(self._file, os.W_OK):
