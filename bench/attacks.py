@@ -56,8 +56,8 @@ def measure(folder: Path, scale: float) -> Iterator[Row]:
     own = folder / "attacked"
     own.mkdir()
     with attacked(own, fleet=fleet) as service:
-        beside.measure(service.port, BEGUN_S)
-        idle = beside.measure(service.port, SECONDS)
+        beside.measure(service, BEGUN_S)
+        idle = beside.measure(service, SECONDS)
         yield from _rows(f"{providers:,} providers, idle", idle, idle)
         for one in ATTACKS:
             yield from _attacked(service, one, idle)

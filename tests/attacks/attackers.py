@@ -1,8 +1,8 @@
 """Attackers, in a process of their own: ``python -m tests.attacks.attackers``.
 
-The command line is ``kind port count token``. The process writes how many attackers are
-connected, and runs until its standard input ends, or for a minute. It only uses the
-loopback address.
+The command line is ``kind port count token``. The process writes a line when it begins
+and another, how many attackers are connected, and runs until its standard input ends,
+or for a minute. It only uses the loopback address.
 """
 
 from __future__ import annotations
@@ -21,11 +21,14 @@ from collections.abc import Callable, Iterator, Sequence
 from http.client import HTTPConnection, HTTPException
 from itertools import cycle
 from pathlib import Path
+from typing import IO
 from urllib.parse import quote
 
 from tests.attacks.operations import DEAREST
 
 LONGEST_S = 60.0
+# For what callers see beside one client of an operation.
+ALONE_S = 0.3
 OTHER_FILES = 64
 SEARCH = "/allocation_candidates?resources=VCPU:1,MEMORY_MB:512,DISK_GB:10"
 _BODY_PATHS = ("POST /resource_providers", "PUT /allocations/{}", "POST /gantt/select")
@@ -158,19 +161,30 @@ class Held:
 
 class Asking:
     """Whole questions and answers, one after the other, on as many connections as asked
-    for. ``expected``: the statuses without which this is no attack."""
+    for. ``expected``: the statuses without which this is no attack; ``alone_s``: how
+    long one asks before the others, but at least each question once."""
 
-    def __init__(self, port: int, questions: Sequence[bytes], expected: bytes) -> None:
+    def __init__(
+        self,
+        port: int,
+        questions: Sequence[bytes],
+        expected: bytes,
+        alone_s: float = 0.0,
+    ) -> None:
         self._port = port
+        self._alone_s = alone_s
         self._questions = questions
         self._expected = expected.split()
 
     def open_all(self, count: int) -> int:
         """All of them begin. Raises RuntimeError where answers are not as expected."""
-        for question in self._questions:
+        until = time.monotonic() + self._alone_s
+        for number, question in enumerate(cycle(self._questions), 1):
             status = self._read_whole(question)
             if status and status.split()[1] not in self._expected:
                 raise RuntimeError(f"{question[:100]!r}: {status!r}")
+            if number >= len(self._questions) and time.monotonic() >= until:
+                break
         for _ in range(count):
             threading.Thread(target=self._run, daemon=True).start()
         return count
@@ -228,7 +242,7 @@ def operation(name: str) -> Callable[[int, str], Asking]:
             raw = _head(f"{method} {path}", token, "Connection: close") + b"\r\n"
         else:
             raw = _sent(method, path, token, json.dumps(one.body).encode())
-        return Asking(port, [raw], one.expected.encode())
+        return Asking(port, [raw], one.expected.encode(), ALONE_S)
 
     return asking
 
@@ -338,6 +352,7 @@ def main(arguments: Sequence[str]) -> None:
     kind, port, count, *token = arguments
     end = time.monotonic() + LONGEST_S
     attack = KINDS[kind](int(port), token[0] if token else "")
+    print("begins", flush=True)
     print(attack.open_all(_allow_open_files(int(count))), flush=True)
 
     def is_over() -> bool:
@@ -348,20 +363,41 @@ def main(arguments: Sequence[str]) -> None:
     os._exit(0)  # threads may still wait for answers
 
 
+class Attack:
+    """One that has begun; ``output``: what its process writes."""
+
+    def __init__(self, output: IO[bytes]) -> None:
+        self._output = output
+
+    def is_placed(self) -> bool:
+        """Whether all attackers are in place, or the attack has failed."""
+        return bool(select.select([self._output], [], [], 0)[0])
+
+    def placed(self) -> int:
+        """How many are in place; waits until they are. Raises RuntimeError where this
+        is no attack: its process has said why."""
+        line = self._output.readline()
+        if not line:
+            raise RuntimeError("the attackers ended")
+        return int(line)
+
+
 @contextlib.contextmanager
-def attack(kind: str, port: int, count: int, token: str = "") -> Iterator[int]:
-    """An attack while the block runs; how many are in place."""
+def begun(kind: str, port: int, count: int, token: str = "") -> Iterator[Attack]:
+    """An attack while the block runs, whose attackers may not all be in place yet."""
     command = [sys.executable, "-m", __name__, kind, str(port), str(count), token]
     process = subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        bufsize=0,
         cwd=Path(__file__).parents[2],
     )
     assert process.stdout is not None
     assert process.stdin is not None
     try:
-        yield int(process.stdout.readline())
+        process.stdout.readline()
+        yield Attack(process.stdout)
     finally:
         process.stdin.close()
         try:
@@ -370,6 +406,13 @@ def attack(kind: str, port: int, count: int, token: str = "") -> Iterator[int]:
             process.kill()
             process.wait()
         process.stdout.close()
+
+
+@contextlib.contextmanager
+def attack(kind: str, port: int, count: int, token: str = "") -> Iterator[int]:
+    """An attack while the block runs; how many are in place."""
+    with begun(kind, port, count, token) as found:
+        yield found.placed()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""Callers during an attack: their answers and response times, and the memory it costs.
+"""Callers during an attack: their answers and response times, what the service worked
+meanwhile, and the memory that the attack costs.
 
 Each kind of caller sends one request after another, each over a new connection, so that
 an unanswered one delays only its own kind. ``check`` compares the result with that of
@@ -77,9 +78,11 @@ HOST_KINDS: Kinds = {"livez": livez, "host": host, "decision": decision}
 
 @dataclass
 class Seen:
-    """What callers of one kind saw."""
+    """What callers of one kind saw. ``worked``: seconds of CPU time that the worker
+    took while one of them waited, which other programs do not prolong."""
 
     times: list[float] = field(default_factory=list)
+    worked: list[float] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
 
     @property
@@ -100,16 +103,33 @@ class Seen:
         """The same of the 99th percentile."""
         return self.p99 / max(idle.p99, FLOOR_S)
 
+    def times_more_work(self, idle: Seen) -> tuple[float, float]:
+        """The median and the most of the service's work while a caller waited, as
+        multiples of its median when idle."""
+        usual = median(idle.worked)
+        return median(self.worked) / usual, max(self.worked) / usual
+
 
 Beside = Mapping[str, Seen]
 
 
-def measure(port: int, seconds: float, kinds: Kinds = KINDS) -> Beside:
-    """What each kind of caller sees for so long; all kinds at once."""
+def measure(
+    service: Service,
+    seconds: float,
+    kinds: Kinds = KINDS,
+    until: Callable[[], bool] = lambda: True,
+) -> Beside:
+    """What each kind of caller sees for so long, and then until ``until``; all kinds at
+    once."""
     found = {name: Seen() for name in kinds}
-    until = time.monotonic() + seconds
+    end = time.monotonic() + seconds
+    asking = Asking(
+        service.port,
+        service.working_clock(),
+        lambda: time.monotonic() >= end and until(),
+    )
     threads = [
-        threading.Thread(target=_ask_until, args=(port, until, kinds[name], seen))
+        threading.Thread(target=asking.run, args=(kinds[name], seen))
         for name, seen in found.items()
     ]
     for thread in threads:
@@ -142,7 +162,7 @@ def attacked(
     before = service.memory_mb()
     with attack(kind, service.port, count, token) as placed:
         time.sleep(BEGUN_S)
-        found = measure(service.port, seconds, kinds)
+        found = measure(service, seconds, kinds)
         took = service.peak_mb() - before
     return Attacked(placed, found, took)
 
@@ -168,35 +188,45 @@ def check(
     assert took <= most_mb, lines
 
 
-def _ask_until(
-    port: int, until: float, kind: Callable[[int], Request], seen: Seen
-) -> None:
-    number = 0
-    while time.monotonic() < until:
-        number += 1
-        began = time.perf_counter()
-        failure = _ask(port, *kind(number))
-        seen.times.append(time.perf_counter() - began)
-        if failure:
-            seen.failures.append(failure)
-        time.sleep(PAUSE_S)
+@dataclass(frozen=True)
+class Asking:
+    """How callers ask, one request after the other. ``worked_s``: the clock of what the
+    worker does."""
 
+    port: int
+    worked_s: Callable[[], float]
+    is_over: Callable[[], bool]
 
-def _ask(port: int, method: str, path: str, body: str | None) -> str:
-    """Why there was no good answer, or ""."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=DEADLINE_S)
-    headers = {**HEADERS, **({} if body is None else _JSON)}
-    try:
-        connection.request(method, path, body, headers)
-        answer = connection.getresponse()
-        text = answer.read()
-    except (OSError, http.client.HTTPException) as error:
-        return f"{method} {path}: {error!r}"
-    finally:
-        connection.close()
-    if answer.status in ANSWERED:
-        return ""
-    return f"{method} {path}: {answer.status} {text[:200]!r}"
+    def run(self, kind: Callable[[int], Request], seen: Seen) -> None:
+        """Until it is over."""
+        number = 0
+        while not self.is_over():
+            number += 1
+            began, worked = time.perf_counter(), self.worked_s()
+            failure = self._ask(*kind(number))
+            seen.worked.append(self.worked_s() - worked)
+            seen.times.append(time.perf_counter() - began)
+            if failure:
+                seen.failures.append(failure)
+            time.sleep(PAUSE_S)
+
+    def _ask(self, method: str, path: str, body: str | None) -> str:
+        """Why there was no good answer, or ""."""
+        connection = http.client.HTTPConnection(
+            "127.0.0.1", self.port, timeout=DEADLINE_S
+        )
+        headers = {**HEADERS, **({} if body is None else _JSON)}
+        try:
+            connection.request(method, path, body, headers)
+            answer = connection.getresponse()
+            text = answer.read()
+        except (OSError, http.client.HTTPException) as error:
+            return f"{method} {path}: {error!r}"
+        finally:
+            connection.close()
+        if answer.status in ANSWERED:
+            return ""
+        return f"{method} {path}: {answer.status} {text[:200]!r}"
 
 
 _JSON = {"content-type": "application/json"}

@@ -45,7 +45,7 @@ def service(fleet: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
 @pytest.fixture(scope="module")
 def idle(service: Service) -> Beside:
     """What callers see of the idle service, after it has warmed up."""
-    beside.measure(service.port, 0.5)
-    found = beside.measure(service.port, IDLE_S)
+    beside.measure(service, 0.5)
+    found = beside.measure(service, IDLE_S)
     assert not any(seen.failures for seen in found.values()), found
     return found

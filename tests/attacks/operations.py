@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from gantt.bench.fleets import NIC
 
-HOSTS = 300
+HOSTS = 2_000
 RECORDS = 10_000
 PROJECT = "m"
 GOOD = "200 201 204"
@@ -58,8 +58,10 @@ LABELLED = {
     "flavor": flavor(**{f"capabilities:label{n}": _CHOICES for n in range(16)}),
 }
 _NAMES = [f"host{number}" for number in range(HOSTS)]
-_ADVICE_HOSTS = [{"host": name, "node": name} for name in _NAMES[:1000]]
-_WEIGHTS = dict.fromkeys(_NAMES[:1000], 1.0)
+# As many as may be advised on.
+_ADVISED = _NAMES[:1000]
+_ADVICE_HOSTS = [{"host": name, "node": name} for name in _ADVISED]
+_WEIGHTS = dict.fromkeys(_ADVISED, 1.0)
 _STATS = {"vcpus": 64, "memory_mb": 262_144, "local_gb": 4_000}
 _REPORTS = [
     {
@@ -73,7 +75,7 @@ _REPORTS = [
     }
     for number in range(200)
 ]
-_EXTERNAL = {"hosts": [{"host": name} for name in _NAMES], "weights": _WEIGHTS}
+_EXTERNAL = {"hosts": [{"host": name} for name in _ADVISED], "weights": _WEIGHTS}
 _GROUP_UUID = instance(2)
 _GROUP = {
     "uuid": _GROUP_UUID,
@@ -100,7 +102,7 @@ DEAREST: Mapping[str, Dear] = {
         "/scheduler/nova/external",
         {
             "spec": PINNED,
-            "hosts": [{"host": name, "hypervisor_hostname": name} for name in _NAMES],
+            "hosts": [{"host": name, "hypervisor_hostname": name} for name in _ADVISED],
             "weights": _WEIGHTS,
         },
     ),

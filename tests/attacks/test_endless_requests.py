@@ -24,7 +24,7 @@ def test_endless_bodies_do_not_block_others(service: Service, idle: Beside) -> N
     before = service.memory_mb()
     with attack("almost_whole_bodies", service.port, LARGE) as placed:
         assert placed == LARGE
-        found = beside.measure(service.port, ATTACKED_S)
+        found = beside.measure(service, ATTACKED_S)
         large = json.dumps({"name": "large"}).encode() + PADDING.encode()
         statuses = [
             service.ask("POST", "/resource_providers", large)[0] for _ in range(3)
@@ -41,7 +41,7 @@ def test_endless_probes_are_neither_refused_nor_logged(
     before, lines = service.memory_mb(), len(service.log_lines())
     with attack("probes", service.port, PROBES) as placed:
         assert placed == PROBES
-        found = beside.measure(service.port, ATTACKED_S)
+        found = beside.measure(service, ATTACKED_S)
         until = time.monotonic() + ATTACKED_S
         statuses = set()
         while time.monotonic() < until:

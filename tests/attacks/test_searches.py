@@ -55,8 +55,8 @@ def hosted(fleet: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Se
 
 
 def test_refusals_of_many_do_not_delay_small_requests(hosted: Service) -> None:
-    beside.measure(hosted.port, 0.5)
-    idle = beside.measure(hosted.port, 2.0)
+    beside.measure(hosted, 0.5)
+    idle = beside.measure(hosted, 2.0)
     one = beside.attacked(hosted, "refusals", REFUSALS, ADMIN, ATTACKED_S)
     assert one.placed == REFUSALS
     check(

@@ -61,7 +61,7 @@ def test_ten_thousand_idle_connections_are_tolerated(
     before = service.memory_mb()
     with attack("idle", service.port, IDLE) as placed:
         held = service.connections()
-        found = beside.measure(service.port, beside.ATTACKED_S)
+        found = beside.measure(service, beside.ATTACKED_S)
         took = service.memory_mb() - before
     assert held >= placed, f"the service holds {held:,} of {placed:,} connections"
     check(idle, found, took, most_mb=placed * CONNECTION_KB / 1024)
