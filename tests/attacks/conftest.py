@@ -10,10 +10,9 @@ import pytest
 
 from tests.attacks import beside
 from tests.attacks.attackers import allow_open_files
-from tests.attacks.beside import Beside
+from tests.attacks.beside import IDLE_S, Beside
 from tests.attacks.service import Service, attacked, fill
 
-IDLE_S = 2.0
 # Connections of the largest attack, and the files of a service beside them.
 OPEN_FILES = 10_000 + 1_000
 

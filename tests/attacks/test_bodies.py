@@ -11,9 +11,8 @@ import pytest
 
 from gantt.api.native.table import OPERATIONS
 from gantt.api.routes import ROUTES
-from tests.attacks import beside
 from tests.attacks.attackers import HUGE_NAME, STRANGE
-from tests.attacks.beside import BUSY_MEDIAN, BUSY_WORST, Beside, check
+from tests.attacks.beside import BUSY_MEDIAN, BUSY_WORST, Beside, check_attack
 from tests.attacks.service import ADMIN, MEMBER, Service, attacked, provider
 
 AT_ONCE = 8
@@ -71,20 +70,13 @@ def _within(name: str) -> bytes:
 def test_deep_and_wide_json_does_not_delay_other_callers(
     service: Service, idle: Beside
 ) -> None:
-    one = beside.attacked(service, "strange_json", 4, ADMIN)
-    check(
-        idle,
-        one.found,
-        one.took,
-        median=BUSY_MEDIAN,
-        worst=BUSY_WORST,
-        most_mb=JUDGED_MB,
-    )
+    limits = {"median": BUSY_MEDIAN, "worst": BUSY_WORST, "most_mb": JUDGED_MB}
+    check_attack(service, idle, "strange_json", 4, ADMIN, **limits)
 
 
 def test_huge_names_do_not_delay_other_callers(service: Service, idle: Beside) -> None:
-    one = beside.attacked(service, "huge_names", AT_ONCE, MEMBER)
-    check(idle, one.found, one.took, median=BUSY_MEDIAN, worst=BUSY_WORST)
+    limits = {"median": BUSY_MEDIAN, "worst": BUSY_WORST}
+    check_attack(service, idle, "huge_names", AT_ONCE, MEMBER, **limits)
 
 
 def huge_names(service: Service) -> tuple[list[tuple[int, int]], float]:

@@ -12,7 +12,7 @@ import pytest
 
 from gantt.engine.opening import open_gantt
 from tests.attacks import beside
-from tests.attacks.beside import BUSY_MEDIAN, BUSY_WORST, Beside, check
+from tests.attacks.beside import BUSY_MEDIAN, BUSY_WORST, Beside, check_attack
 from tests.attacks.service import ADMIN, Service, attacked
 from tests.engine.test_scheduling import report
 
@@ -29,16 +29,8 @@ MORE_MB = 400
 def test_unlimited_searches_do_not_delay_small_requests(
     service: Service, idle: Beside
 ) -> None:
-    one = beside.attacked(service, "searches", SEARCHES, ADMIN, ATTACKED_S)
-    assert one.placed == SEARCHES
-    check(
-        idle,
-        one.found,
-        one.took,
-        median=BUSY_MEDIAN,
-        worst=BUSY_WORST,
-        most_mb=MORE_MB,
-    )
+    limits = {"median": BUSY_MEDIAN, "worst": BUSY_WORST, "most_mb": MORE_MB}
+    check_attack(service, idle, "searches", SEARCHES, ADMIN, ATTACKED_S, **limits)
 
 
 @pytest.fixture(scope="module")
@@ -57,13 +49,5 @@ def hosted(fleet: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Se
 def test_refusals_of_many_do_not_delay_small_requests(hosted: Service) -> None:
     beside.measure(hosted, 0.5)
     idle = beside.measure(hosted, 2.0)
-    one = beside.attacked(hosted, "refusals", REFUSALS, ADMIN, ATTACKED_S)
-    assert one.placed == REFUSALS
-    check(
-        idle,
-        one.found,
-        one.took,
-        median=BUSY_MEDIAN,
-        worst=REFUSED_WORST,
-        most_mb=MORE_MB,
-    )
+    limits = {"median": BUSY_MEDIAN, "worst": REFUSED_WORST, "most_mb": MORE_MB}
+    check_attack(hosted, idle, "refusals", REFUSALS, ADMIN, ATTACKED_S, **limits)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.attacks import beside
 from tests.attacks.attackers import SEARCH, attack
-from tests.attacks.beside import MORE_MB, Beside, check
+from tests.attacks.beside import MORE_MB, Beside, check, check_attack
 from tests.attacks.service import ADMIN, MEMBER, UNKNOWN, Service, attacked
 
 READERS = 64
@@ -37,9 +37,7 @@ SLOW = [
 def test_slow_callers_do_not_delay_others(
     service: Service, idle: Beside, kind: str, count: int, token: str
 ) -> None:
-    one = beside.attacked(service, kind, count, token)
-    assert one.placed == count
-    check(idle, one.found, one.took)
+    check_attack(service, idle, kind, count, token)
 
 
 def test_slow_readers_cost_only_their_unread_answers(
@@ -47,10 +45,8 @@ def test_slow_readers_cost_only_their_unread_answers(
 ) -> None:
     """Each asks for four, and the next is made when the one before has gone out."""
     _, answer = service.ask("GET", SEARCH)
-    one = beside.attacked(service, "slow_readers", READERS, ADMIN)
-    assert one.placed == READERS
     most_mb = MORE_MB + 2 * READERS * len(answer) / 2**20
-    check(idle, one.found, one.took, most_mb=most_mb)
+    check_attack(service, idle, "slow_readers", READERS, ADMIN, most_mb=most_mb)
 
 
 def test_ten_thousand_idle_connections_are_tolerated(
