@@ -120,15 +120,17 @@ def measure(
     seconds: float,
     kinds: Kinds = KINDS,
     until: Callable[[], bool] = lambda: True,
+    deadline_s: float = DEADLINE_S,
 ) -> Beside:
     """What each kind of caller sees for so long, and then until ``until``; all kinds at
-    once."""
+    once. ``deadline_s``: what is not answered by then has failed."""
     found = {name: Seen() for name in kinds}
     end = time.monotonic() + seconds
     asking = Asking(
         service.port,
         service.working_clock(),
         lambda: time.monotonic() >= end and until(),
+        deadline_s,
     )
     threads = [
         threading.Thread(target=asking.run, args=(kinds[name], seen))
@@ -222,6 +224,7 @@ class Asking:
     port: int
     worked_s: Callable[[], float]
     is_over: Callable[[], bool]
+    deadline_s: float
 
     def run(self, kind: Callable[[int], Request], seen: Seen) -> None:
         """Until it is over."""
@@ -239,7 +242,7 @@ class Asking:
     def _ask(self, method: str, path: str, body: str | None) -> str:
         """Why there was no good answer, or ""."""
         connection = http.client.HTTPConnection(
-            "127.0.0.1", self.port, timeout=DEADLINE_S
+            "127.0.0.1", self.port, timeout=self.deadline_s
         )
         headers = {**HEADERS, **({} if body is None else _JSON)}
         try:
