@@ -118,7 +118,7 @@ class RemoteScheduling(RemoteAudits, RemoteCapacity):
         from before there were pages answers in one."""
 
         def page(after: str, most: int) -> tuple[tuple[T, ...], str]:
-            query = {**asked, "after": after or None}
+            query = {**asked, "after": after or asked.get("after") or None}
             if limit is not None:
                 query["limit"] = most
             reply = self._native("GET", *path, query=query)
@@ -194,25 +194,28 @@ class RemoteScheduling(RemoteAudits, RemoteCapacity):
     def list_host_aggregates(
         self, query: HostAggregateQuery = _AGGREGATES
     ) -> tuple[HostAggregate, ...]:
-        reply = self._native("GET", "aggregates", query=structs.asdict(query))
-        return decode.enclosed(reply, "aggregates", tuple[HostAggregate, ...])
+        asked = structs.asdict(query)
+        return self._listed(
+            "aggregates", HostAggregate, asked, query.limit, "aggregates"
+        )
 
     def list_services(self, query: ServiceQuery = _SERVICES) -> tuple[Service, ...]:
-        reply = self._native("GET", "services", query=structs.asdict(query))
-        return decode.enclosed(reply, "services", tuple[Service, ...])
+        asked = structs.asdict(query)
+        return self._listed("services", Service, asked, query.limit, "services")
 
     def list_server_groups(
         self, query: GroupQuery = _GROUPS
     ) -> tuple[ServerGroup, ...]:
-        reply = self._native("GET", "server_groups", query=structs.asdict(query))
-        return decode.enclosed(reply, "server_groups", tuple[ServerGroup, ...])
+        asked = structs.asdict(query)
+        return self._listed(
+            "server_groups", ServerGroup, asked, query.limit, "server_groups"
+        )
 
     def list_instances(
         self, query: InstanceQuery = _INSTANCES
     ) -> tuple[InstanceView, ...]:
         asked = structs.asdict(query) | {"is_claimed": query.is_claimed or None}
-        reply = self._native("GET", "instances", query=asked)
-        return decode.enclosed(reply, "instances", tuple[InstanceView, ...])
+        return self._listed("instances", InstanceView, asked, query.limit, "instances")
 
     def update_instances(self, host: str, instances: Iterable[Instance]) -> None:
         body = {"instances": values.instances(instances)}

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -36,7 +37,7 @@ from gantt.model.hosts import (
     ServerGroup,
     Service,
 )
-from gantt.model.paging import PAGE, followed, read
+from gantt.model.paging import PAGE, Listed, followed, length, read
 from gantt.model.topology_view import HostTopologyView
 from gantt.placement import fleet_lists, fleet_queries
 from gantt.placement.host_topology import host_topology
@@ -47,6 +48,8 @@ from gantt.scheduler.feasibility import overrides
 LOG = logging.getLogger(__name__)
 _AGGREGATES, _SERVICES, _GROUPS = HostAggregateQuery(), ServiceQuery(), GroupQuery()
 _INSTANCES = InstanceQuery()
+Asked = TypeVar("Asked", ServiceQuery, GroupQuery, InstanceQuery, HostAggregateQuery)
+T = TypeVar("T")
 
 
 class Fleet:
@@ -96,19 +99,25 @@ class Fleet:
     def list_hosts(
         self, *, host: str | None = None, node: str | None = None
     ) -> tuple[HostView, ...]:
-        if host or node:
-            return self._reader.read(fleet_queries.hosts, host, node)
-
-        def page(after: str, _most: int) -> tuple[tuple[HostView, ...], str]:
-            found = self.host_page(after)
+        def page(after: str, _most: int) -> Listed[HostView]:
+            found = self.host_page(after, host=host, node=node)
             return found.hosts, found.next
 
         return followed(page, sys.maxsize)
 
-    def host_page(self, after: str = "", limit: int = PAGE) -> HostPage:
-        """Hosts by name. ``after``: the ``next`` of the page before. Raises Invalid."""
+    def host_page(
+        self,
+        after: str = "",
+        limit: int = PAGE,
+        *,
+        host: str | None = None,
+        node: str | None = None,
+    ) -> HostPage:
+        """Hosts by name, or those of one name. ``after``: the ``next`` of the page
+        before. Raises Invalid."""
         place: HostPlace = read(after, HostPlace) if after else ("", "")
-        return self._reader.read(fleet_queries.host_page, place, min(limit, PAGE))
+        asked = place, length(limit), host or None, node or None
+        return self._reader.read(fleet_queries.host_page, *asked)
 
     def host_topology(self, host: str, node: str) -> HostTopologyView:
         host, node = scalars.name("host", host), scalars.name("node", node)
@@ -132,20 +141,44 @@ class Fleet:
     def list_host_aggregates(
         self, query: HostAggregateQuery = _AGGREGATES
     ) -> tuple[HostAggregate, ...]:
-        return self._reader.read(fleet_lists.host_aggregates, query)
+        return _whole(self.host_aggregate_page, query)
+
+    def host_aggregate_page(self, query: HostAggregateQuery) -> Listed[HostAggregate]:
+        asked = _bounded(query)
+        return self._reader.survey(
+            lambda state, rest: fleet_lists.host_aggregates(state, asked, rest)
+        )
 
     def list_services(self, query: ServiceQuery = _SERVICES) -> tuple[Service, ...]:
-        return self._reader.read(fleet_lists.services, query)
+        return _whole(self.service_page, query)
+
+    def service_page(self, query: ServiceQuery) -> Listed[Service]:
+        asked = _bounded(query)
+        return self._reader.survey(
+            lambda state, rest: fleet_lists.services(state, asked, rest)
+        )
 
     def list_server_groups(
         self, query: GroupQuery = _GROUPS
     ) -> tuple[ServerGroup, ...]:
-        return self._reader.read(fleet_lists.server_groups, query)
+        return _whole(self.server_group_page, query)
+
+    def server_group_page(self, query: GroupQuery) -> Listed[ServerGroup]:
+        asked = _bounded(query)
+        return self._reader.survey(
+            lambda state, rest: fleet_lists.server_groups(state, asked, rest)
+        )
 
     def list_instances(
         self, query: InstanceQuery = _INSTANCES
     ) -> tuple[InstanceView, ...]:
-        return self._reader.read(known_instances, query)
+        return _whole(self.instance_page, query)
+
+    def instance_page(self, query: InstanceQuery) -> Listed[InstanceView]:
+        asked = _bounded(query)
+        return self._reader.survey(
+            lambda state, rest: known_instances(state, asked, rest)
+        )
 
     def update_instances(self, host: str, instances: Iterable[Instance]) -> None:
         host = scalars.name("host", host)
@@ -178,6 +211,19 @@ class Fleet:
 
     def delete_server_group(self, uuid: str) -> None:
         self._committer.submit(c.DeleteServerGroup(scalars.name("group", uuid)))
+
+
+def _whole(page: Callable[[Asked], Listed[T]], query: Asked) -> tuple[T, ...]:
+    """As many as the query asks for, page by page."""
+
+    def part(after: str, most: int) -> Listed[T]:
+        return page(replace(query, limit=most, after=after or query.after))
+
+    return followed(part, query.limit)
+
+
+def _bounded(query: Asked) -> Asked:
+    return replace(query, limit=length(query.limit))
 
 
 def warn_of_metadata(aggregates: Iterable[HostAggregate]) -> None:

@@ -262,15 +262,7 @@ class Gantt(_Parts):
         raises, and StoreFailed."""
         return self._reader.read(query, *args, consistency=consistency)
 
-    def submit(self, command: c.Command[A], request_id: str = "") -> A:
-        """Carry out ``command`` at the committer and return its answer once it is
-        durable.
-
-        ``request_id`` "": that of ``bearing``. Raises the refusal of its rule, Busy,
-        StoreFailed.
-        """
-        return self._committer.submit(command, request_id)
-
+    submit = _of("_committer", Committer.submit)
     bearing = _of("_committer", Committer.bearing)
     read_touched = _of("_reader", Reader.read_touched)
 
@@ -319,12 +311,16 @@ class Gantt(_Parts):
     set_host_aggregates = _of("_fleet", Fleet.set_host_aggregates)
     delete_host_aggregate = _of("_fleet", Fleet.delete_host_aggregate)
     list_host_aggregates = _of("_fleet", Fleet.list_host_aggregates)
+    host_aggregate_page = _of("_fleet", Fleet.host_aggregate_page)
     list_instances = _of("_fleet", Fleet.list_instances)
+    instance_page = _of("_fleet", Fleet.instance_page)
     update_instances = _of("_fleet", Fleet.update_instances)
     delete_instance = _of("_fleet", Fleet.delete_instance)
     sync_instances = _of("_fleet", Fleet.sync_instances)
     list_services = _of("_fleet", Fleet.list_services)
+    service_page = _of("_fleet", Fleet.service_page)
     list_server_groups = _of("_fleet", Fleet.list_server_groups)
+    server_group_page = _of("_fleet", Fleet.server_group_page)
     update_service = _of("_fleet", Fleet.update_service)
     delete_service = _of("_fleet", Fleet.delete_service)
     set_fleet = _of("_whole_fleet", WholeFleet.set_fleet)

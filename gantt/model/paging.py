@@ -7,7 +7,7 @@ means nothing.
 from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
@@ -17,6 +17,9 @@ from gantt.errors import Invalid
 
 PAGE: Final = 200
 """What one page has at most."""
+PAGE_BYTES: Final = 2**21
+"""Of what a page has, as its answer is written: a page of longer things has fewer, and
+at least one."""
 
 MOST_KEY: Final = 2**63 - 1
 Key = Annotated[int, Meta(ge=0, le=MOST_KEY)]
@@ -28,6 +31,11 @@ After = Annotated[
     ),
 ]
 T = TypeVar("T")
+Place = TypeVar("Place", bound=tuple[str | int, ...])
+Listed = tuple[tuple[T, ...], str]
+"""What a page has, and its ``next``: where the following one begins, "" after the last
+one."""
+_encode = msgspec.json.Encoder().encode
 
 
 def text_of(place: tuple[str | int, ...]) -> str:
@@ -48,12 +56,38 @@ def read(text: str, kind: Any) -> Any:
         ) from None
 
 
-def followed(
-    page: Callable[[str, int], tuple[tuple[T, ...], str]], limit: int
-) -> tuple[T, ...]:
+def length(limit: int) -> int:
+    """How many things a page has at most if ``limit`` are asked for. Raises Invalid."""
+    if limit < 1:
+        raise Invalid(f"limit is {limit}; it must be 1 or more: a page has something.")
+    return min(limit, PAGE)
+
+
+def page_of(
+    places: Iterable[Place], limit: int, show: Callable[[Place], T | None]
+) -> Listed[T]:
+    """The first things of a list, whose ``places`` are in order, at least one more than
+    are to be shown; ``show``: what is at one, None: nothing that belongs here."""
+    found: list[T] = []
+    room = PAGE_BYTES
+    last: tuple[str | int, ...] = ()
+    for place in places:
+        if len(found) == limit:
+            return tuple(found), text_of(last)
+        one = show(place)
+        if one is None:
+            continue
+        room -= len(_encode(one))
+        if found and room < 0:
+            return tuple(found), text_of(last)
+        found.append(one)
+        last = place
+    return tuple(found), ""
+
+
+def followed(page: Callable[[str, int], Listed[T]], limit: int) -> tuple[T, ...]:
     """The first ``limit`` things of a list. ``page``: what follows a place ("": the
-    beginning), at most so many and a page, and the place of the last one ("": it is the
-    last)."""
+    beginning), at most so many and a page."""
     found: list[T] = []
     after = ""
     while len(found) < limit:

@@ -2,29 +2,81 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
+from typing import Final, TypeVar
+
 import msgspec
 
 from gantt.errors import Invalid
 from gantt.model.fleet_lists import GroupQuery, HostAggregateQuery, ServiceQuery
 from gantt.model.hosts import HostAggregate, ServerGroup, Service
+from gantt.model.paging import Listed, Place, page_of, read, text_of
 from gantt.model.rows import ServerGroupRow, ServiceRow
 from gantt.state.state import State
 
 _ZONE = "availability_zone"
+_SLICE: Final = 5_000
+Name = TypeVar("Name", str, tuple[str, str])
+T = TypeVar("T")
 
 
-def services(state: State, query: ServiceQuery) -> tuple[Service, ...]:
-    """Raises Invalid for a marker of another form."""
-    after = None if query.marker is None else _place(query.marker)
-    places = sorted(
-        place
-        for place in state.fleet.services.by_place
-        if query.host in (None, place[0])
-        and query.binary in (None, place[1])
-        and (after is None or place > after)
-    )
+def never() -> None:
+    """Do not let others write in between."""
+
+
+def first(
+    names: Collection[Name],
+    most: int,
+    is_meant: Callable[[Name], bool],
+    rest: Callable[[], None],
+) -> list[Name]:
+    """The first ``most`` of those that are meant, in order, each once. ``rest`` is
+    called between slices of ``names``, and may let others write."""
+    listed = list(names)
+    found: list[Name] = []
+    for start in range(0, len(listed), _SLICE):
+        some = listed[start : start + _SLICE]
+        if len(found) == most:
+            last = found[-1]
+            some = [one for one in some if one < last]
+        found = sorted({one for one in some if is_meant(one)}.union(found))[:most]
+        rest()
+    return found
+
+
+def page(
+    places: list[Place],
+    limit: int,
+    show: Callable[[Place], T | None],
+) -> Listed[T]:
+    """A page of the first ``places``, one more than it has: some may be gone."""
+    found, after = page_of(places, limit, show)
+    return found, after or (text_of(places[-1]) if len(places) > limit else "")
+
+
+def services(
+    state: State, query: ServiceQuery, rest: Callable[[], None] = never
+) -> Listed[Service]:
+    """Raises Invalid for a place or marker of another form."""
+    after: tuple[str, str] | None = None
+    if query.after:
+        after = read(query.after, tuple[str, str])
+    elif query.marker is not None:
+        after = _place(query.marker)
     known = state.fleet.services.by_place
-    return tuple(_service(known[place]) for place in places[: query.limit])
+
+    def is_meant(place: tuple[str, str]) -> bool:
+        return (
+            query.host in (None, place[0])
+            and query.binary in (None, place[1])
+            and (after is None or place > after)
+        )
+
+    def show(place: tuple[str, str]) -> Service | None:
+        row = known.get(place)
+        return None if row is None else _service(row)
+
+    return page(first(known, query.limit + 1, is_meant, rest), query.limit, show)
 
 
 def _place(marker: str) -> tuple[str, str]:
@@ -51,16 +103,24 @@ def _service(row: ServiceRow) -> Service:
     )
 
 
-def server_groups(state: State, query: GroupQuery) -> tuple[ServerGroup, ...]:
-    """Those that were told of."""
+def server_groups(
+    state: State, query: GroupQuery, rest: Callable[[], None] = never
+) -> Listed[ServerGroup]:
+    """Those that were told of. Raises Invalid for a place of another form."""
     table = state.fleet.groups
-    uuids = sorted(
-        uuid
-        for uuid in table.by_uuid
-        if (query.marker is None or uuid > query.marker)
-        and (query.member is None or query.member in table.members[uuid])
-    )
-    return tuple(_group(table.by_uuid[uuid]) for uuid in uuids[: query.limit])
+    after = read(query.after, tuple[str])[0] if query.after else query.marker
+
+    def is_meant(uuid: str) -> bool:
+        return (after is None or uuid > after) and (
+            query.member is None or query.member in table.members.get(uuid, ())
+        )
+
+    def show(place: tuple[str]) -> ServerGroup | None:
+        row = table.by_uuid.get(place[0])
+        return None if row is None else _group(row)
+
+    uuids = first(table.by_uuid, query.limit + 1, is_meant, rest)
+    return page([(uuid,) for uuid in uuids], query.limit, show)
 
 
 def _group(row: ServerGroupRow) -> ServerGroup:
@@ -69,26 +129,42 @@ def _group(row: ServerGroupRow) -> ServerGroup:
 
 
 def host_aggregates(
-    state: State, query: HostAggregateQuery
-) -> tuple[HostAggregate, ...]:
-    """Raises Invalid for a marker that is not known."""
+    state: State, query: HostAggregateQuery, rest: Callable[[], None] = never
+) -> Listed[HostAggregate]:
+    """Raises Invalid for a place of another form, or a marker that is not known."""
     table = state.fleet.aggregates
-    found = [
-        (row.name, row.uuid)
-        for row in table.rows()
-        if query.uuid in (None, row.uuid)
-        and (query.host is None or query.host in table.hosts[row.uuid])
-        and query.zone in (None, table.metadata[row.uuid].get(_ZONE))
-    ]
-    if query.marker is not None:
-        last = table.by_uuid.get(query.marker)
-        if last is None:
-            raise Invalid(
-                f"marker {query.marker} is no aggregate of hosts, or no longer: begin "
-                "without a marker."
-            )
-        found = [one for one in found if one > (last.name, last.uuid)]
-    return tuple(_aggregate(state, uuid) for _, uuid in sorted(found)[: query.limit])
+    after: tuple[str, str] | None = None
+    if query.after:
+        after = read(query.after, tuple[str, str])
+    elif query.marker is not None:
+        after = _named(state, query.marker)
+
+    def is_meant(place: tuple[str, str]) -> bool:
+        uuid = place[1]
+        return (
+            uuid in table.by_uuid
+            and query.uuid in (None, uuid)
+            and (query.host is None or query.host in table.hosts[uuid])
+            and query.zone in (None, table.metadata[uuid].get(_ZONE))
+            and (after is None or place > after)
+        )
+
+    def show(place: tuple[str, str]) -> HostAggregate | None:
+        uuid = place[1]
+        return _aggregate(state, uuid) if uuid in table.by_uuid else None
+
+    names = [(row.name, row.uuid) for row in table.rows()]
+    return page(first(names, query.limit + 1, is_meant, rest), query.limit, show)
+
+
+def _named(state: State, marker: str) -> tuple[str, str]:
+    last = state.fleet.aggregates.by_uuid.get(marker)
+    if last is None:
+        raise Invalid(
+            f"marker {marker} is no aggregate of hosts, or no longer: begin without a "
+            "marker."
+        )
+    return last.name, last.uuid
 
 
 def _aggregate(state: State, uuid: str) -> HostAggregate:

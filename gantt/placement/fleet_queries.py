@@ -11,7 +11,7 @@ from typing import Any, Final
 from gantt.model.fleet import AGENT, CELL, LIVENESS, OPERATOR
 from gantt.model.holding import read_holding
 from gantt.model.hosts import HostPage, HostPlace, HostView
-from gantt.model.paging import text_of
+from gantt.model.paging import page_of
 from gantt.model.rows import ClaimRow, HostRow, ServiceRow
 from gantt.state.column import NO_ROW
 from gantt.state.fleet import Fleet
@@ -33,35 +33,31 @@ UNREADABLE: Final = "_unreadable"
 _HIDDEN: Final = (*(OWNED, SAVED, PLACE, LISTED, LISTING, ADOPTED, UNREADABLE, RATIOS),)
 
 
-def hosts(
-    state: State, host: str | None = None, node: str | None = None
-) -> tuple[HostView, ...]:
-    """Hosts by name, then node; those of one service host or of one node name."""
+def host_page(
+    state: State,
+    after: HostPlace,
+    limit: int,
+    host: str | None = None,
+    node: str | None = None,
+) -> HostPage:
+    """The first hosts by name, then node, beyond a place; those of one service host or
+    of one node name."""
     table = state.fleet.hosts
-    if host is not None and node is not None:
-        row = table.row_of(host, node)
-        rows = [] if row is None else [row]
-    elif host is not None:
-        rows = list(table.rows_of(host))
+    if host is None and node is None:
+        places = table.by_place.after(after, limit + 1)
     else:
-        rows = table.live_rows().tolist()
-    if node is not None:
-        rows = [row for row in rows if table.nodes[row] == node]
-    rows.sort(key=lambda row: (table.hosts[row], table.nodes[row]))
-    return tuple(host_at(state, row) for row in rows)
+        known = list(table.by_place)
+        if host is not None:
+            known = [(host, table.nodes[row]) for row in table.rows_of(host)]
+        places = sorted(
+            place for place in known if node in (None, place[1]) and place > after
+        )
 
+    def show(place: HostPlace) -> HostView | None:
+        row = table.row_of(*place)
+        return None if row is None else host_at(state, row)
 
-def host_page(state: State, after: HostPlace, limit: int) -> HostPage:
-    """The first hosts by name beyond a place."""
-    table = state.fleet.hosts
-    places = table.by_place.after(after, limit + 1)
-    shown = places[:limit]
-    rows = [row for row in (table.row_of(*one) for one in shown) if row is not None]
-    is_last = len(places) <= limit
-    return HostPage(
-        tuple(host_at(state, row) for row in rows),
-        "" if is_last else text_of(shown[-1]),
-    )
+    return HostPage(*page_of(places, limit, show))
 
 
 def claim_projects(state: State, claim: str) -> frozenset[str | None]:

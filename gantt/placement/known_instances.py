@@ -2,57 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from heapq import nsmallest
+from collections.abc import Callable
 
 from gantt.model.fleet_lists import InstanceQuery
 from gantt.model.hosts import InstanceView
+from gantt.model.paging import Listed, page_of, read
 from gantt.model.rows import ClaimRow, InstanceRow
+from gantt.placement.fleet_lists import first, never, page
 from gantt.placement.fleet_queries import claim_project
 from gantt.state.state import State
 
 
-def known_instances(state: State, query: InstanceQuery) -> tuple[InstanceView, ...]:
+def known_instances(
+    state: State, query: InstanceQuery, rest: Callable[[], None] = never
+) -> Listed[InstanceView]:
     """By uuid. One that only has allocations is found by its uuid alone: consumers may
-    be anything. The state is held: a page costs as many views as it has, or as one host
-    or claim."""
+    be anything. Between ``rest`` the state is held: a page costs as many views as it
+    has, or as one host or claim. Raises Invalid for a place of another form."""
+    after = read(query.after, tuple[str])[0] if query.after else query.marker
+    claims, named = state.fleet.claims.by_instance, state.fleet.instances.by_uuid
+
+    def is_meant(uuid: str) -> bool:
+        if after is not None and uuid <= after:
+            return False
+        claim = claims.get(uuid)
+        is_claimed = claim is not None and not claim.held_by
+        has_all = query.claim is None and not query.is_claimed
+        return is_claimed or (has_all and uuid in named)
+
+    def show(place: tuple[str]) -> InstanceView | None:
+        view = _view(state, place[0])
+        return view if view is not None and _fits(view, query) else None
+
     if query.uuid is not None:
-        one = _view(state, query.uuid)
-        is_after = query.marker is None or query.uuid > query.marker
-        return (one,) if one is not None and is_after and _fits(one, query) else ()
-    later = (
-        uuid
-        for uuid in _meant(state, query)
-        if query.marker is None or uuid > query.marker
+        is_later = after is None or query.uuid > after
+        return page_of([(query.uuid,)] if is_later else [], query.limit, show)
+    if query.host is not None or query.claim is not None:
+        narrow = sorted(filter(is_meant, _of_place(state, query)))
+        return page_of([(uuid,) for uuid in narrow], query.limit, show)
+    every = [*claims, *(() if query.is_claimed else named)]
+    return page(
+        [(uuid,) for uuid in first(every, query.limit + 1, is_meant, rest)],
+        query.limit,
+        show,
     )
-    is_narrow = query.host is not None or query.claim is not None
-    uuids = sorted(later) if is_narrow else nsmallest(query.limit, later)
-    page: list[InstanceView] = []
-    for uuid in uuids:
-        view = _view(state, uuid)
-        if view is not None and _fits(view, query):
-            page.append(view)
-            if len(page) == query.limit:
-                break
-    return tuple(page)
 
 
-def _meant(state: State, query: InstanceQuery) -> Iterator[str]:
-    """The instances among which those asked for are, each once."""
-    fleet, claims = state.fleet, state.fleet.claims.by_instance
-    claimed: Iterable[str] = claims
-    named: Iterable[str] = fleet.instances.by_uuid
-    if query.host is not None:
-        rows = fleet.hosts.rows_of(query.host)
-        ids = [int(fleet.hosts.id[row]) for row in rows]
-        claimed = {uuid for one in ids for uuid in fleet.claims.on(one)}
-        named = fleet.instances.on(query.host)
+def _of_place(state: State, query: InstanceQuery) -> set[str]:
+    """The instances of a host or of a claim, and perhaps more."""
+    fleet = state.fleet
     if query.claim is not None:
-        claimed = {row.instance_uuid for row in fleet.claims.of(query.claim)}
-    found = {uuid for uuid in claimed if not claims[uuid].held_by}
-    yield from found
-    if query.claim is None and not query.is_claimed:
-        yield from (uuid for uuid in named if uuid not in found)
+        return {row.instance_uuid for row in fleet.claims.of(query.claim)}
+    host = query.host or ""
+    ids = [int(fleet.hosts.id[row]) for row in fleet.hosts.rows_of(host)]
+    claimed = {uuid for one in ids for uuid in fleet.claims.on(one)}
+    return claimed.union(fleet.instances.on(host))
 
 
 def _fits(view: InstanceView, query: InstanceQuery) -> bool:

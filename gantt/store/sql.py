@@ -275,7 +275,9 @@ class SqlStore:
             return self._leadership.take(session, holder, seen)
 
     def usage_history(self, asked: HistoryQuery) -> list[UsageRecord]:
-        return self._read(lambda session: self._usage.find(session, asked))
+        return self._readers.lists.read(
+            lambda session: self._usage.find(session, asked)
+        )
 
     @contextmanager
     def usage_rows(self) -> Iterator[SqlUsageRows]:

@@ -58,7 +58,8 @@ class FleetDesk(Desk):
             self.do(report(number, **{"cpu_allocation_ratio": 1.0, **facts}))
 
     def host(self, number: int = 1) -> HostView:
-        (found,) = fleet_queries.hosts(self.state, host=f"h{number}")
+        page = fleet_queries.host_page(self.state, ("", ""), 1, host=f"h{number}")
+        (found,) = page.hosts
         return found
 
     def inventories(self, number: int = 1) -> dict[str, c.Inventory]:

@@ -15,6 +15,7 @@ from gantt.engine.gantt import Gantt
 from gantt.model.fleet_lists import InstanceQuery
 from gantt.model.hosts import InstanceView
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
+from gantt.placement import fleet_lists
 from gantt.placement import known_instances as module
 from tests.engine.test_scheduling import report
 
@@ -84,3 +85,28 @@ def test_no_more_are_looked_at_than_a_page_shows(
     assert books.list_instances(replace(query, host="none")) == ()
     assert books.list_instances(replace(query, claim=uuid(99))) == ()
     assert looked == []
+
+
+def test_others_may_write_between_slices_of_a_long_list(
+    books: Gantt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What goes meanwhile is not shown, and the page still leads to the next."""
+    monkeypatch.setattr(fleet_lists, "_SLICE", 2)
+    every = [one.uuid for one in books.list_instances(InstanceQuery())]
+    rests: list[int] = []
+
+    def rest() -> None:
+        rests.append(len(rests))
+        if len(rests) == 5:
+            state.fleet.instances.by_uuid.pop(uuid(31))
+
+    with books._replica.lock:
+        state = books._replica.state
+        gone = state.fleet.instances.by_uuid[uuid(31)]
+        found, after = module.known_instances(state, InstanceQuery(limit=7), rest)
+        rest_of, end = module.known_instances(state, InstanceQuery(after=after))
+        state.fleet.instances.by_uuid[uuid(31)] = gone
+    shown = [one.uuid for one in (*found, *rest_of)]
+    assert (shown, end) == ([one for one in every if one != uuid(31)], "")
+    assert len(found) == 7
+    assert len(rests) >= 5

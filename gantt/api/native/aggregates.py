@@ -23,15 +23,18 @@ _BODY = Body(AggregatesBody)
 
 
 class Aggregates(Struct, frozen=True):
-    """A page of host aggregates, by name."""
+    """A page of host aggregates, by name.
+
+    ``next``: continue after it; "": it is the last."""
 
     aggregates: tuple[HostAggregate, ...]
+    next: str = ""
 
 
 def list_(call: Call) -> Aggregates:
     """GET /gantt/aggregates"""
     asked = query(call, HostAggregateQuery)
-    return Aggregates(call.gantt.list_host_aggregates(asked))
+    return Aggregates(*call.gantt.host_aggregate_page(asked))
 
 
 def show(call: Call, uuid: str) -> HostAggregate:

@@ -156,7 +156,7 @@ class DecisionsQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HostsQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """GET /gantt/hosts: a page of all, or those of a name."""
+    """GET /gantt/hosts: a page of all, or of those of a name."""
 
     host: str | None = None
     node: str | None = None

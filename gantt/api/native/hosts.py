@@ -33,9 +33,9 @@ _TAKEOVER = Body(TakeoverBody)
 def list_(call: Call) -> HostPage:
     """GET /gantt/hosts"""
     asked = query(call, HostsQuery)
-    if asked.host or asked.node:
-        return HostPage(call.gantt.list_hosts(host=asked.host, node=asked.node))
-    return call.gantt.host_page(asked.after, asked.limit)
+    return call.gantt.host_page(
+        asked.after, asked.limit, host=asked.host, node=asked.node
+    )
 
 
 def show(call: Call, host: str, node: str) -> HostView:

@@ -21,14 +21,15 @@ class Synced(Struct, frozen=True):
 
 
 class Instances(Struct, frozen=True):
-    """A page of instances, by uuid."""
+    """A page of instances, by uuid. ``next``: continue after it; "": it is the last."""
 
     instances: tuple[InstanceView, ...]
+    next: str = ""
 
 
 def list_(call: Call) -> Instances:
     """GET /gantt/instances"""
-    return Instances(call.gantt.list_instances(query(call, InstanceQuery)))
+    return Instances(*call.gantt.instance_page(query(call, InstanceQuery)))
 
 
 def update(call: Call, host: str) -> None:

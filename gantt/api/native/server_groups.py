@@ -13,14 +13,17 @@ from gantt.model.hosts import ServerGroup
 
 
 class ServerGroups(Struct, frozen=True):
-    """A page of server groups, by uuid."""
+    """A page of server groups, by uuid.
+
+    ``next``: continue after it; "": it is the last."""
 
     server_groups: tuple[ServerGroup, ...]
+    next: str = ""
 
 
 def list_(call: Call) -> ServerGroups:
     """GET /gantt/server_groups"""
-    return ServerGroups(call.gantt.list_server_groups(query(call, GroupQuery)))
+    return ServerGroups(*call.gantt.server_group_page(query(call, GroupQuery)))
 
 
 def update(call: Call, uuid: str) -> None:

@@ -12,14 +12,17 @@ from gantt.model.hosts import Service
 
 
 class Services(Struct, frozen=True):
-    """A page of services, by host, then binary."""
+    """A page of services, by host, then binary.
+
+    ``next``: continue after it; "": it is the last."""
 
     services: tuple[Service, ...]
+    next: str = ""
 
 
 def list_(call: Call) -> Services:
     """GET /gantt/services"""
-    return Services(call.gantt.list_services(query(call, ServiceQuery)))
+    return Services(*call.gantt.service_page(query(call, ServiceQuery)))
 
 
 def update(call: Call) -> None:

@@ -243,7 +243,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "GET",
         "/gantt/hosts",
         hosts.list_,
-        "A page of hosts, by name; or those of one name.",
+        "A page of hosts, by name; or of those of one name.",
         rule="gantt:hosts:list",
         query=HostsQuery,
     ),

@@ -29,7 +29,7 @@ from gantt.engine.shadow.verdict import Observed
 from gantt.engine.threads import Threads
 from gantt.model.advice import AdviceRequest
 from gantt.model.forms import shadow as forms
-from gantt.model.paging import PAGE, followed, read
+from gantt.model.paging import followed, length, read
 from gantt.model.shadow import (
     MOST_SHADOWS,
     ShadowEvent,
@@ -217,7 +217,7 @@ class Shadow:
         """The latest first: a page. ``after``: the ``next`` of the page before. Raises
         Invalid."""
         place: ShadowPlace | None = read(after, ShadowPlace) if after else None
-        limit = min(asked.limit, PAGE)
+        limit = length(asked.limit)
         return self._keeping.page(replace(asked, limit=limit, after=place))
 
     def shadow_report(

@@ -7,7 +7,7 @@ import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 from wsgiref.simple_server import make_server
 
 import pytest
@@ -18,16 +18,31 @@ from gantt.conf import load
 from gantt.connection import open_gantt
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
+from gantt.errors import Invalid
 from gantt.model.commands import Inventory
-from gantt.model.hosts import HostStats
-from gantt.model.paging import PAGE
+from gantt.model.fleet import FleetStatement
+from gantt.model.fleet_lists import (
+    GroupQuery,
+    HostAggregateQuery,
+    InstanceQuery,
+    ServiceQuery,
+)
+from gantt.model.hosts import (
+    HostAggregate,
+    HostStats,
+    Instance,
+    ServerGroup,
+    Service,
+)
+from gantt.model.paging import PAGE, PAGE_BYTES
 from gantt.model.selection import Decision, Limits, Selection
-from gantt.model.shadow import ShadowRecord
+from gantt.model.shadow import ShadowQuery, ShadowRecord
 from gantt.store.interface import StoreOptions
 from tests.api.native.fleet import client_of
 from tests.inprocess import QuietHandler, ThreadedServer
 
 MANY = 2 * PAGE + 50
+MARKED = ("services", "server_groups", "instances", "aggregates")
 MOST_MB = 40
 """Of a page of 200 decisions for an instance each, decoded and encoded."""
 
@@ -211,6 +226,143 @@ def test_a_page_of_hosts_leads_to_the_next(books: Gantt, far: RemoteGantt) -> No
     assert [one["host"] for one in rest["hosts"]] == ["host/0001b", "host/0002"]
 
 
+def test_a_page_of_the_nodes_of_one_host_leads_to_the_next(
+    books: Gantt, far: RemoteGantt
+) -> None:
+    nodes = [f"node-{number:04}" for number in range(PAGE + 3)]
+    for node in nodes:
+        books.update_host("ironic", node, HostStats(vcpus=4, memory_mb=1, local_gb=1))
+    found = walked(books, "/gantt/hosts?host=ironic&", "hosts")
+    assert [one["node"] for one in found] == nodes
+    page = get(books, f"/gantt/hosts?node={nodes[7]}")
+    assert ([one["node"] for one in page["hosts"]], page["next"]) == ([nodes[7]], "")
+    for library in (books, far):
+        assert [one.node for one in library.list_hosts(host="ironic")] == nodes
+
+
+def fill(books: Gantt, many: int) -> dict[str, list[str]]:
+    """As many of each list that has markers, and their names in the order of the
+    list."""
+    named = {
+        "services": [f"nova-compute@host/{number:04}" for number in range(many)],
+        "server_groups": [uuid_of(number) for number in range(many)],
+        "instances": [uuid_of(number) for number in range(many)],
+        "aggregates": [uuid_of(many - number) for number in range(many)],
+    }
+    hosts = [name.partition("@")[2] for name in named["services"]]
+    said = FleetStatement(
+        services=tuple(Service(host, disabled=False) for host in hosts),
+        groups=tuple(map(ServerGroup, named["server_groups"])),
+        aggregates=tuple(
+            HostAggregate(uuid, f"name {number:04}")
+            for number, uuid in enumerate(named["aggregates"])
+        ),
+        instances={"h": tuple(map(Instance, named["instances"]))},
+    )
+    assert books.set_fleet(said) == ()
+    return named
+
+
+def uuid_of(number: int) -> str:
+    return str(UUID(int=4 << 76 | 8 << 60 | number))
+
+
+def name_of(one: Any) -> str:
+    return one["uuid"] if "uuid" in one else f"{one['binary']}@{one['host']}"
+
+
+def test_pages_by_marker_are_pages_like_the_others(
+    books: Gantt, far: RemoteGantt
+) -> None:
+    """Also for a client that asks for 10,000, and goes on with the last one it got."""
+    for name, expected in fill(books, MANY).items():
+        path = f"/gantt/{name}?limit=10000"
+        found = walked(books, f"{path}&", name)
+        assert [name_of(one) for one in found] == expected
+        page = get(books, path)
+        assert [name_of(one) for one in page[name]] == expected[:PAGE]
+        rest = get(books, f"{path}&marker={expected[PAGE - 1]}")
+        assert [name_of(one) for one in rest[name]] == expected[PAGE : 2 * PAGE]
+    for library in (books, far):
+        assert len(library.list_services()) == MANY
+        assert len(library.list_server_groups()) == MANY
+        assert len(library.list_instances(InstanceQuery(limit=MANY - 1))) == MANY - 1
+        last = HostAggregateQuery(marker=expected[MANY - 3])
+        assert [one.uuid for one in library.list_host_aggregates(last)] == (
+            expected[MANY - 2 :]
+        )
+
+
+def test_a_page_has_fewer_of_what_is_long(
+    books: Gantt, far: RemoteGantt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gantt.model.paging.PAGE_BYTES", 3_000)
+    for number in range(5):
+        stats = HostStats(vcpus=4, memory_mb=1, local_gb=1, cpu_info={"a": "x" * 900})
+        books.update_host(f"host-{number}", None, stats)
+        hosts = frozenset(f"host-{number}-{n}" for n in range(40 + 400 * (number == 3)))
+        books.set_host_aggregates(
+            (HostAggregate(uuid_of(number), "rack", None, hosts),)
+        )
+        books.set_server_group(
+            ServerGroup(uuid_of(number), members=frozenset(map(uuid_of, range(30))))
+        )
+    pages = [2, 2, 1]
+    assert lengths(books, "hosts") == lengths(books, "server_groups") == pages
+    assert lengths(books, "aggregates") == [3, 1, 1]
+    for library in (books, far):
+        assert len(library.list_hosts()) == 5
+        assert len(library.list_host_aggregates()) == 5
+        assert len(library.list_server_groups()) == 5
+
+
+def lengths(books: Gantt, name: str) -> list[int]:
+    """How many things each page of a list has."""
+    found, after = list[int](), ""
+    while True:
+        page = get(books, f"/gantt/{name}?after={after}")
+        found.append(len(page[name]))
+        after = page["next"]
+        if not after:
+            return found
+
+
+def test_a_page_of_large_aggregates_takes_bounded_memory() -> None:
+    hosts = frozenset(f"a-host-with-a-name-{number:04}" for number in range(5_000))
+    with open_gantt("memory://") as books:
+        for number in range(50):
+            books.set_host_aggregates(
+                (HostAggregate(uuid_of(number), "", None, hosts),)
+            )
+        client = client_of(books)
+        client("GET", "/gantt/aggregates?limit=1")
+        tracemalloc.start()
+        try:
+            answer = client("GET", "/gantt/aggregates?limit=10000")
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert len(answer.text) < 1.1 * PAGE_BYTES
+    assert answer.json["next"]
+    assert peak < 8 * PAGE_BYTES
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+def test_a_page_of_nothing_is_refused(limit: int) -> None:
+    with open_gantt("memory://") as books:
+        for page in (
+            lambda: books.host_page(limit=limit),
+            lambda: books.service_page(ServiceQuery(limit=limit)),
+            lambda: books.server_group_page(GroupQuery(limit=limit)),
+            lambda: books.instance_page(InstanceQuery(limit=limit)),
+            lambda: books.host_aggregate_page(HostAggregateQuery(limit=limit)),
+            lambda: books.shadow_page(ShadowQuery(limit=limit)),
+            lambda: books.audit(limit=limit),
+        ):
+            with pytest.raises(Invalid, match="limit"):
+                page()
+
+
 def test_a_page_of_findings_leads_to_the_next(
     books: Gantt, far: RemoteGantt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -226,7 +378,9 @@ def test_a_page_of_findings_leads_to_the_next(
     assert far.audit(grace_s=0).findings == whole.findings
 
 
-@pytest.mark.parametrize("path", ["decisions", "hosts", "shadow/records", "audit"])
+@pytest.mark.parametrize(
+    "path", [*("decisions", "hosts", "shadow/records", "audit"), *MARKED]
+)
 @pytest.mark.parametrize("after", ["nonsense", "%00", "W10", "WzFd"])
 def test_a_place_that_was_never_given_is_refused(path: str, after: str) -> None:
     with open_gantt("memory://") as books:
