@@ -174,8 +174,10 @@ SCHEDULER: Sequence[cfg.Opt] = [
             "capacity_rules 1..100000": "Maximum rules of which one call tells the "
             "price; the answer says how many were left out.",
             "capacity_steps 1": "Maximum steps of a fair split, each of which compares "
-            "a flavor with another on 1,024 hosts. Where they end first, the answer "
-            "says that it is a lower bound.",
+            "a flavor with another on 1,024 hosts; and of the price of rules, where "
+            "an instance that is tried on a host costs 20: as many to count with every "
+            "rule, and as many for all others. Where they end first, the answer says "
+            "that it is a lower bound, or how many rules it leaves out.",
             "topology_fits 1": "Maximum hosts into whose NUMA cells and devices one "
             "request is fitted exactly; it takes some tenths of a millisecond each. "
             "Capacity fits an instance after the other on every host: where this ends "

@@ -72,7 +72,8 @@ class Price(Struct, frozen=True):
 class Prices(Struct, frozen=True):
     """``total``: how many fit with every rule; ``prices``: the dearest first, then
     those that cost nothing. ``left_out``: rules that were not tried: those beyond
-    ``capacity_rules``, and those without which the request means nothing."""
+    ``capacity_rules`` or ``capacity_steps``, and those without which the request means
+    nothing."""
 
     total: int
     prices: tuple[Price, ...]

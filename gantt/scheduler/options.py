@@ -81,7 +81,7 @@ class SchedulerOptions(Struct, frozen=True, dict=True):
     that for the smallest change of a refused request; ``capacity_per_host``: where
     counting ends; ``capacity_flavors``: that one call counts together;
     ``capacity_rules``: of which it tells the price; ``capacity_steps``: of a fair
-    split. ``topology_fits``: hosts into
+    split, and of prices. ``topology_fits``: hosts into
     which one request is fitted exactly; ``topology_steps``: of the search for host
     cells on each.
     ``claim_attempts``: how often new hosts are picked when all choices are lost.

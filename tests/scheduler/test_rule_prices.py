@@ -7,20 +7,24 @@ from msgspec.structs import replace
 
 from bench.launching import place
 from bench.random_fleets import Case, case
+from gantt.engine.gantt import Gantt
 from gantt.engine.opening import open_gantt
 from gantt.engine.options import EngineOptions
 from gantt.model import commands as c
 from gantt.model.capacity import Price, Prices
 from gantt.model.hosts import HostStats
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
+from gantt.scheduler.capacity import price as module
 from gantt.scheduler.capacity.price import prices
 from gantt.scheduler.capacity.split import Mix
+from gantt.scheduler.capacity.tries import STEPS_PER_TRY, Tries
 from gantt.scheduler.drivers.filter import FilterDriver
 from gantt.scheduler.explain.concessions import conceded
-from gantt.scheduler.feasibility.candidates import BOOK_SOURCE
+from gantt.scheduler.feasibility.candidates import BOOK_SOURCE, REPORT_SOURCE
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.policy import policy_of, without
 from gantt.state.check import problems
+from tests.scheduler import small_cells
 
 SEEDS = range(12)
 
@@ -118,3 +122,72 @@ def test_a_ratio_gives_and_a_trait_takes() -> None:
             if one.kind == "ratio" and one.name == "VCPU"
         )
         assert ratio_price.more == -8
+
+
+class Counting(Tries):
+    """Those of the last call."""
+
+    last: Tries
+
+    def __init__(self, steps: int | None = None, *, remembers: bool = False) -> None:
+        super().__init__(steps, remembers=remembers)
+        if remembers:
+            Counting.last = self
+
+
+def pinned_hosts(engine: Gantt, many: int) -> None:
+    """Two instances of ``PINNED`` fit each."""
+    for number in range(many):
+        small_cells.report(engine, f"h{number}")
+
+
+def test_filters_that_say_nothing_about_a_host_try_it_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "Tries", Counting)
+    with open_gantt("memory://", small_cells.options(use_placement="never")) as engine:
+        pinned_hosts(engine, 20)
+        found = engine.rule_prices(small_cells.PINNED)
+    assert found.total == 40
+    assert found.left_out == 0
+    others = {one.name: one.more for one in found.prices if one.more == 0}
+    assert len(others) >= 5
+    # Three for each host: two fit, and one does not.
+    assert Counting.last.count == 20 * 3
+
+
+def test_tries_of_all_rules_together_are_limited(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "Tries", Counting)
+    seen = []
+    for hosts in (20, 40):
+        options = small_cells.options(capacity_steps=STEPS_PER_TRY * 80)
+        with open_gantt("memory://", options) as engine:
+            pinned_hosts(engine, hosts)
+            seen.append(engine.rule_prices(small_cells.PINNED))
+        assert Counting.last.count <= 2 * 80
+    whole, cut = seen
+    assert (whole.total, whole.is_lower_bound) == (40, False)
+    assert cut.is_lower_bound
+    assert cut.total < 80
+    assert cut.prices == ()
+    assert cut.left_out == len(whole.prices) + whole.left_out
+
+
+def test_what_changed_meanwhile_is_tried_again() -> None:
+    with open_gantt("memory://", small_cells.options(use_placement="never")) as engine:
+        pinned_hosts(engine, 3)
+        state, pauses = engine._replica.state, list[int]()
+        driver = engine._scheduling.driver
+
+        def pause() -> None:
+            pauses.append(len(pauses))
+            if len(pauses) == 4:  # after all were counted with every rule
+                small_cells.place(engine, 1)
+
+        mix = Mix((small_cells.PINNED,), (1.0,))
+        found = prices(state, mix, REPORT_SOURCE, driver.policy, now=1, pause=pause)
+    assert found.total == 5
+    assert {one.more for one in found.prices if one.kind == "filter"} >= {0}
+    assert all(one.more >= 0 for one in found.prices if one.kind == "filter")

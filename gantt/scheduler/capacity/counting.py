@@ -133,13 +133,15 @@ def searched(
     *,
     is_tree: bool,
     note: Callable[[Candidate], None] = lambda _candidate: None,
+    spend: Callable[[], None] = lambda: None,
 ) -> tuple[int, frozenset[str]]:
     """How many candidates a host has, one after the other, with which cells and devices
     fit too, and why not ``most``; what exceeds a budget is not counted. ``note``: told
-    each one that is taken."""
+    each one that is taken; ``spend``: called before each try. It may raise Spent."""
     count = 0
     try:
         while count < most:
+            spend()
             found = places.find(host_row)
             if found is None or (is_tree and not found.allocations):
                 return count, places.lacking(host_row) or frozenset((EXACT,))

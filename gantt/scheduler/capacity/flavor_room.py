@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 
 import numpy as np
 
@@ -82,6 +83,7 @@ class FlavorRoom:
         self._shut = np.zeros(len(hosts), np.bool_)
         self._stops: dict[str, list[int]] = {}
         self._known: dict[int, int] = {}
+        self._asked = together.tries.question(state, feasible)
 
     @property
     def is_searched(self) -> Bools:
@@ -234,13 +236,17 @@ class FlavorRoom:
             left = left - now
 
     def _try(self, place: int, most: int) -> int:
-        got, reasons = searched(
+        row, tries = int(self.rows[place]), self._together.tries
+        search = partial(
+            searched,
             self._places,
-            int(self.rows[place]),
+            row,
             most,
             is_tree=bool(self._trees[place]),
             note=self._together.take,
+            spend=tries.spend,
         )
+        got, reasons = tries.found(self._asked, row, most, search)
         for reason in reasons:
             self._stops.setdefault(reason, []).append(place)
         self._shut[place] |= got < most
@@ -254,7 +260,9 @@ class FlavorRoom:
                 self.feasible.candidates, self._budget, fitting
             )
             row, is_tree = int(self.rows[place]), bool(self._trees[place])
-            self._known[place], _ = searched(places, row, most, is_tree=is_tree)
+            self._known[place], _ = searched(
+                places, row, most, is_tree=is_tree, spend=self._together.tries.spend
+            )
         return min(most, self._known[place])
 
     def _one_host(self, found: Int64s) -> Int64s:

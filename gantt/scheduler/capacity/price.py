@@ -23,6 +23,7 @@ from gantt.placement.candidates.combine import Budget
 from gantt.scheduler.capacity.flavor_room import FlavorRoom
 from gantt.scheduler.capacity.split import Localities, Mix
 from gantt.scheduler.capacity.taken import Together
+from gantt.scheduler.capacity.tries import Tries
 from gantt.scheduler.cycle import evaluate
 from gantt.scheduler.explain.concessions import conceded, concessions
 from gantt.scheduler.feasibility.candidates import CandidateSource
@@ -75,11 +76,14 @@ def prices(
     budget: int | None = None,
     pause: Pause = never,
 ) -> Prices:
-    """Of all rules for the one request of ``mix``. ``pause``: wherever others may write
-    meanwhile. Raises Invalid, NoValidHost, UnknownName, Moved."""
+    """Of all rules for the one request of ``mix``: hosts that only trying tells about
+    are tried within ``capacity_steps`` with every rule, and within as many for all
+    others together. ``pause``: wherever others may write meanwhile. Raises Invalid,
+    NoValidHost, UnknownName, Moved."""
     # Hosts are not ranked, so nothing is weighed.
     policy = structs.replace(policy, weighers=())
     (spec,) = mix.specs
+    tries = Tries(policy.options.capacity_steps, remembers=True)
     spec = structs.replace(groups.with_rule(state.fleet, spec), num_instances=1)
     places, moves = Localities(state, mix.default_zone), _moves(state)
 
@@ -87,7 +91,7 @@ def prices(
         feasible = evaluate(
             one.state, one.spec, source, one.policy, now, Budget(budget)
         )
-        together = Together(one.state, pause)
+        together = Together(one.state, pause, tries)
         room = FlavorRoom(one.state, feasible, together, Budget(budget))
         room.take(room.room())
         return room
@@ -95,17 +99,22 @@ def prices(
     with_all = Supposed(state, spec, policy)
     base, applied = counted(with_all), state.applied
     most, found, left_out = policy.options.capacity_rules, list[Price](), 0
+    # Nothing can be compared with a count that was cut.
+    is_whole = not tries.cuts
+    tries.renew()
     for number, rule in enumerate(list(_rules(state, spec, policy, base))):
         pause()
         if _moves(state) != moves:
             raise Moved
+        cuts = tries.cuts
         if state.applied != applied:  # both sides of a difference are of one moment
             base, applied = counted(with_all), state.applied
+            is_whole = tries.cuts == cuts
         try:
-            room = counted(rule.without()) if number < most else None
+            room = counted(rule.without()) if is_whole and number < most else None
         except GanttError:
             room = None
-        if room is None:
+        if room is None or tries.cuts != cuts:
             left_out += 1
         else:
             found.append(_price(rule, room, base, places))

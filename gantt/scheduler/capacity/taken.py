@@ -14,6 +14,7 @@ import numpy as np
 
 from gantt.model.answers import Candidate
 from gantt.placement.candidates.summarize import Rows
+from gantt.scheduler.capacity.tries import Tries
 from gantt.scheduler.hosts import Hosts, Taken
 from gantt.scheduler.pauses import Pause, never
 from gantt.scheduler.selection.fitting import Beside
@@ -26,10 +27,13 @@ class Together:
     devices; ``members``: uuid of a server group -> service host -> instances.
     ``shares``: float64[hosts], by row, about how much of each is taken.
     ``is_searched``: whether any flavor needs the names. ``pause``: between hosts that
-    are tried one by one, where others may write and decide."""
+    are tried one by one, where others may write and decide. ``tries``: of one call."""
 
-    def __init__(self, state: State, pause: Pause = never) -> None:
+    def __init__(
+        self, state: State, pause: Pause = never, tries: Tries | None = None
+    ) -> None:
         self._state, self.pause = state, pause
+        self.tries = Tries() if tries is None else tries
         self._amounts: dict[str, Int64s] = {}
         self._on_hosts: dict[Taken, Int64s] = {}
         self.by_name: dict[tuple[str, str], int] = {}
