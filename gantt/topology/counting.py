@@ -159,21 +159,26 @@ def _risen_pools(before: Sequence[Pool], after: Sequence[Pool]) -> tuple[Pool, .
 
 def _certain(rise: HostTopology, wants: Iterable[Wanted]) -> HostTopology:
     """``rise`` without devices of which counts do not tell which were asked for: a VF
-    takes its PF out of the free ones, a PF its VFs."""
+    takes its PF out of the free ones, a PF its VFs. One claim alone has all of them."""
     pools = rise.pools or ()
     if any(pool.devices for pool in pools):
         return rise
     kinds = {pool.tags.get("dev_type") for pool in pools}
     if TYPE_PF not in kinds or kinds.isdisjoint(_VIRTUAL):
         return rise
-    asked = {
-        one.get("dev_type") == TYPE_PF
-        for wanted in wants
-        for request in wanted.devices
-        for one in request.wanted
-    }
-    if len(asked) < 2:
+    asked = [mine for wanted in wants if (mine := _linked_kinds(wanted))]
+    if len(asked) < 2 or len(set().union(*asked)) < 2:
         return rise
     doubtful = {TYPE_PF, *_VIRTUAL}
     certain = (pool for pool in pools if pool.tags.get("dev_type") not in doubtful)
     return replace(rise, pools=tuple(certain))
+
+
+def _linked_kinds(wanted: Wanted) -> set[bool]:
+    """Of PFs (True) and of VFs and the like; a request of a port that names no kind
+    wants one of these."""
+    asked = (
+        one.get("dev_type") for request in wanted.devices for one in request.wanted
+    )
+    linked = {TYPE_PF, *_VIRTUAL, None}
+    return {kind == TYPE_PF for kind in asked if kind in linked}

@@ -292,6 +292,32 @@ def test_a_vf_that_is_taken_takes_its_pf_along() -> None:
     assert room(desk) == 2
 
 
+def test_one_that_alone_asks_for_a_pf_and_a_vf_has_what_rose() -> None:
+    """Beside one that asks for a device of another kind, too."""
+    function = {**NIC, "dev_type": "type-PF", "product_id": "1572"}
+    card = {**NIC, "dev_type": "type-PCI", "product_id": "10fb"}
+
+    def left(pfs: int, vfs: int, cards: int) -> list[dict[str, Any]]:
+        return [
+            *pools(vfs),
+            *pools(pfs, dev_type="type-PF", product_id="1572"),
+            *pools(cards, dev_type="type-PCI", product_id="10fb"),
+        ]
+
+    desk = desk_of(pci_stats=left(1, 3, 2))
+    asked = (DeviceRequest("p", 1, (function,)), DeviceRequest("v", 1, (NIC,)))
+    other = Wanted(devices=(DeviceRequest("c", 1, (card,)),))
+    desk.do(
+        claim("both", on(1, 1, size={}), wanted=Wanted(devices=asked)),
+        claim("card", on(2, 1, size={}), wanted=other),
+    )
+    at = desk.now // SECOND + 1
+    desk.now += 4 * SECOND
+    desk.do(saved(1, at, pci_stats=left(0, 2, 2)))
+    assert counted(desk) == [server(1)]
+    assert room(desk) == 2
+
+
 def test_pools_that_are_named_anew_are_not_used() -> None:
     desk = desk_with(2)
     desk.do(nic(1))
