@@ -81,7 +81,8 @@ class Rabbitmq(GuardedServer):
     @property
     def url(self) -> str:
         """For oslo.messaging's ``transport_url``; the virtual host is /."""
-        return f"rabbit://guest:guest@127.0.0.1:{self.port}/"
+        host = "localhost" if self.has_tls else "127.0.0.1"
+        return f"rabbit://guest:guest@{host}:{self.port}/"
 
     def start(self) -> None:
         """Start, and return when it greets clients."""
@@ -144,7 +145,10 @@ class Rabbitmq(GuardedServer):
 
     def consumers(self, queue: str) -> int:
         """How many take messages from ``queue`` of the virtual host /."""
-        with amqp.Connection(f"127.0.0.1:{self.port}") as connection:
+        tls = {"ca_certs": str(self.authority), "server_hostname": "localhost"}
+        with amqp.Connection(
+            f"localhost:{self.port}", ssl=tls if self.has_tls else False
+        ) as connection:
             try:
                 found = connection.channel().queue_declare(queue, passive=True)
             except amqp.exceptions.NotFound:

@@ -12,6 +12,7 @@ import os
 import shutil
 import sys
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -28,10 +29,15 @@ from tests.cloud.tables import CloudDatabases
 # Different sizes, so that hosts fill at different times.
 SIZES = {
     "host1": Size(8, 16_384, 200),
-    "host2": Size(8, 16_384, 200),
+    "host2": Size(8, 16_384, 200, has_devices=True),
     "host3": Size(12, 24_576, 300),
     "host4": Size(16, 32_768, 400),
 }
+NODES = f"""
+SELECT COUNT(*), COALESCE(SUM(pci_stats LIKE '%%{settings.DEVICE["product_id"]}%%'), 0)
+FROM compute_nodes
+"""
+WITH_DEVICES = ROOT / "tests" / "cloud" / "compute_with_devices.py"
 APPLICATIONS = {
     "keystone": "keystone.wsgi.api:application",
     "glance": "glance.wsgi.api:application",
@@ -55,9 +61,16 @@ class Cloud:
 
     connection: Connection
 
-    def __init__(self, folder: Path) -> None:
-        """Start everything but what schedules; return when hosts are mapped."""
-        self.folder = folder
+    def __init__(
+        self,
+        folder: Path,
+        sizes: Mapping[str, Size] = SIZES,
+        *,
+        has_tls: bool = True,
+    ) -> None:
+        """Start everything but what schedules; return when hosts are mapped.
+        ``has_tls``: the message bus is set up as deployment tools do it."""
+        self.folder, self.sizes, self.has_tls = folder, sizes, has_tls
         self.programs: dict[str, Program] = {}
         self.took: dict[str, float] = {}
         self._since = time.monotonic()
@@ -70,13 +83,15 @@ class Cloud:
 
     def _start(self) -> None:
         with ThreadPoolExecutor(1) as pool:
-            broker = pool.submit(Rabbitmq)
+            broker = pool.submit(Rabbitmq, has_tls=self.has_tls)
             self.database = CloudDatabases()
             self._stops.append(self.database)
             self.broker = broker.result()
             self._stops.append(self.broker)
         self._note("database and broker")
-        self.settings = Settings(self.folder, self.broker.url, self.database.urls())
+        authority = self.broker.authority if self.has_tls else None
+        urls = self.database.urls()
+        self.settings = Settings(self.folder, self.broker.url, urls, authority)
         self._write()
         self.database.furnish(*(self.files[name] for name in APPLICATIONS))
         for name in ("feed", "replace-nova-scheduler"):
@@ -95,7 +110,7 @@ class Cloud:
     def _write(self) -> None:
         """Every file of settings, by the service's name."""
         ours, etc = self.settings, self.folder / "etc"
-        for name in ("images", "tasks", "staging", "locks", "state", *SIZES):
+        for name in ("images", "tasks", "staging", "locks", "state", *self.sizes):
             (self.folder / name).mkdir()
         self.files = {
             "keystone": write(etc / "keystone" / "keystone.conf", ours.keystone()),
@@ -103,7 +118,7 @@ class Cloud:
             "nova": write(etc / "nova" / "nova.conf", ours.nova()),
             "gantt": write(etc / "gantt" / "gantt.conf", ours.gantt()),
         }
-        for host, size in SIZES.items():
+        for host, size in self.sizes.items():
             self.files[host] = write(etc / f"{host}.conf", ours.compute(host, size))
         for name in ("nova/api-paste.ini", "glance/glance-api-paste.ini"):
             shutil.copy(ENVIRONMENT / "etc" / name, etc / name)
@@ -125,8 +140,18 @@ class Cloud:
 
     def run_nova(self, name: str, binary: str, *more: Path) -> Program:
         """Start a service of Nova with nova.conf and further files."""
-        files = [part for one in (self.files["nova"], *more) for part in _file(one)]
-        return self.run(name, program(binary), *files)
+        return self.run(name, program(binary), *self._nova_files(*more))
+
+    def _nova_files(self, *more: Path) -> list[str]:
+        return [part for one in (self.files["nova"], *more) for part in _file(one)]
+
+    def _run_compute(self, host: str) -> None:
+        if not self.sizes[host].has_devices:
+            self.run_nova(host, "nova-compute", self.files[host])
+            return
+        # -P: nothing of this folder is imported.
+        command = (program("python"), "-P", str(WITH_DEVICES))
+        self.run(host, *command, *self._nova_files(self.files[host]))
 
     def nova_manage(self, *arguments: str, passes: bool = True) -> str:
         """What ``nova-manage`` says."""
@@ -211,8 +236,8 @@ class Cloud:
             *("--listen", f"127.0.0.1:{ports.placement}"),
         )
         self.run_nova("conductor", "nova-conductor")
-        for host in SIZES:
-            self.run_nova(host, "nova-compute", self.files[host])
+        for host in self.sizes:
+            self._run_compute(host)
         for name in ("glance", "nova"):
             self._run_wsgi(name)
         for name in ("neutron", "placement", "glance", "nova"):
@@ -221,10 +246,12 @@ class Cloud:
         self.nova_manage("cell_v2", "discover_hosts")
 
     def _has_nodes(self) -> bool:
+        """Of the device's kind, too: a row is made before it says what it has."""
         self.check()
         url = self.settings.databases["nova_cell1"]
-        rows = self.database.execute("SELECT COUNT(*) FROM compute_nodes", url=url)
-        return bool(rows[0][0] == len(SIZES))
+        (found,) = self.database.execute(NODES, url=url)
+        wanted = sum(size.has_devices for size in self.sizes.values())
+        return tuple(found) == (len(self.sizes), wanted)
 
     # -- its end ------------------------------------------------------------------
 
@@ -243,6 +270,11 @@ class Cloud:
             one.kill()
         for server in reversed(self._stops):
             server.close()
+        if self.programs:
+            # What counted the names of their queues.
+            names = f"*-{self.settings.ports.nova}_*_qmanager"
+            for file in Path("/dev/shm").glob(names):
+                file.unlink()
 
 
 def _file(path: Path) -> tuple[str, str]:

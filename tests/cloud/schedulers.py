@@ -212,7 +212,8 @@ class Replaced(Setup):
     def start_scheduler(self, name: str, host: str = "controller") -> Program:
         """One more on the topic, under the name of ``host``; not waited for."""
         file = self.cloud.files["nova"].with_name(f"{name}.conf")
-        write(file, {"DEFAULT": {"host": host}})
+        bus = self.cloud.settings.bus(host)
+        write(file, {"DEFAULT": {"host": host}, "oslo_messaging_rabbit": bus})
         files = (self.cloud.files["nova"], file)
         return self.cloud.run_gantt(
             name,

@@ -6,6 +6,7 @@ not set has upstream's default.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,7 +30,11 @@ FILTERS = (
     "ServerGroupAffinityFilter",
     "DifferentHostFilter",
     "SameHostFilter",
+    "NUMATopologyFilter",
+    "PciPassthroughFilter",
 )
+DEVICE = {"vendor_id": "8086", "product_id": "1572"}
+ALIAS = {**DEVICE, "device_type": "type-PCI", "name": "fast"}
 
 Groups = Mapping[str, Mapping[str, object]]
 
@@ -54,6 +59,7 @@ class Size:
     vcpus: int
     memory_mb: int
     disk_gb: int
+    has_devices: bool = False  # and dedicated CPUs: compute_with_devices.py
 
     @property
     def reserved(self) -> dict[str, object]:
@@ -71,6 +77,7 @@ class Settings:
     folder: Path
     transport_url: str
     databases: Mapping[str, str]
+    authority: Path | None = None  # who signs for the message bus; None: no TLS
     ports: Ports = field(default_factory=Ports)
 
     @property
@@ -98,6 +105,20 @@ class Settings:
             "user_domain_id": "default",
             "project_domain_id": "default",
             "region_name": REGION,
+        }
+
+    def bus(self, host: str) -> dict[str, object]:
+        """How the services of ``host`` use the message bus: with TLS, as kolla-ansible
+        sets it up. The names of queues are counted in shared memory, by this name."""
+        if self.authority is None:
+            return {}
+        return {
+            "ssl": "true",
+            "ssl_ca_file": self.authority,
+            "rabbit_quorum_queue": "true",
+            "rabbit_transient_quorum_queue": "true",
+            "use_queue_manager": "true",
+            "hostname": f"{host}-{self.ports.nova}",
         }
 
     def _authtoken(self) -> dict[str, object]:
@@ -167,6 +188,7 @@ class Settings:
             "placement": {**self.user(), "endpoint_override": url["placement"]},
             "neutron": {**self.user(), "endpoint_override": url["network"]},
             "glance": {"endpoint_override": url["image"]},
+            "pci": {"alias": json.dumps(ALIAS)},
             "conductor": {"workers": "1"},
             "scheduler": {"workers": "1"},
             "filter_scheduler": {
@@ -189,15 +211,21 @@ class Settings:
                 "write_password": "secret",
             },
             "oslo_messaging_notifications": {"driver": "messagingv2"},
+            "oslo_messaging_rabbit": self.bus("controller"),
         }
 
     def compute(self, host: str, size: Size) -> Groups:
         """What one compute has beside ``nova``."""
         state = self.folder / host
-        return {
+        groups: dict[str, dict[str, object]] = {
             "DEFAULT": {"host": host, "state_path": state, **size.reserved},
             "oslo_concurrency": {"lock_path": state / "locks"},
+            "oslo_messaging_rabbit": self.bus(host),
         }
+        if size.has_devices:
+            groups["DEFAULT"]["compute_driver"] = "fake.DriverWithDevices"
+            groups["pci"] = {"device_spec": json.dumps(DEVICE)}
+        return groups
 
     def gantt(self) -> Groups:
         """Gantt as Placement."""

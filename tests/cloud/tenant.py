@@ -25,11 +25,12 @@ MICROVERSION = "2.90"
 
 @dataclass(frozen=True)
 class Shape:
-    """A flavor: VCPUs, MB of memory, GB of disk."""
+    """A flavor: VCPUs, MB of memory, GB of disk, and extra specs."""
 
     vcpus: int
     memory_mb: int
     disk_gb: int = 1
+    extra: tuple[tuple[str, str], ...] = ()
 
 
 SMALL = Shape(1, 1024)
@@ -66,12 +67,15 @@ class Tenant:
     def flavor(self, shape: Shape) -> str:
         """The id of the flavor of ``shape``."""
         if shape not in self._flavors:
-            self._flavors[shape] = self.compute.create_flavor(
+            made = self.compute.create_flavor(
                 name=f"flavor-{uuid.uuid4()}",
                 vcpus=shape.vcpus,
                 ram=shape.memory_mb,
                 disk=shape.disk_gb,
-            ).id
+            )
+            if shape.extra:
+                self.compute.create_flavor_extra_specs(made, dict(shape.extra))
+            self._flavors[shape] = made.id
         return self._flavors[shape]
 
     # -- boots --------------------------------------------------------------------

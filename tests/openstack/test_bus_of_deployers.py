@@ -52,7 +52,7 @@ def set_up(broker: Rabbitmq, **options: str) -> Iterator[str]:
         typed = value == "true" if value in ("true", "false") else value
         CONF.set_override(name, typed, GROUP)
     try:
-        yield f"rabbit://guest:guest@localhost:{broker.port}/"
+        yield broker.url
     finally:
         for name in given:
             CONF.clear_override(name, GROUP)
@@ -98,9 +98,8 @@ def test_a_manager_without_locks_is_refused_with_what_to_set(
 ) -> None:
     books = new_books(tmp_path, 1)
     conf = tmp_path / "nova.conf"
-    url = f"rabbit://guest:guest@localhost:{broker.port}/"
     conf.write_text(
-        f"[DEFAULT]\nhost = one\ntransport_url = {url}\n"
+        f"[DEFAULT]\nhost = one\ntransport_url = {broker.url}\n"
         + said(broker, None, **MANAGER)
     )
     command = ["scheduler", "--config-file", str(conf), "--database", books]
