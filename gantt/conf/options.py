@@ -181,8 +181,9 @@ GANTT = [
             "verify), and as many database connections for lists.",
             "unconfirmed_threads 1..1024": "Threads per worker for requests whose "
             "token Keystone has not confirmed yet, of which one address has half at "
-            "the most; 32 more requests of an address may wait, further ones are "
-            "refused with 503.",
+            "the most.",
+            "unconfirmed_per_address 1..100000": "Requests of one address that may "
+            "wait for these threads in each worker; further ones are refused with 503.",
             "waiting_requests 1": "Requests that may wait for a thread in each worker, "
             "and as many again for a thread for searches, counts and lists each; "
             "further requests are refused with 503.",

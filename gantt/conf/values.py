@@ -75,7 +75,8 @@ class ServeOptions(Struct, frozen=True):
     ``drain_s``: how long a stop may take; ``drain_delay_s``: how long /readyz reports
     not ready before it. ``run_directory`` "": a new one, as ``observe.run_folder``
     says. ``list_threads``: for lists, and as many for counts of the whole fleet;
-    ``unconfirmed_threads``: for requests whose token Keystone has not confirmed.
+    ``unconfirmed_threads``: for requests whose token Keystone has not confirmed, for
+    which ``unconfirmed_per_address`` of each address may wait.
     ``waiting_requests``: how many may wait for a thread;
     ``body_timeout_s``: how long a body may take to arrive; ``bodies_bytes``: maximum
     total size of all bodies. ``metrics_listen``: HOST:PORT of the metrics of programs
@@ -93,6 +94,7 @@ class ServeOptions(Struct, frozen=True):
     run_directory: str = ""
     list_threads: int = 2
     unconfirmed_threads: int = 8
+    unconfirmed_per_address: int = 32
     waiting_requests: int = 4096
     body_timeout_s: float = 30.0
     bodies_bytes: int = 128 * 1024 * 1024

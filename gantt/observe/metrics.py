@@ -133,6 +133,8 @@ _GAUGES = {
         "known_tokens_limit": "Maximum tokens that are known once they are confirmed.",
         "unconfirmed_threads_limit": "Threads for requests whose token Keystone has "
         "not confirmed (unconfirmed_threads of each process).",
+        "unconfirmed_per_address_limit": "Requests of one address that may wait for "
+        "these threads (unconfirmed_per_address of each process).",
         "body_bytes_limit": "Maximum bytes of one request body (max_body_bytes).",
         "sign_ins_limit": "Maximum sign-ins with a password at once, per process.",
         "watchers_limit": "Maximum watchers per process.",

@@ -7,7 +7,7 @@ there. Leased claims are not looked at: they end by themselves.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -18,6 +18,7 @@ from gantt.model.rows import NO_HOST
 from gantt.placement import listings
 from gantt.placement.fleet_queries import is_changed
 from gantt.placement.listings import Listing, canonical
+from gantt.placement.pause import Pause, never
 from gantt.state.column import NO_ROW
 from gantt.state.fleet_tables import COMPUTE
 from gantt.state.reports import OWNED
@@ -35,13 +36,7 @@ _INSTANCE: Final = "INSTANCE"
 Allocations = dict[str, dict[str, int]]
 
 
-def never() -> None:
-    """Do not let others write in between."""
-
-
-def audit(
-    state: State, now: int, terms: AuditTerms, rest: Callable[[], None] = never
-) -> Audit:
+def audit(state: State, now: int, terms: AuditTerms, rest: Pause = never) -> Audit:
     """All hosts, then what is on none. ``now``: microseconds; ``rest`` is called
     between hosts, and may let others write."""
     table = state.fleet.hosts
@@ -188,7 +183,7 @@ def _unclaimed(
         )
 
 
-def roots_without_host(state: State, rest: Callable[[], None] = never) -> list[int]:
+def roots_without_host(state: State, rest: Pause = never) -> list[int]:
     """Ids of the roots of trees like those of hosts that no host has."""
     found = []
     for key in sorted(state.providers.row_by_id):

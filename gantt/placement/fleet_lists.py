@@ -12,6 +12,7 @@ from gantt.model.fleet_lists import GroupQuery, HostAggregateQuery, ServiceQuery
 from gantt.model.hosts import HostAggregate, ServerGroup, Service
 from gantt.model.paging import Listed, Place, page_of, read, text_of
 from gantt.model.rows import ServerGroupRow, ServiceRow
+from gantt.placement.pause import Pause, never
 from gantt.state.state import State
 
 _ZONE = "availability_zone"
@@ -20,15 +21,11 @@ Name = TypeVar("Name", str, tuple[str, str])
 T = TypeVar("T")
 
 
-def never() -> None:
-    """Do not let others write in between."""
-
-
 def first(
     names: Collection[Name],
     most: int,
     is_meant: Callable[[Name], bool],
-    rest: Callable[[], None],
+    rest: Pause,
 ) -> list[Name]:
     """The first ``most`` of those that are meant, in order, each once. ``rest`` is
     called between slices of ``names``, and may let others write."""
@@ -54,9 +51,7 @@ def page(
     return found, after or (text_of(places[-1]) if len(places) > limit else "")
 
 
-def services(
-    state: State, query: ServiceQuery, rest: Callable[[], None] = never
-) -> Listed[Service]:
+def services(state: State, query: ServiceQuery, rest: Pause = never) -> Listed[Service]:
     """Raises Invalid for a place or marker of another form."""
     after: tuple[str, str] | None = None
     if query.after:
@@ -104,7 +99,7 @@ def _service(row: ServiceRow) -> Service:
 
 
 def server_groups(
-    state: State, query: GroupQuery, rest: Callable[[], None] = never
+    state: State, query: GroupQuery, rest: Pause = never
 ) -> Listed[ServerGroup]:
     """Those that were told of. Raises Invalid for a place of another form."""
     table = state.fleet.groups
@@ -129,7 +124,7 @@ def _group(row: ServerGroupRow) -> ServerGroup:
 
 
 def host_aggregates(
-    state: State, query: HostAggregateQuery, rest: Callable[[], None] = never
+    state: State, query: HostAggregateQuery, rest: Pause = never
 ) -> Listed[HostAggregate]:
     """Raises Invalid for a place of another form, or a marker that is not known."""
     table = state.fleet.aggregates

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from gantt.model.fleet_lists import InstanceQuery
 from gantt.model.hosts import InstanceView
 from gantt.model.paging import Listed, page_of, read
 from gantt.model.rows import ClaimRow, InstanceRow
-from gantt.placement.fleet_lists import first, never, page
+from gantt.placement.fleet_lists import first, page
 from gantt.placement.fleet_queries import claim_project
+from gantt.placement.pause import Pause, never
 from gantt.state.state import State
 
 
 def known_instances(
-    state: State, query: InstanceQuery, rest: Callable[[], None] = never
+    state: State, query: InstanceQuery, rest: Pause = never
 ) -> Listed[InstanceView]:
     """By uuid. One that only has allocations is found by its uuid alone: consumers may
     be anything. Between ``rest`` the state is held: a page costs as many views as it

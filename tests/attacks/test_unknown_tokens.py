@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
@@ -18,11 +19,14 @@ from gantt.conf.values import ServeOptions
 from tests.attacks.service import Service, attacked
 
 WAIT_S = 20.0
+SLOW_S = 0.5
+MADE_UP, MANY = "made-up", 300
 _DOMAIN = {"id": "default", "name": "Default"}
 
 
 class Keystone(BaseHTTPRequestHandler):
-    """Knows every token."""
+    """Knows every token but those that begin with MADE_UP, of which it takes its time
+    to say so."""
 
     protocol_version = "HTTP/1.1"
 
@@ -30,7 +34,10 @@ class Keystone(BaseHTTPRequestHandler):
         """Nothing."""
 
     def do_GET(self) -> None:
-        if self.path.startswith("/v3/auth/tokens"):
+        if self.headers.get("x-subject-token", "").startswith(MADE_UP):
+            time.sleep(SLOW_S)
+            self._reply(404, {})
+        elif self.path.startswith("/v3/auth/tokens"):
             self._reply(200, self._token())
         else:
             links = [{"rel": "self", "href": self._base()}]
@@ -117,3 +124,33 @@ def test_streams_of_new_tokens_leave_the_threads_for_new_tokens(
         made = asked("POST", "/resource_classes", {"name": "CUSTOM_A"}, token="writes")
         assert made[0] == 201
         assert asked("GET", "/resource_classes/CUSTOM_A", token="reads")[0] == 200
+
+
+def test_made_up_tokens_at_a_slow_keystone_delay_no_known_one(service: Service) -> None:
+    """300 connections of one address: those that its queue has no place for are told so
+    at once, and callers with other tokens do not wait for Keystone's answers."""
+    asked = partial(service.ask, timeout_s=WAIT_S)
+    name = "/resource_classes/CUSTOM_{}".format
+    assert asked("PUT", name("KNOWN"), token="known")[0] == 201
+    with ExitStack() as stack:
+        sent = [stack.enter_context(made_up(service, n)) for n in range(MANY)]
+        began = time.monotonic()
+        assert asked("PUT", name("BESIDE"), token="known")[0] == 201
+        known_s = time.monotonic() - began
+        options = ServeOptions()
+        slots = options.unconfirmed_threads // 2 + options.unconfirmed_per_address
+        statuses = [one.recv(12)[-3:] for one in sent]
+        assert statuses.count(b"503") >= MANY - 2 * slots
+        assert set(statuses) == {b"401", b"503"}
+    # Before there was a queue for each, it waited for all of them.
+    assert known_s < MANY * SLOW_S / options.blocking_threads
+    print(f"a known token beside {MANY} made-up ones: {known_s:.3f} s")
+
+
+def made_up(service: Service, number: int) -> socket.socket:
+    """A write with a token that nobody gave."""
+    place = ("127.0.0.1", service.port)
+    found = socket.create_connection(place, WAIT_S, ("127.0.0.9", 0))
+    head = "PUT /resource_classes/CUSTOM_X HTTP/1.1\r\nhost: h\r\ncontent-length: 0\r\n"
+    found.sendall(f"{head}x-auth-token: {MADE_UP}{number}\r\n\r\n".encode())
+    return found

@@ -12,6 +12,7 @@ from gantt.engine.gantt import Gantt
 from gantt.engine.opening import standard_names
 from gantt.engine.options import EngineOptions
 from gantt.errors import Busy
+from gantt.model.requests import CandidateRequest, Labels, RequestGroup
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.scheduler.options import SchedulerOptions
 from gantt.store.memory import MemoryStore
@@ -96,4 +97,30 @@ def test_what_cannot_be_kept_from_changes_for_long_is_refused() -> None:
         assert len(hosts) == 2
     finally:
         clock.then, clock.step_s = None, 0.0
+        gantt.close()
+
+
+def test_others_write_while_it_is_told_why_nothing_matches() -> None:
+    """The explanation of Placement's candidates, of which each part may take as long as
+    a search."""
+    clock, written = Clock(), list[int]()
+    gantt = opened(clock)
+
+    def write() -> None:
+        written.append(len(written))
+        gantt.create_trait(f"CUSTOM_T{len(written)}")
+
+    traits = Labels(required=(frozenset(("HW_CPU_X86_AVX",)),))
+    group = RequestGroup("", {"VCPU": 1, "MEMORY_MB": 64}, traits)
+    request = CandidateRequest((group,))
+    try:
+        quiet = gantt.explain_candidates(request)
+        clock.then = write
+        found = gantt.explain_candidates(request)
+        # Before the terms of a group, before the next step, and before each search.
+        assert len(written) >= 4
+        assert found == quiet
+        assert found.relaxation is not None
+    finally:
+        clock.then = None
         gantt.close()

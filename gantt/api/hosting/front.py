@@ -35,7 +35,7 @@ LOG = logging.getLogger(__name__)
 QUEUE_FULL = "queue_full"
 _MANY_UNCONFIRMED = (
     "Too many requests from this address wait for Keystone to confirm their tokens "
-    "(unconfirmed_threads). Try again later."
+    "(unconfirmed_threads, unconfirmed_per_address). Try again later."
 )
 # How often deadlines and the run directory are checked.
 TURN_S = 0.25

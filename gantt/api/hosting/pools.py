@@ -188,7 +188,9 @@ class Pools:
         options = settings.serve
         self._tokens = tokens
         self._is_behind_proxy = settings.proxy_headers
-        self._unconfirmed = Unconfirmed(options.unconfirmed_threads)
+        self._unconfirmed = Unconfirmed(
+            options.unconfirmed_threads, options.unconfirmed_per_address
+        )
         waiting = options.waiting_requests
         threads: dict[Work, int] = {
             "quick": options.blocking_threads,
@@ -243,6 +245,7 @@ class Pools:
             "requests_waiting_limit": sum(pool.limits.waiting for pool in pools),
             "unconfirmed_waiting": self._unconfirmed.waiting,
             "unconfirmed_threads_limit": self._unconfirmed.threads,
+            "unconfirmed_per_address_limit": self._unconfirmed.per_address,
             "unconfirmed_refused": self._unconfirmed.refused,
             "body_bytes_limit": self.bodies.limits.most_bytes,
             "bodies_reading": self.bodies.reading,

@@ -20,8 +20,6 @@ LOG = logging.getLogger(__name__)
 _OF_ONE = 64
 """Bits of an IPv6 address that are the same for all addresses of one machine."""
 Job = Callable[[], None]
-PER_ADDRESS = 32
-"""Requests of one address that may wait."""
 
 
 def address_of(environ: Environ, is_behind_proxy: bool) -> str:
@@ -42,12 +40,12 @@ def address_of(environ: Environ, is_behind_proxy: bool) -> str:
 
 
 class Unconfirmed:
-    """``threads`` at once; ``refused`` counts what found its queue full."""
+    """``threads`` at once, and ``per_address`` requests of one address that wait;
+    ``refused`` counts what found its queue full."""
 
-    def __init__(self, threads: int, per_address: int = PER_ADDRESS) -> None:
-        self.threads = threads
+    def __init__(self, threads: int, per_address: int) -> None:
+        self.threads, self.per_address = threads, per_address
         self._most_of_one = max(1, threads // 2)
-        self._per_address = per_address
         self._lock = threading.Lock()
         # By address, in the order of their turns; how many of each are carried out.
         self._waiting: dict[str, deque[Job]] = {}
@@ -70,7 +68,7 @@ class Unconfirmed:
                 self._start(address, job)
                 return True
             queue = self._waiting.setdefault(address, deque())
-            if len(queue) >= self._per_address:
+            if len(queue) >= self.per_address:
                 self.refused += 1
                 return False
             queue.append(job)

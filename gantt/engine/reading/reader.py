@@ -24,7 +24,7 @@ from gantt.model.diagnosis import Diagnosis
 from gantt.model.requests import CandidateRequest
 from gantt.placement.candidates.explain import explain
 from gantt.placement.candidates.search import search
-from gantt.scheduler.pauses import Moved
+from gantt.scheduler.pauses import Moved, within
 from gantt.state.state import State
 
 _MOST_RESTARTS: Final = 10
@@ -233,7 +233,11 @@ class CandidateSearch:
         return found
 
     def explain_candidates(self, request: CandidateRequest) -> Diagnosis:
-        return self._reader.search(partial(explain, budget=self._budget), request)
+        return self._reader.search(self._explained, request)
+
+    def _explained(self, state: State, request: CandidateRequest) -> Diagnosis:
+        pause = within(state, None, self._reader.rest)
+        return explain(state, request, budget=self._budget, pause=pause)
 
     def observe(self, observer: Observer) -> None:
         """Tell ``observer`` of each search from now on."""

@@ -28,6 +28,7 @@ from gantt.placement.candidates.relax import smallest
 from gantt.placement.candidates.search import has_candidate
 from gantt.placement.candidates.sharing import Sharing
 from gantt.placement.candidates.terms import GroupTerms, Served, Term
+from gantt.placement.pause import Pause, never
 from gantt.state.column import Bools
 from gantt.state.state import State
 
@@ -53,19 +54,24 @@ def explain(
     budget: int | None = None,
     limits: Limits = Limits(),
     is_advising: bool = True,
+    pause: Pause = never,
 ) -> Diagnosis:
     """How far ``request`` comes, and why no farther.
 
     ``budget``: steps for each of the search, the walk and the relaxations;
-    ``is_advising``: whether to look for a relaxation.
+    ``is_advising``: whether to look for a relaxation; ``pause``: wherever others may
+    write, but neither add nor move providers.
     Raises UnknownName as the search does, and Invalid for too many constraints.
     """
     request = structs.replace(
         request, limit=None, generation_limit=None, breadth_first=False
     )
     has_candidates = _has_candidates(state, request, budget)
-    sharing = Sharing(state)
-    groups = [t.group_terms(state, group, sharing) for group in request.groups]
+    pause()
+    sharing, groups = Sharing(state), list[GroupTerms]()
+    for group in request.groups:
+        groups.append(t.group_terms(state, group, sharing))
+        pause()
     roots = t.root_terms(state, request)
     _refuse_too_many(request, groups, roots, limits)
     served = [t.served(group, range(len(group.terms))) for group in groups]
@@ -76,6 +82,7 @@ def explain(
         by_age(state, tally.viable).tolist(),
         Budget(budget),
         walks=limits.walks,
+        pause=pause,
     )
     if any(root not in joins.culprits for root in joins.walked):
         has_candidates = True
@@ -98,7 +105,7 @@ def explain(
     relaxation, is_cut = None, False
     if is_advising:
         relaxation, is_cut = smallest(
-            state, request, Budget(budget), searches=limits.searches
+            *(state, request, Budget(budget)), searches=limits.searches, pause=pause
         )
     return structs.replace(
         found,

@@ -16,6 +16,7 @@ from gantt.model.requests import CandidateRequest
 from gantt.placement.candidates.combine import Budget, Spent, combine
 from gantt.placement.candidates.search import resolve
 from gantt.placement.candidates.tree import Shape, shape_of
+from gantt.placement.pause import Pause, never
 from gantt.state.state import State
 
 Keep = frozenset[int]
@@ -64,12 +65,15 @@ def join(
     budget: Budget,
     *,
     walks: int,
+    pause: Pause = never,
 ) -> Joins:
-    """Try what joins the groups on the first of ``roots``, ``walks`` times at most."""
+    """Try what joins the groups on the first of ``roots``, ``walks`` times at most.
+    ``pause``: between roots."""
     trials = _Trials(state, request, budget)
     walked: list[int] = []
     fits: dict[Keep, set[int]] = {keep: set() for keep in trials.all}
     for root in roots:
+        pause()
         if (len(walked) + 1) * len(trials.all) > max(walks, len(trials.all)):
             break
         try:

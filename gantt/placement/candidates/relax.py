@@ -23,6 +23,7 @@ from gantt.placement.candidates.joins import Link, links, without_link
 from gantt.placement.candidates.rooms import Rooms
 from gantt.placement.candidates.search import has_candidate
 from gantt.placement.candidates.sharing import Sharing
+from gantt.placement.pause import Pause, never
 from gantt.state.state import State
 
 # What is left out sooner: how providers stand to one another, what they must not and
@@ -50,10 +51,12 @@ def smallest(
     budget: Budget,
     *,
     searches: int,
+    pause: Pause = never,
 ) -> tuple[Relaxation | None, bool]:
     """What to give up for an answer, None when no single thing helps; and whether
-    ``searches`` or the budget ended the quest before that was sure."""
-    trials = _Trials(state, request, budget, searches)
+    ``searches`` or the budget ended the quest before that was sure. ``pause``: before
+    each search."""
+    trials = _Trials(state, request, budget, searches, pause)
     try:
         _lower_amounts(trials)
         if trials.best is None:
@@ -119,7 +122,9 @@ class _Trials:
         request: CandidateRequest,
         budget: Budget,
         searches: int,
+        pause: Pause,
     ) -> None:
+        self._pause = pause
         self.state, self.request = state, request
         self.best: Relaxation | None = None
         self._budget, self._left = budget, searches
@@ -144,6 +149,7 @@ class _Trials:
         if self._left <= 0:
             raise Spent
         self._left -= 1
+        self._pause()
         self._budget.steps += self._steps
         self._budget.spend()
         try:

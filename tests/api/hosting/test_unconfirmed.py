@@ -5,18 +5,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from gantt.api.access.confirmed_tokens import ConfirmedTokens
 from gantt.api.hosting.pools import Pool, Pools
 from gantt.api.hosting.unconfirmed import (
-    PER_ADDRESS,
     Seat,
     Unconfirmed,
     address_of,
 )
 from gantt.conf import AuthOptions, load
+from gantt.errors import Refused
 
 A, B = "192.0.2.1", "192.0.2.2"
 WAIT_S = 10.0
@@ -45,10 +46,10 @@ class Slow:
 
 
 def test_one_address_has_half_of_the_threads_and_a_bounded_queue() -> None:
-    threads, slow = Unconfirmed(8), Slow()
+    threads, slow = Unconfirmed(8, 32), Slow()
     accepted = sum(threads.take(A, slow.job("a")) for _ in range(300))
-    assert accepted == 4 + PER_ADDRESS
-    assert (threads.waiting, threads.refused) == (PER_ADDRESS, 300 - accepted)
+    assert accepted == 4 + 32
+    assert (threads.waiting, threads.refused) == (32, 300 - accepted)
     assert threads.take(B, slow.job("b"))  # at once, whatever waits
     slow.wait_for(5)
     assert sorted(slow.began) == ["a"] * 4 + ["b"]
@@ -80,7 +81,7 @@ def test_whose_queue_a_request_waits_in(
 
 
 def test_a_job_that_fails_gives_its_thread_back() -> None:
-    threads, slow = Unconfirmed(2), Slow()
+    threads, slow = Unconfirmed(2, 32), Slow()
 
     def fails() -> None:
         raise ValueError
@@ -117,3 +118,24 @@ def test_known_tokens_never_wait_behind_unknown_ones() -> None:
     tokens.forget(confirmed)
     assert isinstance(pools.pool_for(confirmed), Seat)
     assert isinstance(Pools(load(environ={})).pool_for(both), Pool)
+
+
+def test_how_many_of_one_address_wait_is_an_option(tmp_path: Path) -> None:
+    set_to = {("gantt", "unconfirmed_per_address"): 3}
+    pools = Pools(load(environ={}, overrides=set_to), ConfirmedTokens(AuthOptions()))
+    assert pools.counts()["unconfirmed_per_address_limit"] == 3
+    asked = {
+        "REQUEST_METHOD": "PUT",
+        "PATH_INFO": "/allocations/1",
+        "QUERY_STRING": "",
+        "REMOTE_ADDR": A,
+        "HTTP_X_AUTH_TOKEN": "new",
+    }
+    seat, slow = pools.pool_for(asked), Slow()
+    assert isinstance(seat, Seat)
+    assert sum(seat.take(slow.job("a")) for _ in range(20)) == 4 + 3
+    slow.go.set()
+    config = tmp_path / "bad.conf"
+    config.write_text("[gantt]\nunconfirmed_per_address = 0\n")
+    with pytest.raises(Refused, match="unconfirmed_per_address"):
+        load([str(config)], environ={})
