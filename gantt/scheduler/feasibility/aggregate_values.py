@@ -36,9 +36,14 @@ def with_item(hosts: Hosts, key: str, passes: Callable[[str], bool]) -> Bools:
     """bool[n]: members of at least one aggregate of whose list at ``key`` one item
     passes."""
     having = hosts.fleet.aggregates.having(key)
-    return hosts.in_any(
-        index for index, text in having.items() if any(map(passes, listed(text)))
-    )
+    good = {text for text in set(having.values()) if _has_item(text, passes)}
+    return hosts.in_any(index for index, text in having.items() if text in good)
+
+
+def _has_item(text: str, passes: Callable[[str], bool]) -> bool:
+    if "," not in text:  # as most are
+        return passes(text.strip())
+    return any(map(passes, listed(text)))
 
 
 def least(hosts: Hosts, key: str, default: int) -> int | Int64s:
