@@ -28,7 +28,7 @@ from gantt.cli.what_if import Tried, open_tried
 from gantt.cli.where import Where, open_books, where_options
 from gantt.errors import Invalid, NotFound
 from gantt.model.answers import Provider
-from gantt.model.names import canonical_uuid
+from gantt.model.names import canonical_uuid, spellings
 from gantt.model.protocol import GanttProtocol
 from gantt.model.requests import ProviderQuery
 
@@ -113,9 +113,7 @@ class Session(Struct, frozen=True):
 
     def _by_uuid(self, text: str) -> tuple[Provider, ...]:
         # As given first: paths and stored uuids are matched verbatim.
-        for uuid in dict.fromkeys((text, canonical_uuid(text) or "")):
-            if canonical_uuid(uuid) is None:
-                continue
+        for uuid in spellings(text) if canonical_uuid(text) is not None else ():
             try:
                 return (self.books.get_provider(uuid),)
             except NotFound:

@@ -26,6 +26,8 @@ from gantt.model.answers import (
 )
 from gantt.model.commands import ConsumerAllocations, ReshapedProvider
 from gantt.model.diagnosis import Diagnosis
+from gantt.model.forms import values
+from gantt.model.names import canonical, is_canonical, spellings
 from gantt.model.requests import CandidateRequest, UsageQuery
 
 RESHAPE_SINCE = "1.30"
@@ -41,17 +43,28 @@ class RemoteAllocations:
     _wire: Exchange
 
     def get_allocations(self, consumer_uuid: str) -> ConsumerView | None:
-        route = encode.path("allocations", consumer_uuid)
-        return decode.consumer(self._wire.ask("GET", route))
+        for uuid in spellings(consumer_uuid):
+            route = encode.path("allocations", uuid)
+            found = decode.consumer(self._wire.ask("GET", route))
+            if found is not None:
+                break
+        return found
 
     def set_allocations(self, consumers: Iterable[ConsumerAllocations]) -> None:
-        wanted = tuple(consumers)
+        wanted = values.consumers(consumers, self._is_known)
         if wanted:
             version = version_for(wanted)
             self._claim("/allocations", wanted, version, lambda body: body)
 
     def delete_allocations(self, consumer_uuid: str) -> None:
-        self._wire.ask("DELETE", encode.path("allocations", consumer_uuid))
+        is_known = is_canonical(consumer_uuid) or self._is_known(consumer_uuid)
+        uuid = consumer_uuid if is_known else canonical(consumer_uuid)
+        self._wire.ask("DELETE", encode.path("allocations", uuid))
+
+    def _is_known(self, consumer_uuid: str) -> bool:
+        """Whether the books have it as it is written."""
+        route = encode.path("allocations", consumer_uuid)
+        return decode.consumer(self._wire.ask("GET", route)) is not None
 
     def get_provider_allocations(self, provider_uuid: str) -> ProviderAllocations:
         route = encode.path(PROVIDERS, provider_uuid, "allocations")
@@ -96,7 +109,7 @@ class RemoteAllocations:
             }
             for each in providers
         }
-        wanted = tuple(consumers)
+        wanted = values.consumers(consumers, self._is_known)
         version = version_for(wanted, oldest=RESHAPE_SINCE)
         self._claim(
             "/reshaper",

@@ -17,6 +17,8 @@ from gantt.engine.uuids import new_uuid
 from gantt.errors import NotFound
 from gantt.model import answers as a
 from gantt.model import commands as c
+from gantt.model.forms import scalars, values
+from gantt.model.names import canonical, is_canonical
 from gantt.model.requests import ProviderQuery, TraitQuery, UsageQuery
 from gantt.placement import queries
 from gantt.placement.usages import total_usages
@@ -46,8 +48,8 @@ class Books:
     def create_provider(
         self, name: str, *, uuid: str | None = None, parent_uuid: str | None = None
     ) -> a.Provider:
-        command = c.CreateProvider(uuid or new_uuid(), name, parent_uuid)
-        return self._committer.submit(command)
+        uuid = scalars.uuid("uuid", uuid) if uuid else new_uuid()
+        return self._committer.submit(c.CreateProvider(uuid, name, parent_uuid))
 
     def update_provider(
         self, uuid: str, *, name: str, parent_uuid: str | UnsetType | None = UNSET
@@ -143,13 +145,15 @@ class Books:
     # -- allocations and candidates -----------------------------------------------
 
     def get_allocations(self, consumer_uuid: str) -> a.ConsumerView | None:
-        return self._reader.read(queries.allocations, consumer_uuid)
+        uuid = self._as_known(consumer_uuid)
+        return self._reader.read(queries.allocations, uuid)
 
     def set_allocations(self, consumers: Iterable[c.ConsumerAllocations]) -> None:
-        self._committer.submit(c.SetAllocations(tuple(consumers)))
+        said = values.consumers(consumers, self._is_known)
+        self._committer.submit(c.SetAllocations(said))
 
     def delete_allocations(self, consumer_uuid: str) -> None:
-        self._committer.submit(c.DeleteAllocations(consumer_uuid))
+        self._committer.submit(c.DeleteAllocations(self._as_known(consumer_uuid)))
 
     def get_provider_allocations(self, provider_uuid: str) -> a.ProviderAllocations:
         answer = self._reader.read(queries.provider_allocations, provider_uuid)
@@ -160,7 +164,18 @@ class Books:
         providers: Iterable[c.ReshapedProvider],
         consumers: Iterable[c.ConsumerAllocations],
     ) -> None:
-        self._committer.submit(c.Reshape(tuple(providers), tuple(consumers)))
+        said = values.consumers(consumers, self._is_known)
+        self._committer.submit(c.Reshape(tuple(providers), said))
+
+    def _is_known(self, consumer_uuid: str) -> bool:
+        found = self._reader.read(queries.allocations, consumer_uuid)
+        return found is not None
+
+    def _as_known(self, consumer_uuid: str) -> str:
+        """Canonical, unless it came through Placement's wire as it is written."""
+        if is_canonical(consumer_uuid) or self._is_known(consumer_uuid):
+            return consumer_uuid
+        return canonical(consumer_uuid)
 
 
 def _found(answer: T | None, uuid: str) -> T:

@@ -37,6 +37,7 @@ from gantt.model.hosts import (
     ServerGroup,
     Service,
 )
+from gantt.model.names import spellings
 from gantt.model.paging import PAGE, Listed, followed, length, read
 from gantt.model.topology_view import HostTopologyView
 from gantt.placement import fleet_lists, fleet_queries
@@ -136,7 +137,9 @@ class Fleet:
         self, *, uuid: str | None = None, number: int | None = None
     ) -> None:
         writes_books = self._checks.writes_books
-        self._committer.submit(c.DeleteHostAggregate(uuid, number, writes_books))
+        # Before they had one form they were kept as they were written.
+        for each in (None,) if uuid is None else spellings(uuid):
+            self._committer.submit(c.DeleteHostAggregate(each, number, writes_books))
 
     def list_host_aggregates(
         self, query: HostAggregateQuery = _AGGREGATES
@@ -210,7 +213,8 @@ class Fleet:
         self._committer.submit(c.SetServerGroup(group))
 
     def delete_server_group(self, uuid: str) -> None:
-        self._committer.submit(c.DeleteServerGroup(scalars.name("group", uuid)))
+        for each in spellings(scalars.name("group", uuid)):
+            self._committer.submit(c.DeleteServerGroup(each))
 
 
 def _whole(page: Callable[[Asked], Listed[T]], query: Asked) -> tuple[T, ...]:

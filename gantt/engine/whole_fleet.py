@@ -27,6 +27,7 @@ from gantt.model.fleet import (
 )
 from gantt.model.forms import scalars, values
 from gantt.model.hosts import HostAggregate, Instance, ServerGroup, Service
+from gantt.model.names import canonical
 from gantt.placement import fleet_news
 
 T = TypeVar("T")
@@ -48,7 +49,7 @@ class WholeFleet:
         refused: list[FleetRefusal] = []
         if statement.names is not None:
             # First: what is gone may have what another has now, a number or a uuid.
-            refused += self._submit(self._gone(statement, statement.names))
+            refused += self._submit(self._gone(statement, _as_kept(statement.names)))
         for part in statement.parts(SLICE):
             refused += self._services(part)
             refused += self._hosts(part)
@@ -139,7 +140,10 @@ class WholeFleet:
             ]
             # What only lost some of its instances has no news above.
             refused += self._submit(
-                (f"instances of {host}", c.SyncInstances(host, named))
+                (
+                    f"instances of {host}",
+                    c.SyncInstances(host, tuple(map(canonical, named))),
+                )
                 for host, named in self._reader.read(
                     fleet_news.lists, lists, consistency=Consistency.LOCAL
                 )
@@ -195,6 +199,15 @@ def _checked(
         except GanttError as refusal:
             refused.append(FleetRefusal(name(one), refusal.message))
     return good, refused
+
+
+def _as_kept(names: FleetNames) -> FleetNames:
+    """Its uuids in the one form that they have here."""
+    return replace(
+        names,
+        aggregates=frozenset(map(canonical, names.aggregates)),
+        groups=frozenset(map(canonical, names.groups)),
+    )
 
 
 def _slices(instances: Sequence[Instance]) -> Iterator[Sequence[Instance]]:

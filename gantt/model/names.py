@@ -7,7 +7,6 @@ case). Separate because rules and doors must agree on them.
 from __future__ import annotations
 
 import re
-import uuid as _uuid
 
 MAX_INT = 2_147_483_647
 MAX_RATIO = 3.40282e38
@@ -21,6 +20,7 @@ UNKNOWN_CONSUMER_TYPE = "unknown"
 CUSTOM_NAME = re.compile(r"\ACUSTOM_[A-Z0-9_]+\Z")
 is_canonical = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
 """Whether a text is a dashed lower-case uuid, as nearly all are."""
+_is_compact = re.compile(r"[0-9a-f]{32}").fullmatch
 
 
 def is_custom_name(name: str) -> bool:
@@ -31,11 +31,25 @@ def is_custom_name(name: str) -> bool:
 def canonical_uuid(text: str) -> str | None:
     """``text`` as a dashed lower-case uuid, or None when it is none.
 
-    Tolerates what OpenStack calls uuid-like: missing dashes, upper case, braces and
-    the ``urn:uuid:`` prefix.
+    What OpenStack accepts as one: dashes, case, braces and the prefixes ``urn:`` and
+    ``uuid:`` do not matter.
     """
-    try:
-        # To read them would cost ten times as much.
-        return text if is_canonical(text) else str(_uuid.UUID(text))
-    except (ValueError, AttributeError, TypeError):
+    if is_canonical(text):
+        return text
+    bare = text.replace("urn:", "").replace("uuid:", "").strip("{}")
+    bare = bare.replace("-", "").lower()
+    if _is_compact(bare) is None:
         return None
+    return f"{bare[:8]}-{bare[8:12]}-{bare[12:16]}-{bare[16:20]}-{bare[20:]}"
+
+
+def canonical(text: str) -> str:
+    """``text`` as a dashed lower-case uuid, or as it is when it is none."""
+    return canonical_uuid(text) or text
+
+
+def spellings(text: str) -> tuple[str, ...]:
+    """Under which names ``text`` may be in the books, where Placement's wire stores
+    some uuids as they were written: as it is, and canonical."""
+    found = canonical(text)
+    return (text,) if found == text else (text, found)

@@ -13,11 +13,12 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from gantt.model.audit import Audit, AuditTerms, Finding
+from gantt.model.names import canonical, spellings
 from gantt.model.paging import text_of
 from gantt.model.rows import NO_HOST
 from gantt.placement import listings
 from gantt.placement.fleet_queries import is_changed
-from gantt.placement.listings import Listing, canonical
+from gantt.placement.listings import Listing
 from gantt.placement.pause import Pause, never
 from gantt.state.column import NO_ROW
 from gantt.state.fleet_tables import COMPUTE
@@ -364,7 +365,7 @@ def _is_nameless(state: State, consumer: str) -> bool:
     fleet = state.fleet
     return not any(
         one in fleet.claims.by_instance or one in fleet.instances.by_uuid
-        for one in (consumer, canonical(consumer))
+        for one in spellings(consumer)
     )
 
 

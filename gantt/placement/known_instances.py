@@ -61,7 +61,7 @@ def _of_place(state: State, query: InstanceQuery) -> set[str]:
 def _fits(view: InstanceView, query: InstanceQuery) -> bool:
     return (
         query.host in (None, view.host)
-        and query.claim in (None, view.claim)
+        and (query.claim is None or canonical(query.claim) == view.claim)
         and (view.claim is not None or not query.is_claimed)
     )
 

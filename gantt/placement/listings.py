@@ -14,7 +14,7 @@ from msgspec import UNSET, Struct
 
 from gantt.model.commands import UpdateHost
 from gantt.model.fleet import CELL
-from gantt.model.names import canonical_uuid
+from gantt.model.names import canonical
 from gantt.model.rows import InstanceRow
 from gantt.placement.fleet_queries import LISTING
 from gantt.state.column import NO_ROW
@@ -36,11 +36,6 @@ class Listing(Struct, frozen=True):
 
     def missing_since(self, instance: str) -> int:
         return max(self.missing.get(instance, 0), self.since)
-
-
-def canonical(uuid: str) -> str:
-    """As lists have it: consumers may be stored in any case."""
-    return canonical_uuid(uuid) or uuid
 
 
 def listing_at(state: State, row: int) -> Listing | None:

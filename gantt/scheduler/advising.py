@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from gantt.model.advice import AdviceRequest
 from gantt.model.answers import Candidate
+from gantt.model.names import canonical
 from gantt.model.spec import RequestSpec
 from gantt.placement import groups
 from gantt.placement.candidates.combine import Budget, Spent
@@ -70,7 +71,8 @@ def spec_of(request: AdviceRequest) -> RequestSpec:
     """The request's spec for its instance and operation. The caller's own pre-filters
     came before."""
     spec, kind = as_far_as_known(request.spec), request.operation
-    uuid = request.instance_uuid or spec.instance_uuid
+    named = request.instance_uuid
+    uuid = canonical(named) if named else spec.instance_uuid
     hints = spec.scheduler_hints
     if kind in _CHECKS and "_nova_check_type" not in hints:
         hints = {**hints, "_nova_check_type": (str(kind),)}

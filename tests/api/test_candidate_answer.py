@@ -22,6 +22,7 @@ from gantt.placement.rules import plan
 from tests.api.wsgi_client import WsgiClient
 
 HOST, CHILD, OTHER = (f"0000000{n}-0000-4000-8000-000000000000" for n in (1, 2, 3))
+CONSUMER = "00000001-aaaa-4000-8000-00000000000c"
 REQUEST = CandidateRequest(
     (
         RequestGroup("", {"VCPU": 1, "MEMORY_MB": 64}),
@@ -111,7 +112,7 @@ def test_only_changed_summaries_are_encoded_again(
         books.search(encoder, REQUEST, 39)
         assert made == [3]
     books.set_allocations(
-        [gantt.ConsumerAllocations("c", {CHILD: {"VGPU": 1}}, "p", "u")]
+        [gantt.ConsumerAllocations(CONSUMER, {CHILD: {"VGPU": 1}}, "p", "u")]
     )
     books.search(encoder, REQUEST, 39)
     assert made == [3, 1]

@@ -19,6 +19,7 @@ from gantt.model.advice import AdviceHost, Mode, Operation, Stage
 from gantt.model.bounds import Lease, Name, RequestId
 from gantt.model.capacity import MOST_DAYS, By
 from gantt.model.diagnosis import Relaxation
+from gantt.model.names import canonical
 from gantt.model.paging import PAGE, After
 from gantt.model.reports import Report
 
@@ -206,7 +207,7 @@ def query(call: Call, kind: type[T]) -> T:
 
 def check_same(what: str, in_path: str, in_body: str) -> None:
     """Raises Invalid when the body names another object than the path."""
-    if in_path != in_body:
+    if canonical(in_path) != canonical(in_body):
         raise Invalid(
             f"The path names {what} {in_path!r} and the body {in_body!r}: they must be "
             "the same."

@@ -19,6 +19,7 @@ from gantt.api.access.peers import CALLER
 from gantt.api.call import Call
 from gantt.api.native.claims import bound_to
 from gantt.errors import Forbidden
+from gantt.model.names import canonical
 from gantt.model.spec import RequestSpec
 from gantt.placement.ownership import check_named
 
@@ -75,7 +76,7 @@ def _check_own(call: Call, own: str, found: Iterable[Given]) -> None:
         if one.verdict == fields.OWN_USER and value != call.caller.user_id:
             raise _is_for("user", one, call.caller.user_id)
         if one.verdict in named:
-            named[one.verdict] += values
+            named[one.verdict] += map(canonical, values)
     if any(named.values()):
         placed, near, groups = named.values()
         call.gantt.read(check_named, placed, near, groups, own)

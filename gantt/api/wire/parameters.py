@@ -10,8 +10,7 @@ from collections.abc import Iterable
 from typing import NoReturn
 
 from gantt.api.wire.problem import Problem
-from gantt.api.wire.verdict import is_uuid_like
-from gantt.model.names import MAX_INT
+from gantt.model.names import MAX_INT, canonical_uuid
 from gantt.model.requests import Labels
 
 _INVALID = "Invalid query string parameters: "
@@ -144,7 +143,7 @@ def _aggregates(value: str) -> tuple[frozenset[str], bool]:
     else:
         names = [listed]
     for name in names:
-        if not is_uuid_like(name):
+        if canonical_uuid(name) is None:
             raise Problem(
                 400,
                 f"{_INVALID}Expected 'member_of' parameter to contain valid UUID(s). "
@@ -156,7 +155,7 @@ def _aggregates(value: str) -> tuple[frozenset[str], bool]:
 def in_tree(value: str) -> str:
     """The uuid of any member of the requested tree."""
     uuid = value.strip()
-    if not is_uuid_like(uuid):
+    if canonical_uuid(uuid) is None:
         raise Problem(
             400,
             f"{_INVALID}Expected 'in_tree' parameter to be a format of uuid. "

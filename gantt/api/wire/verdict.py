@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 from gantt.api.wire.problem import Problem
 from gantt.api.wire.schemas import Schema
 from gantt.errors import shortened
+from gantt.model.names import canonical_uuid
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
@@ -29,14 +30,6 @@ SchemaOf = Callable[[int], Schema]
 
 _MAX_FAULTS = 1000
 _SURROGATE = re.compile(rb"\\u[dD]")
-_COMPACT_UUID = re.compile(r"[0-9a-f]{32}")
-
-
-def is_uuid_like(text: str) -> bool:
-    """Whether OpenStack accepts ``text`` as a uuid: dashes, case, braces and the
-    prefixes ``urn:`` and ``uuid:`` do not matter."""
-    bare = text.replace("urn:", "").replace("uuid:", "").strip("{}")
-    return _COMPACT_UUID.fullmatch(bare.replace("-", "").lower()) is not None
 
 
 def judge_body(raw: bytes, schema_of: SchemaOf, version: int) -> Any:
@@ -143,7 +136,7 @@ def _identity(value: Any) -> Hashable:
 
 
 def _is_uuid_body(value: object) -> bool:
-    return not isinstance(value, str) or is_uuid_like(value)
+    return not isinstance(value, str) or canonical_uuid(value) is not None
 
 
 # Parts whose repr would be longer than so many characters are abridged.

@@ -14,6 +14,7 @@ from gantt.engine.scheduling.settlement import Settlement
 from gantt.errors import Conflict, GanttError, NotFound
 from gantt.model import commands as c
 from gantt.model.forms import scalars
+from gantt.model.names import canonical
 from gantt.model.rows import ClaimRow
 from gantt.placement import fleet_queries
 from gantt.state.state import State
@@ -41,12 +42,12 @@ class Claims:
 
     def confirm(self, claim: str) -> None:
         """Raises NotFound, ClaimExpired."""
-        self._committer.submit(c.ConfirmClaim(scalars.name("claim", claim)))
+        self._committer.submit(c.ConfirmClaim(_name(claim)))
 
     def release(self, claim: str) -> None:
         """Raises NotFound; Conflict: some of it was changed, and would stay. What
         cannot be released at a remote Placement now is released later."""
-        claim = scalars.name("claim", claim)
+        claim = _name(claim)
         self._check_whole(claim)
         try:
             self._committer.submit(c.ReleaseClaim(claim))
@@ -85,9 +86,7 @@ class Claims:
 
     def projects(self, claim: str) -> frozenset[str | None]:
         """The projects of its instances; None: not known. Empty: it has ended."""
-        return self._reader.read(
-            fleet_queries.claim_projects, scalars.name("claim", claim)
-        )
+        return self._reader.read(fleet_queries.claim_projects, _name(claim))
 
     def is_due(self) -> bool:
         """Whether ``expire`` has work, as far as this process knows."""
@@ -108,6 +107,10 @@ class Claims:
         if self._settlement.is_possible:
             self._settlement.run()
         return expired
+
+
+def _name(claim: str) -> str:
+    return canonical(scalars.name("claim", claim))
 
 
 def _rows(state: State, claim: str) -> tuple[ClaimRow, ...]:

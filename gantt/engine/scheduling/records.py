@@ -21,6 +21,7 @@ from gantt.engine.scheduling.kept_request import kept_request
 from gantt.engine.scheduling.noted import Noted, Ring
 from gantt.engine.scheduling.sharing import Sharing, page_of
 from gantt.engine.threads import Threads
+from gantt.model.names import canonical
 from gantt.model.paging import PAGE, followed, read
 from gantt.model.printable import counted
 from gantt.model.selection import (
@@ -213,7 +214,13 @@ class Records:
         most PAGE of them. ``after``: the ``next`` of the page before. Raises
         Invalid."""
         place: DecisionPlace | None = read(after, DecisionPlace) if after else None
-        asked = replace(asked, limit=max(0, min(asked.limit, PAGE)), after=place)
+        uuid = asked.instance_uuid
+        asked = replace(
+            asked,
+            instance_uuid=None if uuid is None else canonical(uuid),
+            limit=max(0, min(asked.limit, PAGE)),
+            after=place,
+        )
         if self.sharing is None or not self.sharing.is_on:
             return page_of(self._own(asked), asked)
         return self.sharing.page(asked, self._own)

@@ -29,6 +29,7 @@ from gantt.engine.shadow.verdict import Observed
 from gantt.engine.threads import Threads
 from gantt.model.advice import AdviceRequest
 from gantt.model.forms import shadow as forms
+from gantt.model.names import canonical
 from gantt.model.paging import followed, length, read
 from gantt.model.shadow import (
     MOST_SHADOWS,
@@ -217,8 +218,10 @@ class Shadow:
         """The latest first: a page. ``after``: the ``next`` of the page before. Raises
         Invalid."""
         place: ShadowPlace | None = read(after, ShadowPlace) if after else None
-        limit = length(asked.limit)
-        return self._keeping.page(replace(asked, limit=limit, after=place))
+        limit, uuid = length(asked.limit), asked.instance_uuid
+        uuid = None if uuid is None else canonical(uuid)
+        asked = replace(asked, instance_uuid=uuid, limit=limit, after=place)
+        return self._keeping.page(asked)
 
     def shadow_report(
         self, *, since: int | None = None, until: int | None = None

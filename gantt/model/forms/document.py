@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar
 
 from gantt.errors import Invalid
 from gantt.model.forms import scalars
+from gantt.model.names import canonical_uuid
 
 T = TypeVar("T")
 
@@ -123,6 +124,11 @@ class Fields:
         """A name that is not empty."""
         return self.get(name, scalars.name)
 
+    def uuid(self, name: str) -> str | None:
+        """A UUID; None also where it is empty. Of Nova's objects what is none is left
+        out: nothing here has that name, and the rest of the request stands."""
+        return self.get(name, _perhaps_uuid if self.is_object else _uuid)
+
     def amount(self, name: str, default: int = 0) -> int:
         """An integer that is not negative."""
         found = self.get(name, _amount)
@@ -142,6 +148,13 @@ class Fields:
     def names(self, name: str) -> tuple[str, ...]:
         """A list of names; none where it is unset or null."""
         return self.get(name, _names) or ()
+
+    def uuids(self, name: str) -> frozenset[str]:
+        """A set of UUIDs, read like ``uuid``."""
+        read = _perhaps_uuid if self.is_object else scalars.uuid
+        at = self.at(name)
+        found = {read(at, each) for each in self.get(name, scalars.items) or ()}
+        return frozenset(one for one in found if one is not None)
 
     def words(self, name: str) -> dict[str, str]:
         """An object with scalars as values, as text."""
@@ -275,6 +288,14 @@ def _amount(path: str, value: Any) -> int:
 
 def _names(path: str, value: Any) -> tuple[str, ...]:
     return tuple(scalars.name(path, each) for each in scalars.items(path, value))
+
+
+def _uuid(path: str, value: Any) -> str | None:
+    return None if value == "" else scalars.uuid(path, value)
+
+
+def _perhaps_uuid(path: str, value: Any) -> str | None:
+    return canonical_uuid(scalars.text(path, value))
 
 
 def _words(path: str, value: Any) -> dict[str, str]:

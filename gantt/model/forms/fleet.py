@@ -159,7 +159,7 @@ def read_server_group(group: Any) -> ServerGroup:
         name=part.text("name") or "",
         policy=nouns.policy(part),
         max_server_per_host=nouns.max_per_host(part),
-        members=frozenset(part.names("members")),
+        members=part.uuids("members"),
     )
     part.done("rules", nouns.MAX_PER_HOST, *_GROUP_EXTRAS)
     return found

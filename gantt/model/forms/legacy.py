@@ -45,7 +45,7 @@ def read_pair(
         project_id=instance.text("project_id"),
         user_id=instance.text("user_id"),
         availability_zone=instance.text("availability_zone"),
-        instance_uuid=instance.text("uuid"),
+        instance_uuid=instance.uuid("uuid"),
         numa_topology=instance.get("numa_topology", nouns.numa_topology),
         pci_requests=nouns.pci_requests(instance, "pci_requests"),
         ignore_hosts=given.names("ignore_hosts"),
@@ -77,8 +77,8 @@ def _group(given: Fields) -> InstanceGroup | None:
     policies = given.names("group_policies")
     at = given.at("group_policies")
     return InstanceGroup(
-        uuid=given.text("group_uuid") or "",
+        uuid=given.uuid("group_uuid") or "",
         policy=nouns.group_policy(at, policies[0]) if policies else None,
-        members=frozenset(given.names("group_members")),
+        members=given.uuids("group_members"),
         hosts=frozenset(given.names("group_hosts")),
     )

@@ -14,6 +14,7 @@ from gantt.model.bounds import MAX_EXTRA_SPECS
 from gantt.model.forms import scalars
 from gantt.model.forms.document import Fields, lowered
 from gantt.model.forms.instance_topology import readable_topology
+from gantt.model.names import canonical
 from gantt.model.spec import (
     Destination,
     Flavor,
@@ -41,6 +42,8 @@ OLD_PROPERTIES: Final = {
     "vmware_ostype": "os_distro",
 }
 REQUIRED_TRAIT: Final = "trait:"
+UUID_HINTS: Final = frozenset({"group", "same_host", "different_host"})
+"""Hints whose values are uuids; that of a group may be its name."""
 
 
 def flavor(part: Fields) -> Flavor:
@@ -108,8 +111,10 @@ def destination(part: Fields) -> Destination:
         host=part.text("host"),
         node=part.text("node"),
         cell_uuid=cell_uuid,
-        aggregates=any_of_sets(part, "aggregates"),
-        forbidden_aggregates=frozenset(part.names("forbidden_aggregates")),
+        aggregates=_aggregates(part),
+        forbidden_aggregates=frozenset(
+            map(canonical, part.names("forbidden_aggregates"))
+        ),
         allow_cross_cell_move=part.flag("allow_cross_cell_move"),
     )
     part.done()
@@ -119,6 +124,11 @@ def destination(part: Fields) -> Destination:
 def any_of_sets(part: Fields, name: str) -> tuple[frozenset[str], ...]:
     """A list of sets of names: all of them hold, each by any of its names."""
     return part.get(name, _any_of_sets) or ()
+
+
+def _aggregates(part: Fields) -> tuple[frozenset[str], ...]:
+    found = any_of_sets(part, "aggregates")
+    return tuple(frozenset(map(canonical, each)) for each in found)
 
 
 def _any_of_sets(path: str, value: Any) -> tuple[frozenset[str], ...]:
@@ -141,9 +151,11 @@ def resource_group(part: Fields) -> ResourceGroup:
         resources=part.amounts("resources"),
         required_traits=frozenset(part.names("required_traits")),
         forbidden_traits=frozenset(part.names("forbidden_traits")),
-        aggregates=any_of_sets(part, "aggregates"),
-        forbidden_aggregates=frozenset(part.names("forbidden_aggregates")),
-        in_tree=part.text("in_tree"),
+        aggregates=_aggregates(part),
+        forbidden_aggregates=frozenset(
+            map(canonical, part.names("forbidden_aggregates"))
+        ),
+        in_tree=part.uuid("in_tree"),
         use_same_provider=part.flag("use_same_provider", default=True),
     )
     part.done("provider_uuids")
@@ -186,10 +198,10 @@ def network_metadata(part: Fields) -> NetworkMetadata:
 def instance_group(part: Fields) -> InstanceGroup:
     """A server group as a caller knows it."""
     found = InstanceGroup(
-        uuid=part.text("uuid") or "",
+        uuid=part.uuid("uuid") or "",
         policy=policy(part),
         max_server_per_host=max_per_host(part),
-        members=frozenset(part.names("members")),
+        members=part.uuids("members"),
         hosts=frozenset(part.names("hosts")),
     )
     part.done("id", "name", "project_id", "user_id")
@@ -244,7 +256,8 @@ def hints(path: str, value: Any) -> dict[str, tuple[str, ...]]:
         is_many = isinstance(each, list | tuple | set | frozenset)
         values = scalars.items(path, each) if is_many else (each,)
         at = f"{path}.{key}"
-        found[key] = tuple(scalars.word(at, one) for one in values)
+        words = tuple(scalars.word(at, one) for one in values)
+        found[key] = tuple(map(canonical, words)) if key in UUID_HINTS else words
     return found
 
 

@@ -17,10 +17,9 @@ import msgspec
 
 from gantt.errors import Invalid
 from gantt.model.bounds import MAX_LEASE_S, MAX_NAME, MAX_REAL, MAX_TEXT, MAX_WHOLE
-from gantt.model.names import is_canonical
+from gantt.model.names import canonical_uuid
 
 INT64: Final = (-(2**63), 2**63 - 1)
-MAX_UUID: Final = 36
 MAX_DEPTH: Final = 32
 _SHOWN = 60
 
@@ -83,17 +82,12 @@ def short(path: str, value: Any) -> str:
 
 
 def uuid(path: str, value: Any) -> str:
-    """A UUID, as it was written."""
+    """A UUID, in one form however it was written: other spellings name the same."""
     found = text(path, value, MAX_NAME)
-    if is_canonical(found):
-        return found
-    try:
-        UUID(found)
-    except ValueError:
-        raise refusal(path, "a UUID", found) from None
-    if len(found) > MAX_UUID:
+    uuid = canonical_uuid(found)
+    if uuid is None:
         raise refusal(path, "a UUID", found)
-    return found
+    return uuid
 
 
 def word(path: str, value: Any) -> str:

@@ -97,7 +97,7 @@ def _fields(part: Fields) -> RequestSpec:
         project_id=part.text("project_id"),
         user_id=part.text("user_id"),
         availability_zone=part.text("availability_zone"),
-        instance_uuid=part.text("instance_uuid"),
+        instance_uuid=part.uuid("instance_uuid"),
         ignore_hosts=part.names("ignore_hosts"),
         force_hosts=part.names("force_hosts"),
         force_nodes=part.names("force_nodes"),

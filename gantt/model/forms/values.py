@@ -9,14 +9,16 @@ may change its own object later.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
 from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import replace
 
 from gantt.model.bounds import MAX_NAME, MAX_REAL, MAX_TEXT, MAX_WHOLE, Text
+from gantt.model.commands import ConsumerAllocations
 from gantt.model.forms import fleet, nouns, scalars
 from gantt.model.forms.document import DATA, NAME
 from gantt.model.forms.shared_topology import shared_cells, shared_pools
@@ -24,7 +26,7 @@ from gantt.model.forms.spec import ROOT, read_spec
 from gantt.model.forms.stats import COUNTS, read_stats
 from gantt.model.forms.stats import ROOT as STATS
 from gantt.model.hosts import HostAggregate, HostStats, Instance, ServerGroup, Service
-from gantt.model.names import is_canonical
+from gantt.model.names import canonical, is_canonical
 from gantt.model.spec import SPEC_VERSION, RequestSpec, ScheduleRequest
 
 S = TypeVar("S", bound=Struct)
@@ -146,6 +148,19 @@ def uuids(path: str, values: Iterable[str]) -> tuple[str, ...]:
     return fleet.read_uuids(path, list(names(path, values)))
 
 
+def consumers(
+    said: Iterable[ConsumerAllocations], is_known: Callable[[str], bool]
+) -> tuple[ConsumerAllocations, ...]:
+    """Each under the one form of its uuid, or as it is written where the books have it
+    so: Placement's wire stores some of them verbatim. Raises Invalid: it is no uuid."""
+    return tuple(
+        one
+        if is_canonical(one.consumer_uuid) or is_known(one.consumer_uuid)
+        else replace(one, consumer_uuid=scalars.uuid("consumer", one.consumer_uuid))
+        for one in said
+    )
+
+
 def names(path: str, values: Iterable[str]) -> tuple[str, ...]:
     """Names, any iterable of them that is not one itself. Raises Invalid."""
     is_one = isinstance(values, str | Mapping) or not isinstance(values, Iterable)
@@ -171,9 +186,34 @@ def _is_sound(found: RequestSpec) -> bool:
     group, image = found.instance_group, found.image
     if group is not None and group.policy not in (None, *nouns.POLICIES):
         return False
+    if not _has_plain_uuids(found):
+        return False
     if found.numa_topology is not None or found.pci_requests:
         return False
     return image is None or not image.properties or _is_settled(image.properties)
+
+
+def _has_plain_uuids(found: RequestSpec) -> bool:
+    """Whether all uuids are in the one form that they have here."""
+    group, aim, hints = (
+        found.instance_group,
+        found.requested_destination,
+        found.scheduler_hints,
+    )
+    own = [found.instance_uuid] if found.instance_uuid is not None else []
+    if group is not None:
+        own += (*([group.uuid] if group.uuid else ()), *group.members)
+    others = (
+        []
+        if not hints
+        else [one for name in nouns.UUID_HINTS & hints.keys() for one in hints[name]]
+    )
+    for part in (*found.requested_resources, *(() if aim is None else (aim,))):
+        others += part.forbidden_aggregates
+        for alternatives in part.aggregates:
+            others += alternatives
+    own += [one.in_tree for one in found.requested_resources if one.in_tree is not None]
+    return all(map(is_canonical, own)) and all(canonical(one) == one for one in others)
 
 
 def _is_settled(properties: Mapping[str, Any]) -> bool:

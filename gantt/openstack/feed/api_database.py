@@ -17,7 +17,7 @@ import sqlalchemy as sa
 
 from gantt.errors import Invalid
 from gantt.model.bounds import MAX_TEXT, MAX_WHOLE
-from gantt.model.forms import nouns
+from gantt.model.forms import nouns, scalars
 from gantt.model.hosts import HostAggregate, ServerGroup
 from gantt.openstack.feed import tables as t
 from gantt.openstack.feed.connection import Database, Row
@@ -124,7 +124,7 @@ def read_groups(database: Database) -> tuple[tuple[ServerGroup, ...], Bad]:
                 mended(f"{what}, its name", name or "", bad, MAX_TEXT),
                 _policy(what, policy, bad),
                 _max_per_host(what, rule, bad),
-                names(f"{what}, a member", of.get(number, ()), bad),
+                names(f"{what}, a member", of.get(number, ()), bad, scalars.uuid),
             )
             found.append(group)
     return tuple(found), bad

@@ -7,7 +7,7 @@ states is refused there together with what is good.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from gantt.errors import Invalid
@@ -44,12 +44,17 @@ def is_uuid(what: str, value: Any, bad: Bad) -> bool:
     return True
 
 
-def names(what: str, values: Iterable[Any], bad: Bad) -> frozenset[str]:
-    """Those of ``values`` that can be names; if others are left out, this is noted."""
+def names(
+    what: str,
+    values: Iterable[Any],
+    bad: Bad,
+    read: Callable[[str, Any], str] = scalars.name,
+) -> frozenset[str]:
+    """Those of ``values`` that can be read; if others are left out, this is noted."""
     good = set()
     for value in values:
         try:
-            good.add(scalars.name("a member", value))
+            good.add(read("a member", value))
         except Invalid as refusal:
             bad[what] = f"{refusal.message} It is left out"
     return frozenset(good)

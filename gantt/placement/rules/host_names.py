@@ -14,7 +14,7 @@ from msgspec import UNSET
 
 from gantt.errors import TooManyNames
 from gantt.model.commands import ReportHost
-from gantt.model.names import is_custom_name
+from gantt.model.names import canonical, is_custom_name
 from gantt.model.rows import HostRow
 from gantt.placement import listings
 from gantt.placement.fleet_queries import PLACE
@@ -108,7 +108,7 @@ def _is_of_another(
     if named is None or named.host == host.host:
         return False
     table = state.fleet.hosts
-    listers = table.listers.rows.get(listings.canonical(instance), ())
+    listers = table.listers.rows.get(canonical(instance), ())
     return any(table.hosts[row] == named.host for row in listers)
 
 

@@ -14,8 +14,8 @@ from gantt.errors import Conflict
 from gantt.model import rows as t
 from gantt.model.audit import Finding
 from gantt.model.commands import Inventory, Repair
+from gantt.model.names import spellings
 from gantt.placement import audit
-from gantt.placement.listings import canonical
 from gantt.placement.rules import counting, leases, owned, reports
 from gantt.placement.rules.draft import Draft
 from gantt.placement.rules.inventories import class_id, inventory_row, write_row
@@ -77,7 +77,7 @@ def _forget(draft: Draft, found: Finding) -> None:
         leases.gone_with(draft, uuid, found.allocations)
     else:
         leases.gone(draft, uuid, int(state.fleet.hosts.id[place]))
-    for name in dict.fromkeys((uuid, canonical(uuid))):
+    for name in spellings(uuid):
         instance = state.fleet.instances.on(found.host).get(name)
         if instance is not None:
             draft.delete(t.INSTANCES, instance)

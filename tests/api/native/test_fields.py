@@ -192,6 +192,9 @@ def test_fields_beside_the_request(client: WsgiClient) -> None:
     without = [{"kind": "filter", "suffix": None, "names": ["ComputeFilter"]}]
     blind = asked(client, {"dry_run": True, "given_up": without})
     assert [one.status for one in (foreign, user, blind)] == [403, 403, 403]
+    bare = RED.replace("-", "")
+    assert asked(client, {"instance_uuids": [bare], "dry_run": True}).status == 403
+    assert asked(client, {"dry_run": True}, instance_uuid=bare).status == 403
     assert "user eve" in user.detail
     assert "gantt:decisions:whole" in blind.detail
     assert asked(client, {"dry_run": True}, user_id="eve").status == 403

@@ -325,7 +325,7 @@ def test_legacy_group_policies(
             "request_spec.pci_requests.0.spec.1 must be an object, not '8086'",
         ),
         (
-            {"instance_group": {"uuid": "g", "policy": "near"}},
+            {"instance_group": {"uuid": objects.GROUP, "policy": "near"}},
             "instance_group.policy must be one of affinity, .*, not 'near'",
         ),
         (

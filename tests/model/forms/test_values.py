@@ -33,6 +33,7 @@ from gantt.model.spec import (
 
 ODD: Any = [5, -1, 2**31, 2**63, 2**70, 1.5, math.nan, math.inf, True, "", "x", b"x"]
 ODD += [None, [], {}, [[]], object(), uuid4(), "\ud800", "x" * 70_000, ("a", "b")]
+GROUP = "00000002-aaaa-4000-8000-000000000000"
 SPEC = RequestSpec(Flavor(vcpus=1, memory_mb=512, root_gb=1))
 
 
@@ -167,8 +168,8 @@ def test_valid_values_round_trip_through_bodies() -> None:
     spec = replace(
         SPEC,
         image=Image(id="i", properties={"hw_disk_bus": "virtio", "n": 5}),
-        instance_group=InstanceGroup("g", "affinity", 2, frozenset("ab")),
-        scheduler_hints={"group": ("g",)},
+        instance_group=InstanceGroup(GROUP, "affinity", 2, frozenset({GROUP})),
+        scheduler_hints={"group": (GROUP,)},
     )
     assert values.spec(spec) == spec == read_spec(json.loads(msgspec.json.encode(spec)))
 

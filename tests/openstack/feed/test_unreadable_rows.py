@@ -204,7 +204,7 @@ RULES = [
 @pytest.mark.parametrize("rules", RULES)
 def test_a_bad_member_costs_a_group_nothing_else(cloud: Cloud, rules: str) -> None:
     cloud.cell("one").host("h2")
-    _, uuid = cloud.api.group("anti-affinity", [MEMBER, "", BROKEN], rules)
+    _, uuid = cloud.api.group("anti-affinity", [MEMBER, "", BROKEN, "job-2"], rules)
     feed = cloud.feed()
     (known,) = cloud.books.list_server_groups()
     assert (known.uuid, known.members) == (uuid, ONE)
