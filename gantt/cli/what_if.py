@@ -21,6 +21,8 @@ from gantt.cli.where import Where, open_books
 from gantt.errors import Invalid
 from gantt.model.selection import Decision
 from gantt.model.spec import RequestSpec, ScheduleRequest
+from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.request.spelling import check_spelling
 
 if TYPE_CHECKING:
     from gantt.cli.session import Session
@@ -53,6 +55,7 @@ class Tried:
         self.where = where
         self.revision = snapshot.cursor.revision
         self.what_if = what_if
+        self._options = snapshot.options or SchedulerOptions()
         self._snapshot: Snapshot | None = snapshot
         self._live: Gantt | None = None
         self._changed: Gantt | None = None
@@ -61,7 +64,7 @@ class Tried:
     def live(self) -> Gantt:
         """Raises Refused, Invalid."""
         if self._live is None:
-            self._live = self.snapshot.engine()
+            self._live = self.snapshot.engine(names_are_checked=True)
             self._let_go()
         return self._live
 
@@ -102,6 +105,19 @@ class Tried:
         """Say which flavors of the what-if none of these asks for."""
         names = (one.flavor.name for one in specs)
         tell_unasked(self.what_if, self.what_if.unasked(names))
+
+    def check(self, specs: Iterable[RequestSpec]) -> None:
+        """Raises Invalid: a name that neither copy knows."""
+        from gantt.replay.trying import check_names_of
+
+        usual = self._options
+        copies = (self.live, usual), (self.changed, self.what_if.policy(usual))
+        for spec in specs:
+            check_names_of(copies, spec)
+            if not usual.names_are_checked:
+                check_spelling(spec)
+                with self.what_if.asking([spec]):
+                    check_spelling(self.asked(spec))
 
     def close(self) -> None:
         """Forget both."""
@@ -195,6 +211,7 @@ def try_select(session: Session, tried: Tried, request: ScheduleRequest) -> None
     request = replace(request, dry_run=True)
     tried.tell_unasked([request.spec])
     other = replace(request, spec=tried.asked(request.spec))
+    tried.check([request.spec])
     live = tried.live.decide(request)
     with tried.changed_for([request.spec]) as gantt:
         changed = gantt.decide(other)

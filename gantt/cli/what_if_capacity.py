@@ -161,9 +161,11 @@ def _usage_of_zone(
 
 
 def _specs(tried: Tried, asked: Iterable[RequestSpec]) -> list[RequestSpec]:
-    """The same; says which flavors of the what-if are not among them."""
+    """The same; says which flavors of the what-if are not among them. Raises
+    Invalid."""
     specs = list(asked)
     tried.tell_unasked(specs)
+    tried.check(specs)
     return specs
 
 

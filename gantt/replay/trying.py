@@ -6,7 +6,7 @@ a service with such hosts and such a policy would.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -15,10 +15,12 @@ from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from gantt.engine.gantt import Gantt
-from gantt.errors import DuplicateName
+from gantt.errors import DuplicateName, Invalid, NoValidHost
 from gantt.model import commands as c
 from gantt.model.answers import Inventory
+from gantt.model.fleet_lists import HostAggregateQuery
 from gantt.model.hosts import HostAggregate, HostStats, Service
+from gantt.model.spec import RequestSpec
 from gantt.placement import queries
 from gantt.replay.machines import (
     Machine,
@@ -42,6 +44,7 @@ from gantt.replay.what_if import (
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.drivers import driver_of
 from gantt.scheduler.policy import policy_of
+from gantt.scheduler.request.known_names import check_names
 from gantt.state.column import NO_ROW
 from gantt.state.host_table import Hosts
 from gantt.state.state import State
@@ -67,14 +70,15 @@ class Known(Struct, frozen=True):
 
 
 def tried(snapshot: Snapshot, what_if: WhatIf) -> Gantt:
-    """A copy in memory, changed. Raises Invalid, and what commands refuse."""
+    """A copy in memory, changed, that judges no names in requests
+    (``check_names_of``). Raises Invalid, and what commands refuse."""
     with what_if.named():
         options = what_if.policy(snapshot.options or SchedulerOptions())
         with within("options"):
             policy = policy_of(options)  # refuses names of filters that there are not
             if "driver" in what_if.options:
                 driver_of(policy)
-    gantt = replace(snapshot, options=options).engine()
+    gantt = replace(snapshot, options=options).engine(names_are_checked=True)
     try:
         with what_if.named():
             _Trying(gantt, options).carry_out(what_if)
@@ -82,6 +86,39 @@ def tried(snapshot: Snapshot, what_if: WhatIf) -> Gantt:
         gantt.close()
         raise
     return gantt
+
+
+def check_names_of(
+    copies: Sequence[tuple[Gantt, SchedulerOptions]], spec: RequestSpec
+) -> None:
+    """Raises Invalid, NoValidHost: ``spec`` has a name that none of the copies, by
+    these options, knows. A zone that one of them lacks is a zone without hosts
+    there."""
+    refusals = [_refusal(gantt, options, spec) for gantt, options in copies]
+    if None not in refusals:
+        raise next(filter(None, refusals))
+    for gantt, options in copies:
+        zone = spec.availability_zone or options.default_availability_zone
+        if not (zone == options.default_availability_zone or _has_zone(gantt, zone)):
+            gantt.set_host_aggregates([_zone(zone, frozenset())])
+
+
+def _refusal(
+    gantt: Gantt, options: SchedulerOptions, spec: RequestSpec
+) -> Invalid | NoValidHost | None:
+    try:
+        gantt.read(check_names, spec, driver_of(policy_of(options)))
+    except (Invalid, NoValidHost) as refusal:
+        return refusal
+    return None
+
+
+def _has_zone(gantt: Gantt, zone: str) -> bool:
+    return bool(gantt.list_host_aggregates(HostAggregateQuery(zone=zone, limit=1)))
+
+
+def _zone(zone: str, hosts: frozenset[str]) -> HostAggregate:
+    return HostAggregate(uuid_of("zone", zone), zone, None, hosts, {_ZONE: zone})
 
 
 class _Trying:
@@ -155,8 +192,7 @@ class _Trying:
             if there:
                 yield replace(there[0], hosts=there[0].hosts | mine)
             else:
-                uuid = uuid_of("zone", zone)
-                yield HostAggregate(uuid, zone, None, mine, {_ZONE: zone})
+                yield _zone(zone, mine)
 
     def _set_ratio(self, ratio: Ratio) -> None:
         gantt, name = self._gantt, ratio.resource_class

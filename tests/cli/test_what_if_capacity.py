@@ -116,6 +116,43 @@ def test_zones_that_one_copy_has(database: str, tmp_path: Path) -> None:
     }
 
 
+SOUTH = '[[add]]\nfleet = "2xvcpus=8,memory_mb=4096,zone=south"\n'
+
+
+def test_a_zone_that_the_what_if_adds_is_empty_in_the_live_copy(
+    url: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "more.toml"
+    path.write_text(SOUTH)
+    asked = ("--url", url, "--what-if", str(path), "--zone", "south")
+    assert rows_of(run(*asked, A))[0][-3:] == ["0", "4", "+4"]
+    assert rows_of(run(*asked, "--fair", A)) == [["a", "0", "4", "+4"]]
+    assert rows_of(run(*asked, "--price", A))[0][-3:] == ["0", "4", "+4"]
+    told = run("--url", url, "--what-if", str(path), "--zone", "suoth", A, status=1)
+    assert "availability zone 'suoth' is not known here" in told
+
+
+@pytest.mark.parametrize("has_it", [False, True])
+def test_a_hint_that_one_copy_reads(
+    database: str, tmp_path: Path, has_it: bool
+) -> None:
+    """What the other does not read limits nothing there."""
+    file, asked = tmp_path / "what-if.toml", tmp_path / "asked.json"
+    name = "DifferentHostFilter" if has_it else "SameHostFilter"
+    file.write_text(f'[options]\nenabled_filters = ["ComputeFilter", "{name}"]\n')
+    hints = {"different_host": [uuid_of("other")]}
+    flavor = {"vcpus": 4, "memory_mb": 1024}
+    asked.write_text(json.dumps({"flavor": flavor, "scheduler_hints": hints}))
+    words = ("--url", database, "--what-if", str(file), "--spec", str(asked))
+    found = CliRunner().invoke(gantt, ["select", *words, "-o", "json"])
+    assert found.exit_code == (0 if has_it else 1), found.output
+    if not has_it:
+        assert "DifferentHostFilter reads it" in found.output
+        return
+    both = json.loads(found.stdout)
+    assert [len(both[one]["chosen"]) for one in ("live", "what_if")] == [1, 1]
+
+
 def test_the_price_of_rules_on_both(url: str, drained: tuple[str, str]) -> None:
     asked = ("--url", url, *drained, "--price", A)
     (one,) = ask(*asked)["flavors"]
@@ -202,8 +239,8 @@ def test_no_more_copies_than_two_are_made(
     kept: list[Tried] = []
     engine, init = Snapshot.engine, Tried.__init__
 
-    def counted(one: Snapshot) -> Gantt:
-        made.append(engine(one))
+    def counted(one: Snapshot, **changed: Any) -> Gantt:
+        made.append(engine(one, **changed))
         return made[-1]
 
     def seen(one: Tried, *words: Any) -> None:

@@ -130,10 +130,11 @@ def test_every_spelling_is_one_instance(books: Gantt, spelling: str) -> None:
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_every_spelling_is_one_claim(books: Gantt, spelling: str) -> None:
     ((chosen, *_),) = books.schedule(ScheduleRequest(ASKED, (spelling,), lease_s=60))
-    books.confirm_claim(chosen.claim.upper())
-    found = InstanceQuery(claim=chosen.claim.upper(), is_claimed=True)
+    claim = str(chosen.claim)
+    books.confirm_claim(claim.upper())
+    found = InstanceQuery(claim=claim.upper(), is_claimed=True)
     assert [one.uuid for one in books.list_instances(found)] == [UUID]
-    books.release_claim(chosen.claim.replace("-", ""))
+    books.release_claim(claim.replace("-", ""))
     assert books.list_instances() == ()
 
 
@@ -148,7 +149,7 @@ def test_every_spelling_is_one_group_and_one_aggregate(books: Gantt) -> None:
         spec = replace(ASKED, scheduler_hints={"group": (uuid,)})
         assert books.capacity(spec).hosts == {"two": 1}
     (group,) = books.list_server_groups(GroupQuery(member=SPELLINGS[1]))
-    assert (group.uuid, group.members) == (GROUP.lower(), {UUID})
+    assert (group.uuid, group.members) == (GROUP.lower(), frozenset({UUID}))
     books.set_host_aggregates([HostAggregate(GROUP, "a", hosts=frozenset({"two"}))])
     for uuid in (GROUP, GROUP.lower()):
         aim = Destination(aggregates=(frozenset({uuid}),))
@@ -190,10 +191,19 @@ def test_what_the_wire_stored_as_written_stays_within_reach(books: Gantt) -> Non
 def test_of_novas_objects_what_is_no_uuid_is_left_out(books: Gantt) -> None:
     """One odd member in Nova's database fails no build."""
     members = [NAME, SPELLINGS[0]]
-    group = {"nova_object.name": "InstanceGroup", "nova_object.version": "1.11"}
-    group["nova_object.data"] = {"uuid": GROUP, "members": members}  # type: ignore
+    group = {
+        "nova_object.name": "InstanceGroup",
+        "nova_object.version": "1.11",
+        "nova_object.data": {
+            "uuid": GROUP,
+            "members": members,
+            "policy": "affinity",
+        },
+    }
     found = read_spec({**SPEC, "instance_group": group})
-    assert found.instance_group == InstanceGroup(GROUP.lower(), members={UUID})
+    assert found.instance_group == InstanceGroup(
+        GROUP.lower(), "affinity", members=frozenset({UUID})
+    )
     books.capacity(found)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import pytest
 from msgspec.structs import replace
@@ -12,7 +12,10 @@ from msgspec.structs import replace
 from gantt.engine.gantt import Gantt
 from gantt.engine.opening import open_gantt
 from gantt.engine.options import EngineOptions
+from gantt.engine.scheduling.scheduling import _Run
 from gantt.errors import AlreadyClaimed, NotFound, NoValidHost
+from gantt.model.commands import ReleaseClaim
+from gantt.model.fleet_lists import InstanceQuery
 from gantt.model.hosts import Instance
 from gantt.model.selection import Selection
 from gantt.model.spec import Flavor, ScheduleRequest
@@ -140,3 +143,27 @@ def test_a_lease_is_part_of_the_request(engine: Gantt) -> None:
     engine.schedule(request)
     with pytest.raises(AlreadyClaimed):
         engine.schedule(replace(request, lease_s=60.0))
+
+
+def test_what_a_repeat_claimed_anew_ends_where_no_answer_can_be_made(
+    engine: Gantt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And what the request was answered before stays."""
+    request = ask(2)
+    first, second = request.names
+    engine.schedule(request)
+    ((mine, *_), _) = engine.schedule(request)
+    engine.submit(ReleaseClaim(str(mine.claim), instance_uuids=frozenset({second})))
+
+    def broken(*_: Any) -> NoReturn:
+        raise RuntimeError("no answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_Run, "conclude", broken)
+        with pytest.raises(RuntimeError, match="no answer"):
+            engine.schedule(request)
+    (left,) = engine.list_instances(InstanceQuery(is_claimed=True))
+    assert (left.uuid, left.claim) == (first, mine.claim)
+    ((again, *_), _) = engine.schedule(request)
+    assert again.claim == mine.claim
+    assert sum(claimed(engine).values()) == 2

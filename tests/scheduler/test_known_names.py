@@ -14,7 +14,13 @@ from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
 from gantt.errors import Invalid, NoValidHost
 from gantt.model.hosts import HostAggregate, ServerGroup, Service
-from gantt.model.spec import Destination, RequestSpec, ResourceGroup, ScheduleRequest
+from gantt.model.spec import (
+    Destination,
+    InstanceGroup,
+    RequestSpec,
+    ResourceGroup,
+    ScheduleRequest,
+)
 from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
 from gantt.scheduler.plugins.guards import GuardedFilter
 from tests.scheduler.test_capacity import report, spec_of
@@ -80,6 +86,30 @@ UNKNOWN: dict[str, tuple[dict[str, Any], str]] = {
         {"scheduler_hints": {"different_hots": (OTHER,)}},
         "scheduler hint 'different_hots' is not known here: there is .*different_host",
     ),
+    "hint that nothing reads": (
+        {"scheduler_hints": {"different_host": (OTHER,)}},
+        "hint 'different_host' limits nothing here: DifferentHostFilter reads it",
+    ),
+    "network that nothing reads": (
+        {"scheduler_hints": {"build_near_host_ip": ("10.0.0.1",), "cidr": ("/24",)}},
+        "limits nothing here: SimpleCIDRAffinityFilter reads it, which is not among",
+    ),
+    "group of the request": (
+        {"instance_group": InstanceGroup(OTHER, members=frozenset({NORTH}))},
+        f"server group '{OTHER}' is not known here: .*; a new one needs a policy",
+    ),
+    "members of no group": (
+        {"instance_group": InstanceGroup(members=frozenset({NORTH}))},
+        "neither a policy nor the uuid of a group that is known",
+    ),
+    "hosts of no group": (
+        {"instance_group": InstanceGroup(hosts=frozenset({"a"}))},
+        "neither a policy nor the uuid of a group that is known",
+    ),
+    "extra spec": (
+        {"extra_specs": {"hw:cpu_polcy": "dedicated"}},
+        "extra spec 'hw:cpu_polcy' is not known, and limits nothing: 'hw:cpu_policy' i",
+    ),
     "aggregate": (
         {"requested_destination": Destination(aggregates=(frozenset({OTHER}),))},
         f"aggregate '{OTHER}' is not known here: 'gantt aggregate list' lists",
@@ -118,6 +148,10 @@ def test_each_door_refuses_what_is_unknown(
         {"availability_zone": ""},
         {"scheduler_hints": {"group": (GROUP,), "_nova_check_type": ("resize",)}},
         {"requested_destination": Destination(aggregates=(frozenset({NORTH}),))},
+        {"instance_group": InstanceGroup(GROUP)},
+        {"instance_group": InstanceGroup(OTHER, "anti-affinity")},
+        {"instance_group": InstanceGroup()},
+        {"extra_specs": {"hw:wrs:shared_vcpu": "1"}},
         {"ignore_hosts": ("gone",)},  # a host that was deleted needs no leaving out
         {"force_hosts": ("A",)},
     ],
@@ -152,7 +186,7 @@ def test_a_cell_must_be_there_where_cells_are_known(engine: Gantt) -> None:
         engine.capacity(asked)
 
 
-@pytest.mark.parametrize("fields", [one for one, _ in list(UNKNOWN.values())[:5]])
+@pytest.mark.parametrize("fields", [one for one, _ in list(UNKNOWN.values())[:11]])
 def test_where_nova_has_judged_them_they_mean_what_they_do_there(
     fields: dict[str, Any],
 ) -> None:
@@ -168,3 +202,42 @@ def test_a_filter_of_another_package_may_read_any_hint() -> None:
     with opened(available_filters=available, enabled_filters=enabled) as engine:
         hints = {"rack": ("r7",)}
         assert engine.capacity(spec_of(scheduler_hints=hints)).total
+
+
+def test_hints_whose_filters_are_enabled_are_read() -> None:
+    more = ("DifferentHostFilter", "SameHostFilter", "SimpleCIDRAffinityFilter")
+    with opened(enabled_filters=(*DEFAULT_FILTERS, *more)) as engine:
+        for hint in ("same_host", "different_host"):
+            engine.capacity(spec_of(scheduler_hints={hint: (OTHER,)}))
+            with pytest.raises(Invalid, match=f"{hint} must name instances by their"):
+                engine.capacity(spec_of(scheduler_hints={hint: (OTHER, "job-2")}))
+        with pytest.raises(Invalid, match="hint 'query' limits nothing"):
+            engine.capacity(spec_of(scheduler_hints={"query": ("[]",)}))
+
+
+@pytest.mark.parametrize("policy", ["affinity", "anti-affinity"])
+def test_a_policy_whose_filter_is_not_enabled(policy: str) -> None:
+    told = {"affinity": "ServerGroupAffinity", "anti-affinity": "ServerGroupAnti"}
+    asked: list[dict[str, Any]] = [
+        {"instance_group": InstanceGroup(OTHER, policy)},
+        {"instance_group": InstanceGroup(GROUP)},
+        {"scheduler_hints": {"group": (GROUP,)}},
+    ]
+    with opened(enabled_filters=("ComputeFilter",)) as engine:
+        engine.set_server_group(ServerGroup(GROUP, "g", policy))
+        for fields in asked:
+            says = f"policy {policy} .* nothing here: {told[policy]}"
+            with pytest.raises(Invalid, match=says):
+                engine.capacity(spec_of(**fields))
+        soft = InstanceGroup(OTHER, f"soft-{policy}")
+        assert engine.capacity(spec_of(instance_group=soft)).total
+
+
+def test_a_plug_in_may_make_something_of_any_group() -> None:
+    name = f"{NotingFilter.__module__}.{NotingFilter.__name__}"
+    available = (*SchedulerOptions().available_filters, name)
+    enabled = (*DEFAULT_FILTERS, NotingFilter.__name__)
+    for filters in (enabled, (*DEFAULT_FILTERS, "GroupAntiAffinityFilter")):
+        with opened(available_filters=available, enabled_filters=filters) as engine:
+            group = InstanceGroup(OTHER, members=frozenset({NORTH}))
+            assert engine.capacity(spec_of(instance_group=group)).total

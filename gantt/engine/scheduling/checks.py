@@ -13,6 +13,7 @@ from gantt.scheduler.feasibility.feasible_hosts import skips_filters
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.request import limits
 from gantt.scheduler.request.exact_fit import unjudged
+from gantt.scheduler.request.spelling import check_spelling
 
 LOG = logging.getLogger(__name__)
 
@@ -50,9 +51,11 @@ class Checks:
         self._within(limits.check_spec, spec, self.options)
         return spec
 
-    def warn(self, spec: RequestSpec) -> None:
-        """Log once which extra specs no enabled filter checks, so that a host may
-        refuse them."""
+    def words(self, spec: RequestSpec) -> None:
+        """Raises Invalid: an extra spec is misspelt. Logs once which of them no enabled
+        filter checks, so that a host may refuse them."""
+        if spec.flavor.extra_specs and not self.options.names_are_checked:
+            check_spelling(spec)
         asked = () if skips_filters(spec) else self.options.enabled_filters
         for name, text in unjudged(spec, {*asked, *self._warned}):
             self._warned.add(name)

@@ -10,7 +10,7 @@ from gantt.engine.clock import Clock
 from gantt.engine.commit.committer import Committer
 from gantt.engine.reading.reader import Consistency, Reader
 from gantt.engine.scheduling.checks import Checks
-from gantt.engine.scheduling.settlement import Settlement
+from gantt.engine.scheduling.settlement import Settlement, amounts_in_words
 from gantt.errors import Conflict, GanttError, NotFound
 from gantt.model import commands as c
 from gantt.model.forms import scalars
@@ -72,10 +72,8 @@ class Claims:
             return
         if left:
             words = "; ".join(
-                f"{uuid} has {amount} {name} on provider {provider}"
-                for uuid, shares in islice(left.items(), _MOST_NAMED)
-                for provider, amounts in shares.items()
-                for name, amount in amounts.items()
+                f"{uuid} has {amounts_in_words(amounts)}"
+                for uuid, amounts in islice(left.items(), _MOST_NAMED)
             )
             raise Conflict(
                 f"Claim {claim} cannot be released: the allocations of {len(left)} of "

@@ -54,14 +54,24 @@ class LocalBooks:
             self._by_books, self._is_open = True, False
             LOG.info("every enabled host has inventory: amounts come from the books")
 
+    def look_again(self) -> None:
+        """Nothing to do: the committer judges by what is held here."""
+
     def bind(self, claim: Claim, reserved: Claimed) -> None:
         """Nothing to do: the committer wrote everything."""
 
     def unreserve(self, claim: Claim, reserved: Claimed) -> None:
-        """End a claim that is not returned, even if its hosts are gone; one that was
+        """End a claim that is not returned, even if its hosts are gone; what of it was
         returned before stays."""
-        if reserved.is_repeat:
-            return
         names = [one.instance_uuid for one in claim.instances]
-        placed = zip(names, reserved.generations, strict=True)
-        self._committer.submit(ReleaseClaim(reserved.claim, tuple(placed)))
+        repeats = reserved.repeats or (None,) * len(names)
+        placed = tuple(
+            (uuid, generation)
+            for uuid, generation, before in zip(
+                names, reserved.generations, repeats, strict=True
+            )
+            if before is None
+        )
+        if placed:
+            only = frozenset(uuid for uuid, _ in placed)
+            self._committer.submit(ReleaseClaim(reserved.claim, placed, only))

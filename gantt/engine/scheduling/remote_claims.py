@@ -165,19 +165,19 @@ class RemoteClaims:
         """What ``give_back`` would leave where ``made`` added something, because
         another writer changed it. Raises Unavailable."""
         view = self.books.consumer(instance_uuid)
-        if view is None or _is_of(view, made):
-            return {}
-        added = made.allocations.keys() - made.kept.keys()
-        return {uuid: one for uuid, one in _amounts(view).items() if uuid in added}
+        return {} if view is None or _is_of(view, made) else _others(view, made)
 
-    def give_back(self, instance_uuid: str, made: Holding) -> None:
+    def give_back(self, instance_uuid: str, made: Holding) -> Amounts:
         """Remove what ``made`` added, also where it was written again as it was, and
-        nothing that another writer changed. Raises Unavailable, and whatever refuses
-        it."""
+        nothing that another writer changed: answers what of that stays where ``made``
+        was written. Raises Unavailable, and whatever refuses it."""
         for number in range(_TRIES):
             view = self.books.consumer(instance_uuid)
-            if view is None or not _is_of(view, made):
-                return
+            if view is None:
+                return {}
+            if not _is_of(view, made):
+                is_later = (view.generation or 0) >= made.made_generation
+                return _others(view, made) if is_later else {}
             before = ConsumerAllocations(
                 instance_uuid,
                 made.kept,
@@ -187,7 +187,7 @@ class RemoteClaims:
             )
             try:
                 self.books.write((before,))
-                return
+                return {}
             except ConcurrentUpdate:
                 self._clock.sleep(self._dice.uniform(0.0, _PAUSE_S * number))
         raise Unavailable(
@@ -234,6 +234,12 @@ def _is_of(view: ConsumerView, made: Holding) -> bool:
         and view.generation >= made.made_generation
         and _amounts(view) == made.allocations
     )
+
+
+def _others(view: ConsumerView, made: Holding) -> Amounts:
+    """What there is where ``made`` added something."""
+    added = made.allocations.keys() - made.kept.keys()
+    return {uuid: one for uuid, one in _amounts(view).items() if uuid in added}
 
 
 def _amounts(view: ConsumerView) -> Amounts:

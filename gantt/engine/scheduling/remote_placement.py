@@ -23,7 +23,7 @@ from gantt.engine.commit.committer import Committer
 from gantt.engine.reading.reader import Consistency, Reader
 from gantt.engine.scheduling.claims import Claims
 from gantt.engine.scheduling.remote_claims import Outcome, RemoteClaims
-from gantt.engine.scheduling.settlement import Settlement
+from gantt.engine.scheduling.settlement import Settlement, give_back
 from gantt.errors import (
     ClaimExpired,
     ClaimLost,
@@ -151,11 +151,24 @@ class RemoteRequest:
             self._at.clock.sleep(_PAUSE_S)
         else:
             old = self._look()
-        ends = list(old.ends)
-        for row in old.answers:
-            wanted = read_answered(row.answered or "").allocations
-            if not self._at.books.has(row.instance_uuid, wanted):
-                ends.append(_end_of(row))
+        self._end([*old.ends, *self._emptied(old)])
+
+    def look_again(self) -> None:
+        """See ``scheduling.Books``."""
+        self._end(self._emptied(self._look()))
+
+    def _emptied(self, old: _Old) -> list[c.ReleaseClaim]:
+        """The ends of claims that would be the answer, and hold nothing there any
+        more."""
+        return [
+            _end_of(row)
+            for row in old.answers
+            if not self._at.books.has(
+                row.instance_uuid, read_answered(row.answered or "").allocations
+            )
+        ]
+
+    def _end(self, ends: Iterable[c.ReleaseClaim]) -> None:
         for one in ends:
             with suppress(NotFound):
                 self._at.committer.submit(one)
@@ -227,7 +240,7 @@ class RemoteRequest:
         )
         for uuid in sorted(wanted.keys() - taken):
             try:
-                self._at.books.give_back(uuid, wanted[uuid])
+                give_back(self._at.books, claim, uuid, wanted[uuid])
             except GanttError as error:
                 LOG.error(
                     "instance %s keeps the allocations of claim %s in the remote "

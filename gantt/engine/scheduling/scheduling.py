@@ -30,7 +30,13 @@ from gantt.engine.scheduling.remote_placement import RemotePlacement, RemoteRequ
 from gantt.engine.scheduling.stage_times import StageTimes
 from gantt.engine.threads import Threads
 from gantt.engine.uuids import new_uuid
-from gantt.errors import AlreadyClaimed, ClaimLost, NoValidHost, PluginFailed
+from gantt.errors import (
+    AlreadyClaimed,
+    ClaimLost,
+    NoValidHost,
+    PluginFailed,
+    Unavailable,
+)
 from gantt.model.answers import Claimed
 from gantt.model.commands import Claim
 from gantt.model.diagnosis import Relaxation
@@ -73,6 +79,10 @@ class Books(Protocol):
 
     def ask(self, again: bool) -> CandidateSource:
         """See ``cycle.schedule``."""
+
+    def look_again(self) -> None:
+        """Before a claim that was made by an equal request is the answer: end it where
+        it holds nothing any more. Raises Unavailable, AlreadyClaimed."""
 
     def bind(self, claim: Claim, reserved: Claimed) -> None:
         """See ``cycle.Binder``."""
@@ -154,7 +164,7 @@ class Scheduling:
     def schedule(self, request: ScheduleRequest) -> Selections:
         """Hosts for all instances, claimed. Raises NoValidHost."""
         request = self._checks.request(request)
-        self._checks.warn(request.spec)
+        self._checks.words(request.spec)
         if not request.is_claiming:
             decision = self._look(Changed(request, self.driver))
             if decision.failure is not None:
@@ -176,13 +186,13 @@ class Scheduling:
         """The whole record of a decision; nothing is claimed."""
         request = replace(self._checks.request(request), dry_run=True)
         changed = without(request, self.driver, given_up)
-        self._checks.warn(changed.request.spec)
+        self._checks.words(changed.request.spec)
         return self._look(changed)
 
     def capacity(self, spec: RequestSpec) -> Capacity:
         """How many more instances like ``spec`` fit, where, and what blocks more."""
         spec = self._checks.spec(spec)
-        self._checks.warn(spec)
+        self._checks.words(spec)
         request = ScheduleRequest(replace(spec, num_instances=1), dry_run=True)
         source = self._books(request).ask(again=False)
         count = self.plugins.decided(self._capacity_on)
@@ -194,7 +204,7 @@ class Scheduling:
         """The request with validated types, and where its amounts are asked for. Raises
         Invalid, NoValidHost."""
         request = self._checks.request(request)
-        self._checks.warn(request.spec)
+        self._checks.words(request.spec)
         return request, self._books(request).ask(again=False)
 
     def counts(self) -> dict[str, float]:
@@ -384,12 +394,17 @@ class _Run:
         )
 
     def known(self, failure: NoValidHost) -> Selections | None:
-        """The answer of the same request before; None: there was none. Raises
-        AlreadyClaimed, and then ``failure`` is recorded."""
+        """The answer of the same request before; None: there was none, or it cannot be
+        told whether it still holds. Raises AlreadyClaimed, and then ``failure`` is
+        recorded."""
         at = self.at
         given = at.reader, at.committer, self.request, at.driver.policy
         try:
+            self.books.look_again()
             return known_answer(*given, at.clock.now())
+        except Unavailable as error:
+            LOG.info("cannot tell what an earlier claim holds: %s", error)
+            return None
         except AlreadyClaimed:
             at.record_failure(self, failure)
             raise

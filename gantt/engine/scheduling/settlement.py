@@ -12,7 +12,7 @@ from gantt.engine.commit.committer import Committer
 from gantt.engine.reading.reader import Consistency, Reader
 from gantt.engine.scheduling.remote_claims import RemoteClaims
 from gantt.model import commands as c
-from gantt.model.holding import Amounts, read_holding
+from gantt.model.holding import Amounts, Holding, read_holding
 from gantt.model.rows import ClaimRow
 from gantt.placement.rules.leases import is_unsettled
 from gantt.state.fleet_tables import Claims as ClaimTable
@@ -97,7 +97,35 @@ class Settlement:
                     row.instance_uuid,
                 )
             elif row.remote is not None:
-                self._remote.give_back(row.instance_uuid, read_holding(row.remote))
+                made = read_holding(row.remote)
+                give_back(self._remote, row.claim, row.instance_uuid, made)
+
+
+def give_back(
+    remote: RemoteClaims, claim: str, instance_uuid: str, made: Holding
+) -> None:
+    """Release there what ``claim``, which has ended, added for an instance. What
+    another writer made of it stays and is logged, as nothing here remembers it. Raises
+    Unavailable, and whatever refuses it."""
+    left = remote.give_back(instance_uuid, made)
+    if left:
+        LOG.warning(
+            "claim %s has ended, but its instance %s keeps allocations in the remote "
+            "Placement, which another writer changed since (%s): if it does not run, "
+            "delete them there",
+            claim,
+            instance_uuid,
+            amounts_in_words(left),
+        )
+
+
+def amounts_in_words(amounts: Amounts) -> str:
+    """Of an instance, by provider."""
+    return ", ".join(
+        f"{amount} {name} on provider {provider}"
+        for provider, shares in amounts.items()
+        for name, amount in shares.items()
+    )
 
 
 def _has_ended_claims(state: State) -> bool:

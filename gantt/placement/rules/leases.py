@@ -352,15 +352,16 @@ def leave(draft: Draft, row: ClaimRow, held_by: str) -> None:
     and devices: these stay promised until one does, or until ``held_by`` has no
     allocations there. An instance has one claim, so this one goes on under another
     uuid, which no other has: an instance may leave a host again before the first of
-    these is counted. There is nothing to give back with it."""
+    these is counted. It is a claim of its own: there is nothing to give back with it,
+    and a caller who releases the first does not end it."""
     row = counting.current(draft, row) or row
     assert row.topology is not None, "only cells and devices stay promised"
     pending = replace(from_text(row.topology), held_by=held_by)
+    uuid = str(uuid5(NAMESPACE_OID, f"{row.id}/{row.instance_uuid}/{draft.now}"))
     left = replace(
         row,
-        instance_uuid=str(
-            uuid5(NAMESPACE_OID, f"{row.id}/{row.instance_uuid}/{draft.now}")
-        ),
+        claim=uuid,
+        instance_uuid=uuid,
         topology=to_text(pending),
         group_uuid=None,
         leased_until=None,

@@ -1,4 +1,4 @@
-"""Names in a request that must be known: a misspelt one would limit nothing.
+"""Names in a request that must be known and read: others would limit nothing.
 
 Nova's API judges zones, groups and cells before its scheduler is asked; Gantt's own
 doors have nothing before them. Apart from the pre-filters because Nova's doors go
@@ -13,7 +13,9 @@ from typing import Final
 
 from gantt.errors import Invalid, NoValidHost
 from gantt.model.diagnosis import some
-from gantt.model.spec import Destination, RequestSpec
+from gantt.model.names import canonical_uuid
+from gantt.model.spec import Destination, InstanceGroup, RequestSpec
+from gantt.placement import groups
 from gantt.scheduler.contract import Filter, Weigher
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.options import SchedulerOptions
@@ -21,27 +23,36 @@ from gantt.state.state import State
 
 _ZONE: Final = "availability_zone"
 NAMING: Final = attrgetter(
-    *(_ZONE, "scheduler_hints", "force_hosts"),
+    *(_ZONE, "scheduler_hints", "force_hosts", "instance_group"),
     *("requested_destination", "requested_resources"),
 )
 """The fields that ``check_names`` looks at: a request without any need not ask."""
+_OF_GROUPS: Final = "ServerGroupAffinityFilter and ServerGroupAntiAffinityFilter"
 _HINTS: Final = {
     "same_host": "SameHostFilter",
     "different_host": "DifferentHostFilter",
     "query": "JsonFilter",
     "build_near_host_ip": "SimpleCIDRAffinityFilter",
     "cidr": "SimpleCIDRAffinityFilter",
-    "group": "ServerGroupAffinityFilter and ServerGroupAntiAffinityFilter",
+    "group": _OF_GROUPS,
 }
-"""Hint -> the filters that read it."""
+"""Hint -> what reads it; of a group that depends on its policy."""
+GROUP_FILTERS: Final = {
+    groups.AFFINITY: "ServerGroupAffinityFilter",
+    groups.ANTI_AFFINITY: "ServerGroupAntiAffinityFilter",
+}
+"""What makes hosts keep a policy, and a claim keep it against others."""
+_INSTANCES: Final = frozenset({"same_host", "different_host"})
+"""Hints that name instances."""
 _BY_NAME: Final = frozenset({"GroupAffinityFilter", "GroupAntiAffinityFilter"})
 """With these a group is whatever the hint says."""
-_READERS: Final = frozenset({*_HINTS.values(), *_BY_NAME})
+_READERS: Final = frozenset(_HINTS.values())
+_GROUPS: Final = "'gantt server-group list' lists them"
 
 
 def check_names(state: State, spec: RequestSpec, driver: Driver) -> None:
     """Raises Invalid: a zone, group, cell, aggregate or hint that is unknown, with what
-    is known; NoValidHost: a forced host that is."""
+    is known, or a hint that nothing reads; NoValidHost: a forced host is unknown."""
     options = driver.policy.options
     if options.names_are_checked:
         return
@@ -49,6 +60,9 @@ def check_names(state: State, spec: RequestSpec, driver: Driver) -> None:
         _check_zone(state, spec.availability_zone, options)
     if spec.scheduler_hints:
         _check_hints(state, spec, driver)
+    group = groups.with_rule(state.fleet, spec).instance_group
+    if group is not None:
+        _check_group(state, group, driver)
     for host in spec.force_hosts:
         _check_host(state, host)
     if spec.requested_destination is not None:
@@ -70,29 +84,84 @@ def _check_hints(state: State, spec: RequestSpec, driver: Driver) -> None:
     policy = driver.policy
     enabled = {one.name for one in policy.filters}
     group = spec.hint("group")
-    groups = state.fleet.groups.by_uuid
-    if isinstance(group, str) and group not in groups and not enabled & _BY_NAME:
-        raise _unknown("server group", group, "'gantt server-group list' lists them")
+    told = state.fleet.groups.by_uuid
+    if isinstance(group, str) and group not in told and not enabled & _BY_NAME:
+        raise _unknown("server group", group, _GROUPS)
     asked = [
         name
         for name in spec.scheduler_hints
-        if name not in _HINTS and not name.startswith("_")
+        if not name.startswith("_") and _HINTS.get(name) not in (enabled | {_OF_GROUPS})
     ]
-    if not asked or driver.chooser is not None:
+    if asked and not _may_be_read(driver, "scheduler_hints"):
+        raise _unread(asked[0])
+    for name in _INSTANCES & spec.scheduler_hints.keys():
+        for uuid in spec.scheduler_hints[name]:
+            if canonical_uuid(uuid) is None:
+                raise Invalid(
+                    f"The scheduler hint {name} must name instances by their UUIDs, "
+                    f"not {uuid!r}. Correct it, or leave it out."
+                )
+
+
+def _unread(hint: str) -> Invalid:
+    reader = _HINTS.get(hint)
+    if reader is None:
+        return _unknown("scheduler hint", hint, _listed(_HINTS))
+    return _off(f"The scheduler hint {hint!r}", reader)
+
+
+def _off(what: str, reader: str) -> Invalid:
+    return Invalid(
+        f"{what} limits nothing here: {reader} reads it, which is not among "
+        "enabled_filters of [filter_scheduler]. Leave it out, or have the filter "
+        "enabled."
+    )
+
+
+def _check_group(state: State, group: InstanceGroup, driver: Driver) -> None:
+    """Of a group there is a policy, or it was told of; and its filter is enabled."""
+    reader = GROUP_FILTERS.get(group.policy or "")
+    if reader is not None:
+        is_lost = all(one.name != reader for one in driver.policy.filters)
+    elif group.policy is not None:
+        is_lost = False  # soft: weighers read it
+    elif group.uuid:
+        is_lost = group.uuid not in state.fleet.groups.by_uuid
+    else:
+        is_lost = bool(group.members or group.hosts)
+    if not is_lost or _may_be_read(driver, "instance_group"):
         return
+    if reader is not None:
+        raise _off(f"The policy {group.policy} of a server group", reader)
+    if group.uuid:
+        raise _unknown(
+            "server group", group.uuid, f"{_GROUPS}; a new one needs a policy"
+        )
+    raise Invalid(
+        "instance_group names members or hosts, but neither a policy nor the uuid of a "
+        "group that is known, and so limits nothing. Give one of the two, or leave it "
+        "out."
+    )
+
+
+def _may_be_read(driver: Driver, field: str) -> bool:
+    """Whether a plug-in may read of ``field`` what nothing of Gantt reads."""
+    if driver.chooser is not None:
+        return True
+    policy = driver.policy
     plugins: tuple[Filter | Weigher, ...] = (*policy.filters, *policy.weighers)
-    if not any(map(_may_read, plugins)):
-        raise _unknown("scheduler hint", asked[0], _listed(_HINTS))
+    return any(_reads(one, field) for one in plugins)
 
 
-def _may_read(one: Filter | Weigher) -> bool:
-    """Whether a plug-in may read other hints."""
+def _reads(one: Filter | Weigher, field: str) -> bool:
+    if one.name in _BY_NAME:
+        return field == "instance_group"
     if one.name in _READERS or one.name.startswith("ServerGroup"):
         return False
     declared = one.cacheable
     if declared is None:
         return True
-    return any(path.partition(".")[0] == "scheduler_hints" for path in declared.reads)
+    return any(path.partition(".")[0] == field for path in declared.reads)
 
 
 def _check_host(state: State, asked: str) -> None:

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from msgspec.structs import replace
 
 from gantt.errors import Invalid
 from gantt.model.commands import Choice, Claim, InstanceClaim
 from gantt.model.spec import InstanceGroup, ScheduleRequest
 from gantt.model.topology import Wanted
-from gantt.placement import groups
 from gantt.placement.fitted import providers_of
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts, skips_filters
 from gantt.scheduler.request.identity import identity_of
+from gantt.scheduler.request.known_names import GROUP_FILTERS
 from gantt.scheduler.request.topology import wanted_of
 from gantt.scheduler.selection.select import Pick, choices_per_instance
-
-_GROUP_FILTERS: Final = {
-    groups.AFFINITY: "ServerGroupAffinityFilter",
-    groups.ANTI_AFFINITY: "ServerGroupAntiAffinityFilter",
-}
 
 
 def claim_of(
@@ -121,5 +114,5 @@ def _enforced(
     were picked, and none where its filter is not enabled or hosts are forced."""
     if group is None or group.policy is None:
         return group
-    needed = _GROUP_FILTERS.get(group.policy)
+    needed = GROUP_FILTERS.get(group.policy)
     return replace(group, policy=None) if needed and needed not in asked else group

@@ -18,6 +18,7 @@ from gantt.engine.scheduling.kept_request import HINTS as KNOWN_HINTS
 from gantt.model import hosts
 from gantt.model.hosts import HostAggregate, Instance, ServerGroup
 from gantt.model.spec import RequestSpec
+from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
 from tests.api.native.fleet import SPEC, A, B, report
 from tests.api.wsgi_client import Answer, WsgiClient
 
@@ -47,6 +48,8 @@ def client(books: Gantt, tmp_path: Path) -> WsgiClient:
     config = tmp_path / "gantt.conf"
     config.write_text("[api]\nauth_strategy = noauth2\n")
     client = WsgiClient(build_app(books, load([str(config)])))
+    enabled = (*DEFAULT_FILTERS, "SameHostFilter", "DifferentHostFilter")
+    books.decide_by(SchedulerOptions(enabled_filters=enabled))
     report(client, "one", "two")
     group = {"uuid": GROUP, "policy": "anti-affinity"}
     claimed(client, RED, "red", instance_group=group)
@@ -103,10 +106,12 @@ def test_every_hint_that_gantt_reads_has_its_verdict() -> None:
 
 
 FOREIGN: dict[str, dict[str, Any]] = {
-    "another project's group": {"instance_group": {"uuid": GROUP}},
+    "another project's group": {"instance_group": {"uuid": TOLD}},
     "with a rule of its own": {"instance_group": {"uuid": GROUP, "policy": "affinity"}},
     "by the hint": {"scheduler_hints": {"group": TOLD}},
-    "members": {"instance_group": {"uuid": FRESH, "members": [RED]}},
+    "members": {
+        "instance_group": {"uuid": FRESH, "members": [RED], "policy": "affinity"}
+    },
     "members of no group": {
         "instance_group": {"policy": "affinity", "members": [BLUE, RED]}
     },

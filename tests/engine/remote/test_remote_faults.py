@@ -151,6 +151,34 @@ def test_an_unknown_write_is_settled_when_the_lease_ends(
     assert (there.used(), claims(engine)) == (0, [])
 
 
+@pytest.mark.parametrize("by", ["expiry", "release", "another request"])
+def test_what_others_changed_of_a_claim_that_ended_is_logged(
+    there: Elsewhere,
+    books: Shaky,
+    engine: Gantt,
+    wall: Wall,
+    caplog: pytest.LogCaptureFixture,
+    by: str,
+) -> None:
+    there.fleet(engine, "h1", "h2")
+    request = ask(lease_s=60.0)
+    ((mine, *_),) = engine.schedule(request)
+    uuid, provider = only(request), there.providers[mine.service_host]
+    there.books.set_allocations(
+        [ConsumerAllocations(uuid, {provider: {"VCPU": 3}}, "project", "user", 1)]
+    )
+    if by == "release":
+        with pytest.raises(errors.Conflict, match=f"{uuid} has 3 VCPU"):
+            engine.release_claim(mine.claim or "")
+        assert len(claims(engine)) == 1
+        return
+    wall.ahead_s = 61.0
+    assert engine.expire_claims() == 1
+    assert (there.used(), claims(engine)) == (3, [])
+    assert f"its instance {uuid} keeps allocations in the remote" in caplog.text
+    assert f"(3 VCPU on provider {provider})" in caplog.text
+
+
 def test_repeated_request_for_an_instance_succeeds(
     there: Elsewhere, books: Shaky, engine: Gantt
 ) -> None:

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import threading
 import time
+from typing import NoReturn
 
 import pytest
 from msgspec.structs import replace
 
 from gantt.engine.gantt import Gantt
-from gantt.errors import Conflict
+from gantt.engine.scheduling.remote_claims import RemoteClaims
+from gantt.engine.scheduling.remote_placement import RemoteRequest
+from gantt.errors import Conflict, NoValidHost, Unavailable
 from gantt.model.commands import ConsumerAllocations
 from gantt.model.hosts import Instance
 from gantt.model.selection import Selection
 from gantt.model.spec import Flavor
 from gantt.store import open_store
-from tests.elsewhere import Elsewhere, Shaky, Wall, ask, claims, engine_on, only
+from tests.elsewhere import (
+    Elsewhere,
+    Shaky,
+    Wall,
+    ask,
+    claims,
+    engine_on,
+    only,
+)
 
 
 class Awake(Wall):
@@ -81,6 +92,34 @@ def test_what_nova_took_back_there_is_asked_for_anew(
     ((again, *_),) = engine.schedule(away)
     assert again.service_host == there_now.service_host
     assert there.used(again.service_host) == 1
+
+
+def test_no_claim_that_holds_nothing_there_is_the_answer_where_no_host_is_left(
+    there: Elsewhere, engine: Gantt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor where it cannot be told."""
+    there.fleet(engine, "h1")
+    request = ask()
+    ((mine, *_),) = engine.schedule(request)
+
+    def no_answer(*_: object) -> NoReturn:
+        raise Unavailable("No answer.")
+
+    def nothing(_: RemoteRequest) -> NoReturn:
+        raise NoValidHost("No valid host was found. No answer.")
+
+    monkeypatch.setattr(RemoteRequest, "_fetch", nothing)
+    ((again, *_),) = engine.schedule(request)
+    assert again.claim == mine.claim
+    with monkeypatch.context() as patch:
+        patch.setattr(RemoteClaims, "has", no_answer)
+        with pytest.raises(NoValidHost, match="No answer"):
+            engine.schedule(request)
+    assert len(claims(engine)) == 1
+    there.books.delete_allocations(only(request))
+    with pytest.raises(NoValidHost, match="No answer"):
+        engine.schedule(request)
+    assert claims(engine) == []
 
 
 def test_one_instance_makes_way_and_no_other(there: Elsewhere, engine: Gantt) -> None:

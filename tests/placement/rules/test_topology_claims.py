@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from gantt.errors import ClaimLost
+from gantt.errors import ClaimExpired, ClaimLost, NotFound
 from gantt.model import commands as c
 from gantt.model.hosts import Instance
 from gantt.model.topology import DeviceRequest, InstanceCell, Wanted
@@ -136,6 +136,18 @@ def test_an_instance_that_moves_on_leaves_its_claim_until_it_is_counted() -> Non
     assert undone(desk, pinned("again", on(1, 2)))
     desk.do(pinned("again", on(1, 2)))
     desk.refusal(pinned("other", on(3, 2)), ClaimLost)
+
+
+def test_a_release_does_not_end_what_a_moved_instance_left_behind() -> None:
+    """That was launched, and still runs there."""
+    desk = desk_of(2)
+    desk.do(pinned("one", on(1, 1), on(2, 1)))
+    desk.do(moving(pinned("move", on(1, 2)), 1))
+    desk.do(c.ReleaseClaim("one"))
+    desk.do(pinned("other", on(3, 1)))
+    desk.refusal(pinned("too many", on(4, 1)), ClaimLost)
+    desk.refusal(c.ReleaseClaim("one"), NotFound)
+    desk.refusal(c.ConfirmClaim("one"), ClaimExpired)
 
 
 def test_devices_are_taken_once() -> None:
