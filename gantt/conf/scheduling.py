@@ -128,9 +128,9 @@ SCHEDULER: Sequence[cfg.Opt] = [
             "computes write them to Placement themselves, as nova-compute does.",
             "requires_service": "Use only hosts that have a nova-compute service.",
             "names_are_checked": "Nova's API has judged the zones, server groups, "
-            "cells, aggregates, hints and extra specs that requests name: unknown ones, "
-            "and those that no enabled filter reads, mean what they do in Nova. Off: "
-            "such a request is refused. gantt scheduler always has it on.",
+            "cells, aggregates, hints and extra specs that requests name: unknown "
+            "ones, and those that no enabled filter reads, mean what they do in Nova. "
+            "Off: such a request is refused. gantt scheduler always has it on.",
             "max_instances 1": "Maximum instances per request; requests for more are "
             "refused.",
             "max_request_groups 1": "Maximum request groups, and PCI requests, per "

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any, Final
+from uuid import NAMESPACE_OID, uuid5
 
 from gantt.model.fleet import AGENT, CELL, LIVENESS, OPERATOR
 from gantt.model.holding import read_holding
@@ -80,13 +81,26 @@ def claim_project(state: State, row: ClaimRow) -> str | None:
     return None if consumer is None else state.projects.name_of_id(consumer.project_id)
 
 
+def arrival_name(instance_uuid: str, at: int | None) -> str:
+    """The name of the claim of an instance that another program placed, made ``at``: by
+    it such a claim is known."""
+    return str(uuid5(NAMESPACE_OID, f"{instance_uuid}/{at}"))
+
+
+def is_arrival(row: ClaimRow) -> bool:
+    """Whether it stands for allocations that another program wrote, and made none."""
+    return row.claim == arrival_name(row.instance_uuid, row.created_at)
+
+
 def is_changed(state: State, row: ClaimRow) -> bool:
     """Whether another writer changed the allocations that the claim made, so that it is
     not known any more which of them are its own."""
     if row.remote is not None or row.consumer_generation is None:
         return False
     consumer = state.consumers.find(row.instance_uuid)
-    return consumer is not None and consumer.generation != row.consumer_generation
+    if consumer is None or consumer.generation == row.consumer_generation:
+        return False
+    return not is_arrival(row)
 
 
 def host_at(state: State, row: int) -> HostView:

@@ -63,7 +63,10 @@ def test_forced_hosts_are_checked_for_capacity_only() -> None:
 
 
 def test_group_policy_is_not_enforced_without_its_filter() -> None:
-    options = SchedulerOptions(enabled_filters=("AllHostsFilter",))
+    """As in Nova; Gantt's own doors refuse such a request."""
+    options = SchedulerOptions(
+        enabled_filters=("AllHostsFilter",), names_are_checked=True
+    )
     group = InstanceGroup(str(uuids.uuid4()), "anti-affinity", 1)
     with open_gantt("memory://", EngineOptions(scheduler=options)) as engine:
         report(engine, "a")

@@ -13,7 +13,7 @@ from gantt.client import SchedulerClient
 from gantt.connection import open_gantt
 from gantt.engine.gantt import Gantt
 from gantt.errors import Forbidden, Invalid, NotFound
-from gantt.model.commands import ConsumerAllocations, SetAllocations
+from gantt.model.commands import ConsumerAllocations, SetAllocations, UpdateHost
 from gantt.model.fleet_lists import GroupQuery, InstanceQuery
 from gantt.model.forms.spec import read_spec
 from gantt.model.hosts import HostAggregate, HostStats, Instance, ServerGroup
@@ -213,3 +213,12 @@ def test_a_project_is_asked_for_instances_however_they_are_written(
     books.schedule(ScheduleRequest(replace(ASKED, project_id="blue"), (UUID,)))
     with pytest.raises(Forbidden):
         books.schedule(ScheduleRequest(ASKED, (SPELLINGS[0],), only_project="red"))
+
+
+def test_a_host_keeps_a_provider_that_was_spelled_otherwise(books: Gantt) -> None:
+    """From before there was one form."""
+    stats = HostStats(uuid=UUID.upper(), vcpus=4, memory_mb=512, local_gb=10)
+    books.submit(UpdateHost("old", "old", stats, ""))
+    for uuid in (UUID, *SPELLINGS):
+        found = books.update_host("old", None, replace(stats, uuid=uuid, vcpus=8))
+        assert found.provider_uuid == UUID.upper()

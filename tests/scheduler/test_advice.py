@@ -152,10 +152,10 @@ def test_lowered_amount_fits_all_instances(source: str) -> None:
         assert refused(engine, 20, 2).change == "ask for 9 instead of 20 VCPU"
         assert refused(engine, 20, 3).change == "ask for 8 instead of 20 VCPU"
         assert refused(engine, 1, 26).change == "ask for 25 instead of 26 instances"
-        group = InstanceGroup("g", "affinity")
+        group = InstanceGroup(str(UUID(int=9)), "affinity")
         together = refused(engine, 10, 2, instance_group=group)
         assert together.change == "ask for 8 instead of 10 VCPU"
-        group = InstanceGroup("g", "anti-affinity")
+        group = InstanceGroup(str(UUID(int=9)), "anti-affinity")
         apart = refused(engine, 1, 3, instance_group=group)
         assert apart.change == "ask for 2 instead of 3 instances"
 
@@ -184,7 +184,7 @@ def test_requested_host_refused_twice_is_one_concession(source: str) -> None:
         (one,) = disabled.given_up
         assert (one.kind, one.names) == ("filter", ("ComputeFilter",))
         engine.update_service(Service("a", disabled=False))
-        hint = {"same_host": ("nobody",)}
+        hint = {"same_host": (str(UUID(int=9)),)}
         assert refused(engine, 1, scheduler_hints=hint).change == (
             "leave out the hint same_host"
         )

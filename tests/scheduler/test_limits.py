@@ -44,6 +44,7 @@ OPTIONS = SchedulerOptions(
     capacity_per_host=5,
 )
 FOUR = frozenset("abcd")
+MEMBERS = frozenset(str(UUID(int=one)) for one in range(4))
 NIC = {"count": 1, "request_id": "r", "spec": [{"vendor_id": "8086"}]}
 WITH_NICS = replace(SPEC, pci_requests=3 * (NIC,))
 WITH_ALIASES = Flavor(1, 1, 1, extra_specs={"pci_passthrough:alias": "a:1,b:1,c:1"})
@@ -71,7 +72,7 @@ def books() -> Iterator[Gantt]:
         {"scheduler_hints": {"same_host": ("a", "b"), "different_host": ("a", "b")}},
         {"requested_destination": Destination(aggregates=(FOUR,))},
         {"requested_destination": Destination(forbidden_aggregates=FOUR)},
-        {"instance_group": InstanceGroup(members=FOUR)},
+        {"instance_group": InstanceGroup(members=MEMBERS)},
         {"instance_group": InstanceGroup(hosts=FOUR)},
         {"request_level_params": RequestLevel(root_required=FOUR)},
         {"request_level_params": RequestLevel(same_subtree=(FOUR,))},
@@ -139,7 +140,7 @@ def test_request_size_is_limited(more: Any) -> None:
             "3 instances were named at once; 2 is the limit.",
         ),
         (
-            lambda b: b.set_server_group(ServerGroup(uuid(1), members=FOUR)),
+            lambda b: b.set_server_group(ServerGroup(uuid(1), members=MEMBERS)),
             "4 members were named at once; 2 is the limit.",
         ),
         (

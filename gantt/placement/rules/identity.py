@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from gantt.errors import Conflict, DuplicateName, Invalid
 from gantt.model import rows as t
 from gantt.model.commands import CreateProvider, UpdateHost
-from gantt.model.names import MAX_PROVIDER_NAME
+from gantt.model.names import MAX_PROVIDER_NAME, canonical
 from gantt.model.rows import HostRow, ProviderRow
 from gantt.placement.rules import owned, providers, reports
 from gantt.placement.rules.draft import Draft
@@ -28,7 +28,7 @@ def provider(
     """stats.uuid's provider, else the one that the host has, else the one with the
     node's name, else a new one. Raises Conflict, DuplicateName."""
     table = draft.state.providers
-    uuid = reported or (None if old is None else old.uuid)
+    uuid = _uuid(old, reported)
     if old is not None and old.uuid not in (None, uuid):
         _check_former(draft, command, old, uuid)
     found = None if uuid is None else table.find(uuid)
@@ -52,6 +52,15 @@ def provider(
     return providers.create_row(draft, CreateProvider(made, command.node))
 
 
+def _uuid(old: HostRow | None, reported: str | None) -> str | None:
+    """What is reported; as the host has it, where that was spelled otherwise before
+    uuids had one form."""
+    known = None if old is None else old.uuid
+    if reported is None or (known is not None and canonical(known) == reported):
+        return known
+    return reported
+
+
 def check_node(node: str) -> None:
     """Raises Invalid: a node's name is that of its provider."""
     if len(node) > MAX_PROVIDER_NAME:
@@ -67,7 +76,7 @@ def uuid_elsewhere(
     """The uuid of the host's provider where reports do not write the books; None: it is
     not told. Raises Conflict: what is promised on a host would stay with its old name,
     and be promised again under the new one."""
-    uuid = reported or (None if old is None else old.uuid)
+    uuid = _uuid(old, reported)
     if uuid is not None:
         _check_owner(draft, command, uuid)
     return uuid

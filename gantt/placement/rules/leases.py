@@ -29,7 +29,7 @@ from gantt.model.commands import (
     SettleClaims,
 )
 from gantt.model.rows import AllocationRow, ClaimRow, ConsumerRow
-from gantt.placement.fleet_queries import is_changed
+from gantt.placement.fleet_queries import is_arrival, is_changed
 from gantt.placement.rules import counting
 from gantt.placement.rules.draft import Draft
 from gantt.state.column import NO_ROW
@@ -75,6 +75,7 @@ def release(draft: Draft, command: ReleaseClaim) -> None:
         )
     if not command.placed:
         _check_whole(draft.state, rows)
+        _check_own(draft.state, rows)
     for row in rows:
         give_back(draft, row)
     there = {row.instance_uuid for row in rows}
@@ -99,6 +100,21 @@ def _check_whole(state: State, rows: Iterable[ClaimRow]) -> None:
         f"would stay ({words}). Nothing was released. Delete the allocations of these "
         "instances, which ends their part of the claim; then release what is left."
     )
+
+
+def _check_own(state: State, rows: Iterable[ClaimRow]) -> None:
+    """Raises Conflict for a claim that made no allocations and has none to free."""
+    for row in rows:
+        if is_arrival(row):
+            held = _words(state, allocations_of(state, row.instance_uuid))
+            raise Conflict(
+                f"Claim {row.claim} cannot be released: no request here made it. "
+                "Another program wrote the allocations of instance "
+                f"{row.instance_uuid} through Placement's API ({held}), and is to "
+                "free them; the claim only counts it until its host names it. Nothing "
+                "was released. If the instance does not run, delete its allocations, "
+                "which ends the claim."
+            )
 
 
 def _words(state: State, held: Iterable[AllocationRow]) -> str:
@@ -404,7 +420,9 @@ def holds(
 
 def _made(row: ClaimRow, consumer: ConsumerRow | None) -> bool:
     """Whether the consumer is as the claim wrote it."""
-    return consumer is not None and consumer.generation == row.consumer_generation
+    if consumer is None or consumer.generation != row.consumer_generation:
+        return False
+    return not is_arrival(row)
 
 
 def follow(draft: Draft, row: ClaimRow, consumer: ConsumerRow) -> None:
@@ -424,7 +442,8 @@ def give_back(draft: Draft, row: ClaimRow) -> None:
             draft.put(t.CLAIMS, ended)
         return
     counting.remove(draft, row)
-    _take_back(draft, row.instance_uuid, row.consumer_generation)
+    if not is_arrival(row):
+        _take_back(draft, row.instance_uuid, row.consumer_generation)
 
 
 def _take_back(draft: Draft, uuid: str, generation: int | None) -> None:

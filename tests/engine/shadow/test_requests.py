@@ -97,10 +97,10 @@ def test_time_in_the_future_counts_as_now(two: Gantt) -> None:
 @pytest.mark.parametrize(
     ("event", "named"),
     [
-        (ShadowEvent(spec("x"), "middle"), "phase"),  # type: ignore[arg-type]
-        (ShadowEvent(spec("x"), at=-1), "at must be"),
-        (ShadowEvent(spec("x"), request_id=7), "request_id"),  # type: ignore[arg-type]
-        (ShadowEvent(spec("x", num_instances=0)), "num_instances"),
+        (ShadowEvent(spec(new()), "middle"), "phase"),  # type: ignore[arg-type]
+        (ShadowEvent(spec(new()), at=-1), "at must be"),
+        (ShadowEvent(spec(new()), request_id=7), "request_id"),  # type: ignore[arg-type]
+        (ShadowEvent(spec(new(), num_instances=0)), "num_instances"),
     ],
 )
 def test_invalid_event_is_refused_by_its_field(

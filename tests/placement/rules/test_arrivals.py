@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from gantt.errors import AlreadyClaimed, Conflict
 from gantt.model import commands as c
 from gantt.model.commands import ConsumerAllocations
 from gantt.model.hosts import Instance, ServerGroup
+from gantt.model.request_identity import RequestIdentity
 from gantt.model.spec import InstanceGroup
 from gantt.placement import groups
 from gantt.placement.claimed import removals
@@ -26,6 +28,7 @@ from tests.placement.fleet_desk import (
 from tests.placement.rules.test_topology_claims import SECOND, saved
 
 LOAD = {"vcpus": 2, "memory_mb": 1024, "disk_mb": 10 * 1024, "instances": 1}
+OURS = RequestIdentity()
 NOTHING = dict.fromkeys(LOAD, 0)
 GROUP = "88888888-5555-4555-8555-000000000001"
 
@@ -91,12 +94,72 @@ def test_it_ends_with_its_allocations(how: str) -> None:
     assert desk.host(2).claimed == (LOAD if how == "elsewhere" else NOTHING)
 
 
-def test_releasing_it_gives_back_its_allocations() -> None:
+def test_what_no_request_here_claimed_is_not_released() -> None:
+    """Who wrote the allocations frees them, by the generation that they have."""
     desk = desk_of()
     desk.do(placed(1, 1))
     (row,) = desk.claims()
-    desk.do(c.ReleaseClaim(row.claim))
+    told = desk.refusal(c.ReleaseClaim(row.claim), Conflict)
+    assert "no request here made it" in told
+    assert f"{server(1)} through Placement's API (" in told
+    desk.do(c.ConfirmClaim(row.claim))
+    assert (desk.claims(), desk.used()) == ([row], SIZE)
+    desk.do(c.DeleteAllocations(server(1)))
     assert (desk.claims(), desk.used()) == ([], {})
+
+
+def test_a_claim_of_a_request_here_is_released_as_ever() -> None:
+    desk = desk_of()
+    desk.do(claim("mine", on(1, 1)), placed(2, 1))
+    desk.do(c.ReleaseClaim("mine"))
+    assert [row.instance_uuid for row in desk.claims()] == [server(2)]
+    assert desk.used() == SIZE
+
+
+def test_its_load_is_what_was_written_last() -> None:
+    """Of a resize on its host, or once its ports and devices are known."""
+    desk = desk_of()
+    more = {"VCPU": 4, "MEMORY_MB": 4096, "DISK_GB": 10}
+    desk.do(placed(1, 1))
+    (first,) = desk.claims()
+    again = replace(allocated(1, 1, generation=1), allocations={uuid_of(1): more})
+    assert undone(desk, c.SetAllocations((again,)))
+    desk.do(c.SetAllocations((again,)))
+    assert desk.host(1).claimed == {**LOAD, "vcpus": 4, "memory_mb": 4096}
+    (second,) = desk.claims()
+    assert (second.claim, second.consumer_generation) == (first.claim, 2)
+    desk.refusal(c.ReleaseClaim(second.claim), Conflict)
+    less = replace(again, allocations={uuid_of(1): SIZE}, generation=2)
+    desk.do(c.SetAllocations((less,)))
+    assert desk.host(1).claimed == LOAD
+    desk.do(named(1))
+    assert desk.host(1).claimed == NOTHING
+
+
+def test_it_goes_with_its_host() -> None:
+    desk = desk_of()
+    desk.do(placed(1, 1))
+    desk.do(c.DeleteHost("h1", "n1"))
+    assert (desk.claims(), desk.used()) == ([], SIZE)
+
+
+def test_it_moves_with_a_host_that_is_adopted() -> None:
+    desk = desk_of(1)
+    desk.do(placed(1, 1))
+    desk.now += 3600 * SECOND
+    desk.do(c.AdoptHost("h1", "n1", "h9", "n9", None, 0))
+    (row,) = desk.claims()
+    desk.refusal(c.ReleaseClaim(row.claim), Conflict)
+
+
+def test_another_request_here_does_not_free_it() -> None:
+    """As in Nova, who has allocations keeps them where it is placed again."""
+    desk = desk_of()
+    desk.do(placed(1, 1))
+    desk.refusal(claim("new", on(1, 2), identity=OURS), AlreadyClaimed)
+    desk.do(claim("new", on(1, 2)))
+    assert [row.claim for row in desk.claims()] == ["new"]
+    assert (desk.used(1), desk.used(2)) == (SIZE, SIZE)
 
 
 def test_one_that_is_evacuated_counts_where_it_goes() -> None:
