@@ -75,9 +75,10 @@ def claim_project(state: State, row: ClaimRow) -> str | None:
     """Whose the instance of one row of a claim is; None: not known."""
     if row.remote is not None:
         return read_holding(row.remote).project_id
-    if row.consumer_generation is None:
+    holder = row.held_by
+    if holder is None and row.consumer_generation is None:
         return None
-    consumer = state.consumers.find(row.instance_uuid)
+    consumer = state.consumers.find(holder or row.instance_uuid)
     return None if consumer is None else state.projects.name_of_id(consumer.project_id)
 
 

@@ -114,13 +114,14 @@ def test_hosts_are_selected_and_claimed(books: GanttProtocol) -> None:
 
 
 def test_every_request_field_is_sent(books: GanttProtocol) -> None:
+    books.set_server_group(ServerGroup(GROUP, policy="soft-affinity"))
     spec = replace(
         SPEC,
         image=Image(disk_format="raw", properties={"hw_disk_bus": "virtio"}),
         ignore_hosts=("three",),
         requested_destination=Destination(host="two"),
         retry_hosts=(("three", "three"),),
-        scheduler_hints={"different_host": ("red", "blue")},
+        scheduler_hints={"group": (GROUP,)},
         instance_group=InstanceGroup(GROUP, "soft-affinity", members=frozenset({A})),
         requested_resources=(ResourceGroup("port", {"VCPU": 1}),),
     )

@@ -57,7 +57,7 @@ def test_payload_has_what_nova_sends() -> None:
         project_id="p",
         policy="anti-affinity",
         _rules={"max_server_per_host": "2"},
-        members=["m"],
+        members=[UUID, "m"],
         hosts=["h"],
     )
     cell = objects.CellMapping(uuid=UUID, name="c", disabled=False)
@@ -106,7 +106,7 @@ def test_payload_has_what_nova_sends() -> None:
     assert found.scheduler_hints == {"k": ("v",)}
     assert found.ignore_hosts == ("ignored",)
     assert found.force_hosts == ("forced",)
-    rule = ("anti-affinity", 2, frozenset({"m"}), frozenset({"h"}))
+    rule = ("anti-affinity", 2, frozenset({UUID}), frozenset({"h"}))
     assert found.instance_group == InstanceGroup(UUID, *rule)
     assert found.requested_destination == Destination(
         "d", "n", UUID, (frozenset({"a", "b"}),)

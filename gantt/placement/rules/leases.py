@@ -43,7 +43,7 @@ NONE_WRITTEN: Final[Mapping[str, Iterable[str]]] = {}
 def confirm(draft: Draft, command: ConfirmClaim) -> None:
     """The lease ends and the claim stays, also past its time: a lease is over when it
     was swept, not before. Raises ClaimExpired."""
-    rows = _lasting(draft, command.claim)
+    rows = [row for row in _lasting(draft, command.claim) if row.held_by is None]
     if not rows:
         raise ClaimExpired(
             f"Claim {command.claim} holds nothing: its lease expired and "
@@ -368,16 +368,16 @@ def leave(draft: Draft, row: ClaimRow, held_by: str) -> None:
     and devices: these stay promised until one does, or until ``held_by`` has no
     allocations there. An instance has one claim, so this one goes on under another
     uuid, which no other has: an instance may leave a host again before the first of
-    these is counted. It is a claim of its own: there is nothing to give back with it,
-    and a caller who releases the first does not end it."""
+    these is counted. There is nothing to give back with it; it has the name of its
+    claim, by whose release a caller says that nothing of it runs."""
     row = counting.current(draft, row) or row
     assert row.topology is not None, "only cells and devices stay promised"
     pending = replace(from_text(row.topology), held_by=held_by)
-    uuid = str(uuid5(NAMESPACE_OID, f"{row.id}/{row.instance_uuid}/{draft.now}"))
     left = replace(
         row,
-        claim=uuid,
-        instance_uuid=uuid,
+        instance_uuid=str(
+            uuid5(NAMESPACE_OID, f"{row.id}/{row.instance_uuid}/{draft.now}")
+        ),
         topology=to_text(pending),
         group_uuid=None,
         leased_until=None,

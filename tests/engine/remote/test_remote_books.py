@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from typing import Any
+from uuid import UUID
 
 import pytest
 from msgspec import json
@@ -120,11 +121,12 @@ def test_committer_enforces_server_group_policy(
     there: Elsewhere, engine: Gantt
 ) -> None:
     there.fleet(engine, "h1", "h2")
-    group = InstanceGroup("g", "anti-affinity")
+    group = InstanceGroup(str(UUID(int=1)), "anti-affinity")
     chosen = engine.schedule(ask(2, instance_group=group))
     assert {row[0].service_host for row in chosen} == {"h1", "h2"}
     with pytest.raises(errors.NoValidHost):
-        engine.schedule(ask(3, instance_group=InstanceGroup("k", "anti-affinity")))
+        other = InstanceGroup(str(UUID(int=2)), "anti-affinity")
+        engine.schedule(ask(3, instance_group=other))
 
 
 def test_disabled_host_is_not_selected(there: Elsewhere, engine: Gantt) -> None:

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from gantt.errors import ClaimExpired, ClaimLost, NotFound
+from gantt.errors import ClaimExpired, ClaimLost
 from gantt.model import commands as c
 from gantt.model.hosts import Instance
 from gantt.model.topology import DeviceRequest, InstanceCell, Wanted
+from gantt.placement.fleet_queries import claim_projects
 from tests.placement.fleet_desk import (
     FleetDesk,
     claim,
@@ -138,15 +139,11 @@ def test_an_instance_that_moves_on_leaves_its_claim_until_it_is_counted() -> Non
     desk.refusal(pinned("other", on(3, 2)), ClaimLost)
 
 
-def test_a_release_does_not_end_what_a_moved_instance_left_behind() -> None:
-    """That was launched, and still runs there."""
+def test_what_an_instance_left_behind_is_of_its_project_and_not_confirmed() -> None:
     desk = desk_of(2)
-    desk.do(pinned("one", on(1, 1), on(2, 1)))
+    desk.do(pinned("one", on(1, 1)))
     desk.do(moving(pinned("move", on(1, 2)), 1))
-    desk.do(c.ReleaseClaim("one"))
-    desk.do(pinned("other", on(3, 1)))
-    desk.refusal(pinned("too many", on(4, 1)), ClaimLost)
-    desk.refusal(c.ReleaseClaim("one"), NotFound)
+    assert claim_projects(desk.state, "one") == {"project"}
     desk.refusal(c.ConfirmClaim("one"), ClaimExpired)
 
 
