@@ -31,6 +31,11 @@ class Policy(Struct, frozen=True, eq=False, dict=True):
         return tuple(one for one in self.filters if one.has_limits)
 
     @cached_property
+    def filter_names(self) -> frozenset[str]:
+        """Of the filters that are enabled."""
+        return frozenset(one.name for one in self.filters)
+
+    @cached_property
     def fits(self) -> bool:
         """Whether a filter has instances fitted into cells, or given devices."""
         return any(

@@ -9,7 +9,7 @@ may change its own object later.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import attrgetter
 from typing import Annotated, Any, Final, TypeVar
 
@@ -195,25 +195,32 @@ def _is_sound(found: RequestSpec) -> bool:
 
 def _has_plain_uuids(found: RequestSpec) -> bool:
     """Whether all uuids are in the one form that they have here."""
-    group, aim, hints = (
-        found.instance_group,
-        found.requested_destination,
-        found.scheduler_hints,
-    )
-    own = [found.instance_uuid] if found.instance_uuid is not None else []
+    uuid, group = found.instance_uuid, found.instance_group
+    if uuid is not None and is_canonical(uuid) is None:
+        return False
     if group is not None:
-        own += (*([group.uuid] if group.uuid else ()), *group.members)
-    others = (
-        []
-        if not hints
-        else [one for name in nouns.UUID_HINTS & hints.keys() for one in hints[name]]
+        if group.uuid and is_canonical(group.uuid) is None:
+            return False
+        if group.members and not all(map(is_canonical, group.members)):
+            return False
+    for one in found.requested_resources:
+        if one.in_tree is not None and is_canonical(one.in_tree) is None:
+            return False
+    aim, parts = found.requested_destination, found.requested_resources
+    return not (aim or parts or found.scheduler_hints) or all(
+        canonical(one) == one for one in _other_uuids(found)
     )
+
+
+def _other_uuids(found: RequestSpec) -> Iterator[str]:
+    """Those of hints and of aggregates, which may be none."""
+    for name in nouns.UUID_HINTS & found.scheduler_hints.keys():
+        yield from found.scheduler_hints[name]
+    aim = found.requested_destination
     for part in (*found.requested_resources, *(() if aim is None else (aim,))):
-        others += part.forbidden_aggregates
+        yield from part.forbidden_aggregates
         for alternatives in part.aggregates:
-            others += alternatives
-    own += [one.in_tree for one in found.requested_resources if one.in_tree is not None]
-    return all(map(is_canonical, own)) and all(canonical(one) == one for one in others)
+            yield from alternatives
 
 
 def _is_settled(properties: Mapping[str, Any]) -> bool:

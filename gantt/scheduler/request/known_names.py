@@ -60,7 +60,9 @@ def check_names(state: State, spec: RequestSpec, driver: Driver) -> None:
         _check_zone(state, spec.availability_zone, options)
     if spec.scheduler_hints:
         _check_hints(state, spec, driver)
-    group = groups.with_rule(state.fleet, spec).instance_group
+    group = spec.instance_group
+    if group is not None or "group" in spec.scheduler_hints:
+        group = groups.with_rule(state.fleet, spec).instance_group
     if group is not None:
         _check_group(state, group, driver)
     for host in spec.force_hosts:
@@ -82,7 +84,7 @@ def _check_zone(state: State, asked: str, options: SchedulerOptions) -> None:
 
 def _check_hints(state: State, spec: RequestSpec, driver: Driver) -> None:
     policy = driver.policy
-    enabled = {one.name for one in policy.filters}
+    enabled = policy.filter_names
     group = spec.hint("group")
     told = state.fleet.groups.by_uuid
     if isinstance(group, str) and group not in told and not enabled & _BY_NAME:
@@ -122,7 +124,7 @@ def _check_group(state: State, group: InstanceGroup, driver: Driver) -> None:
     """Of a group there is a policy, or it was told of; and its filter is enabled."""
     reader = GROUP_FILTERS.get(group.policy or "")
     if reader is not None:
-        is_lost = all(one.name != reader for one in driver.policy.filters)
+        is_lost = reader not in driver.policy.filter_names
     elif group.policy is not None:
         is_lost = False  # soft: weighers read it
     elif group.uuid:
