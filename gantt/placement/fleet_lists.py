@@ -10,6 +10,7 @@ import msgspec
 from gantt.errors import Invalid
 from gantt.model.fleet_lists import GroupQuery, HostAggregateQuery, ServiceQuery
 from gantt.model.hosts import HostAggregate, ServerGroup, Service
+from gantt.model.names import canonical, spellings
 from gantt.model.paging import Listed, Place, page_of, read, text_of
 from gantt.model.rows import ServerGroupRow, ServiceRow
 from gantt.placement.pause import Pause, never
@@ -104,10 +105,11 @@ def server_groups(
     """Those that were told of. Raises Invalid for a place of another form."""
     table = state.fleet.groups
     after = read(query.after, tuple[str])[0] if query.after else query.marker
+    member = None if query.member is None else canonical(query.member)
 
     def is_meant(uuid: str) -> bool:
         return (after is None or uuid > after) and (
-            query.member is None or query.member in table.members.get(uuid, ())
+            member is None or member in table.members.get(uuid, ())
         )
 
     def show(place: tuple[str]) -> ServerGroup | None:
@@ -133,12 +135,13 @@ def host_aggregates(
         after = read(query.after, tuple[str, str])
     elif query.marker is not None:
         after = _named(state, query.marker)
+    asked = None if query.uuid is None else spellings(query.uuid)
 
     def is_meant(place: tuple[str, str]) -> bool:
         uuid = place[1]
         return (
             uuid in table.by_uuid
-            and query.uuid in (None, uuid)
+            and (asked is None or uuid in asked)
             and (query.host is None or query.host in table.hosts[uuid])
             and query.zone in (None, table.metadata[uuid].get(_ZONE))
             and (after is None or place > after)

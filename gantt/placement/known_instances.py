@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gantt.model.fleet_lists import InstanceQuery
 from gantt.model.hosts import InstanceView
+from gantt.model.names import canonical, spellings
 from gantt.model.paging import Listed, page_of, read
 from gantt.model.rows import ClaimRow, InstanceRow
 from gantt.placement.fleet_lists import first, page
@@ -34,8 +35,10 @@ def known_instances(
         return view if view is not None and _fits(view, query) else None
 
     if query.uuid is not None:
-        is_later = after is None or query.uuid > after
-        return page_of([(query.uuid,)] if is_later else [], query.limit, show)
+        known = (one for one in spellings(query.uuid) if _view(state, one) is not None)
+        found = next(known, None)
+        is_later = found is not None and (after is None or found > after)
+        return page_of([(found,)] if found and is_later else [], query.limit, show)
     if query.host is not None or query.claim is not None:
         narrow = sorted(filter(is_meant, _of_place(state, query)))
         return page_of([(uuid,) for uuid in narrow], query.limit, show)
@@ -51,7 +54,7 @@ def _of_place(state: State, query: InstanceQuery) -> set[str]:
     """The instances of a host or of a claim, and perhaps more."""
     fleet = state.fleet
     if query.claim is not None:
-        return {row.instance_uuid for row in fleet.claims.of(query.claim)}
+        return {row.instance_uuid for row in fleet.claims.of(canonical(query.claim))}
     host = query.host or ""
     ids = [int(fleet.hosts.id[row]) for row in fleet.hosts.rows_of(host)]
     claimed = {uuid for one in ids for uuid in fleet.claims.on(one)}
