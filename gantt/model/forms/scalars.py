@@ -17,7 +17,7 @@ import msgspec
 
 from gantt.errors import Invalid
 from gantt.model.bounds import MAX_LEASE_S, MAX_NAME, MAX_REAL, MAX_TEXT, MAX_WHOLE
-from gantt.model.names import canonical_uuid
+from gantt.model.names import canonical_uuid, is_canonical
 
 INT64: Final = (-(2**63), 2**63 - 1)
 MAX_DEPTH: Final = 32
@@ -84,7 +84,7 @@ def short(path: str, value: Any) -> str:
 def uuid(path: str, value: Any) -> str:
     """A UUID, in one form however it was written: other spellings name the same."""
     found = text(path, value, MAX_NAME)
-    uuid = canonical_uuid(found)
+    uuid = found if is_canonical(found) else canonical_uuid(found)
     if uuid is None:
         raise refusal(path, "a UUID", found)
     return uuid

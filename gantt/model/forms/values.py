@@ -186,7 +186,13 @@ def _is_sound(found: RequestSpec) -> bool:
     group, image = found.instance_group, found.image
     if group is not None and group.policy not in (None, *nouns.POLICIES):
         return False
-    if not _has_plain_uuids(found):
+    if (
+        found.instance_uuid is not None
+        or group is not None
+        or found.scheduler_hints
+        or found.requested_destination is not None
+        or found.requested_resources
+    ) and not _has_plain_uuids(found):
         return False
     if found.numa_topology is not None or found.pci_requests:
         return False
@@ -206,10 +212,7 @@ def _has_plain_uuids(found: RequestSpec) -> bool:
     for one in found.requested_resources:
         if one.in_tree is not None and is_canonical(one.in_tree) is None:
             return False
-    aim, parts = found.requested_destination, found.requested_resources
-    return not (aim or parts or found.scheduler_hints) or all(
-        canonical(one) == one for one in _other_uuids(found)
-    )
+    return all(canonical(one) == one for one in _other_uuids(found))
 
 
 def _other_uuids(found: RequestSpec) -> Iterator[str]:
