@@ -19,6 +19,7 @@ from gantt.store.memory import MemoryStore
 from tests.replay.recorded import add_hosts, uuid
 
 SMALL = RequestSpec(Flavor(1, 64, name="small"))
+TOO_LARGE = RequestSpec(Flavor(1_000, 64, name="large"))
 
 
 class Clock(SystemClock):
@@ -60,8 +61,9 @@ def opened(clock: Clock) -> Gantt:
         lambda gantt: gantt.fair_split([SMALL, SMALL]),
         lambda gantt: gantt.rule_prices(SMALL),
         lambda gantt: gantt.runs_out([SMALL]),
+        lambda gantt: gantt.capacity(TOO_LARGE),
     ],
-    ids=["fair", "prices", "runs-out"],
+    ids=["fair", "prices", "runs-out", "what would help"],
 )
 def test_others_decide_meanwhile(ask: Callable[[Gantt], object]) -> None:
     clock, placed = Clock(), list[str]()

@@ -324,7 +324,6 @@ class Scheduling:
             *(state, spec, source, self.driver),
             now=self.clock.now(),
             budget=self._search_budget,
-            pause=self.reader.rest,
             give_way=self.plugins.give_way,
         )
 

@@ -56,12 +56,11 @@ def capacity(
     *,
     now: int,
     budget: int | None = None,
-    pause: Pause = never,
     give_way: Pause = never,
 ) -> Capacity:
-    """Instances like ``spec``, one by one, as long as any fits. ``pause``: wherever
-    others may write while the smallest change is searched for; ``give_way``: between
-    hosts, where others may also decide. Raises Invalid, Moved."""
+    """Instances like ``spec``, one by one, as long as any fits. ``give_way``:
+    between hosts, and while the smallest change is searched for, where others may write
+    and decide. Raises Invalid, Moved."""
     steps = Budget(budget)
     spec = structs.replace(groups.with_rule(state.fleet, spec), num_instances=1)
     feasible = driver.feasible_hosts(state, spec, source, now=now, budget=steps)
@@ -89,7 +88,7 @@ def capacity(
             driver,
             now,
             budget,
-            pause,
+            give_way,
             state.applied,
         )
     limits = by_count(blocks.by_name(counts), full(state, feasible, again))
