@@ -148,7 +148,7 @@ def test_made_up_tokens_at_a_slow_keystone_delay_no_known_one(service: Service) 
 
 
 def made_up(service: Service, number: int) -> socket.socket:
-    """A write with a token that nobody gave."""
+    """A write with a made-up token."""
     place = ("127.0.0.1", service.port)
     found = socket.create_connection(place, WAIT_S, ("127.0.0.9", 0))
     head = "PUT /resource_classes/CUSTOM_X HTTP/1.1\r\nhost: h\r\ncontent-length: 0\r\n"
