@@ -18,6 +18,7 @@ from gantt.model.audit import (
     Audit,
     Finding,
     Kind,
+    Silence,
 )
 
 COLUMNS: Final = ("kind", "host", "node", "subject", "detail", "repair")
@@ -29,6 +30,12 @@ _WHY_BLIND: Final = (
     "its workloads are known, or gantt feed reads them from Nova's databases: see that "
     "one of them runs."
 )
+
+_WHY_SILENT: Final[dict[Silence, str]] = {
+    "no_list": "neither an agent nor a cell tells all that runs there",
+    "old_list": "the last list is too old",
+    "cell_unread": "the database of the cell is not read",
+}
 
 
 @click.command("audit")
@@ -153,11 +160,18 @@ def _print(session: Session, found: Audit, findings: list[Finding]) -> None:
     if session.output == "table":
         cut = "; there are more than --limit" if found.is_truncated else ""
         say(
-            f"What runs is known of {found.listing} of {found.hosts} hosts{cut}.",
+            f"What runs is known of {found.listing} of {found.hosts} hosts"
+            f"{_silent(found)}{cut}.",
             err=True,
         )
     if found.is_blind:
         say(_WHY_BLIND, err=True)
+
+
+def _silent(found: Audit) -> str:
+    """Of how many it is not known, and why."""
+    whys = [f"{count} ({_WHY_SILENT[why]})" for why, count in found.silent.items()]
+    return f"; not of {', '.join(whys)}" if whys else ""
 
 
 def _row(one: Finding) -> tuple[Any, ...]:

@@ -24,6 +24,7 @@ from gantt.model.fleet import (
     FleetRefusal,
     FleetStatement,
     HostReport,
+    Move,
 )
 from gantt.model.forms import scalars, values
 from gantt.model.hosts import HostAggregate, Instance, ServerGroup, Service
@@ -58,6 +59,8 @@ class WholeFleet:
         # An instance that moved is taken in where it is before it is missed where it
         # was: what only its row tells (its group) goes with it.
         refused += self._instances(statement)
+        for part in statement.parts(SLICE):
+            refused += self._moves(part)
         return tuple(refused)
 
     def _services(self, part: FleetStatement) -> list[FleetRefusal]:
@@ -150,6 +153,16 @@ class WholeFleet:
             )
         return refused
 
+    def _moves(self, part: FleetStatement) -> list[FleetRefusal]:
+        refused: list[FleetRefusal] = []
+        commands = []
+        for host, said in part.moves.items():
+            good, bad = _checked(said, _move, _name_of_move)
+            refused += bad
+            commands.append(c.SetMoves(host, tuple(good)))
+        news = self._read(fleet_news.moves, commands)
+        return refused + self._submit((f"moves of {one.host}", one) for one in news)
+
     def _gone(self, statement: FleetStatement, names: FleetNames) -> Iterator[_Command]:
         writes_books = statement.writes_books and self._checks.writes_books
         gone = self._reader.read(fleet_news.gone, names)
@@ -219,6 +232,13 @@ def _instance(one: Instance) -> Instance:
     return values.instances((one,))[0]
 
 
+def _move(one: Move) -> Move:
+    for name in ("instance_uuid", "migration_uuid"):
+        if getattr(one, name) is not None:
+            scalars.uuid(f"moves.{name}", getattr(one, name))
+    return one
+
+
 def _is_uuid(text: str) -> bool:
     try:
         scalars.uuid("uuid", text)
@@ -233,6 +253,10 @@ def _name_of_service(one: Service) -> str:
 
 def _name_of_host(one: HostReport) -> str:
     return f"host {one.host}, node {one.node}"
+
+
+def _name_of_move(one: Move) -> str:
+    return f"migration {one.migration_uuid} of {one.instance_uuid}"
 
 
 def _name_of_uuid(one: HostAggregate | ServerGroup | Instance) -> str:

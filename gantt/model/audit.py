@@ -16,6 +16,10 @@ Kind: TypeAlias = Literal[
     "no_workload", "no_claim", "inventory_drift", "host_gone", "claim_changed"
 ]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+Silence: TypeAlias = Literal["no_list", "old_list", "cell_unread"]
+"""Why it is not known what runs on a host: it tells no whole list, its last one is too
+old, or the database of its cell, which has what moves, is not read."""
+SILENCES: Final[tuple[Silence, ...]] = get_args(Silence)
 MOST_FINDINGS: Final = 10_000
 GRACE_S: Final = 600.0
 LONGEST_GRACE_S: Final = 31_536_000.0
@@ -81,8 +85,9 @@ class Finding(Struct, frozen=True, kw_only=True):
 class Audit(Struct, frozen=True):
     """``findings``: by kind, host and instance, at most as many as were asked for;
     ``counts``: all, by kind. ``hosts``: how many were looked at; ``listing``: of how
-    many it is known what runs there now; ``is_blind``: of none, so that what is booked
-    could be compared with nothing that runs. ``at``: microseconds.
+    many it is known what runs there now; ``silent``: of how many it is not, by why;
+    ``is_blind``: of none, so that what is booked could be compared with nothing that
+    runs. ``at``: microseconds.
     ``next``: with ``is_truncated``, where to continue."""
 
     revision: int
@@ -94,6 +99,7 @@ class Audit(Struct, frozen=True):
     is_truncated: bool = False
     is_blind: bool = False
     next: str = ""
+    silent: dict[Silence, int] = {}
 
 
 class AuditTerms(Struct, frozen=True):

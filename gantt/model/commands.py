@@ -21,6 +21,7 @@ from gantt.model.answers import (
 )
 from gantt.model.answers import Inventory as Inventory  # for the users of commands
 from gantt.model.audit import AuditTerms, Finding
+from gantt.model.fleet import Move
 from gantt.model.holding import Held
 from gantt.model.hosts import (
     HostAggregate,
@@ -344,6 +345,13 @@ class SyncInstances(Command[bool], frozen=True):
 
     host: str
     instance_uuids: tuple[str, ...]
+
+
+class SetMoves(Command[None], frozen=True):
+    """These, and no other, are on their way from or to the host, by its cell."""
+
+    host: str
+    moves: tuple[Move, ...]
 
 
 class UpdateService(Command[None], frozen=True):

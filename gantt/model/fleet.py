@@ -6,17 +6,19 @@ not keep out the rest, and because it may also say what is gone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Final, TypeVar
 
 from msgspec import UNSET, Struct, UnsetType
 
 from gantt.model.bounds import Name
 from gantt.model.hosts import HostAggregate, HostStats, Instance, ServerGroup, Service
 
+T = TypeVar("T")
 CELL: Final = "nova-cell"
 """The binary under which a cell is kept among the services: its host is its uuid, and
-it is forced down while it is unreadable."""
+it is forced down while it is unreadable. It was created when the readings began that
+have gone on since, and updated when the last of them was told of."""
 AGENT: Final = "gantt-agent"
 """The binary under which the membership of a host in the group of agents is kept among
 the services: it is forced down while the host is not a member."""
@@ -60,6 +62,14 @@ class Cell(Struct, frozen=True):
     read_at: int | UnsetType = UNSET
 
 
+class Move(Struct, frozen=True):
+    """A migration of Nova that has not ended. ``migration_uuid``: the consumer that may
+    keep what the instance has at the source. None: it has no such uuid."""
+
+    instance_uuid: Name | None = None
+    migration_uuid: Name | None = None
+
+
 class FleetNames(Struct, frozen=True):
     """Everything that exists; what is not named is gone, also instances on hosts that
     are not named. ``hosts``: (host, node); ``services``: (host, binary);
@@ -76,7 +86,8 @@ class FleetNames(Struct, frozen=True):
 
 class FleetStatement(Struct, frozen=True):
     """Any part of a fleet. ``instances``: by service host, all that are on it; one
-    without facts keeps those that are known.
+    without facts keeps those that are known. ``moves``: by service host, all that are
+    on their way from or to it.
     ``names``: everything that exists; None: nothing is deleted. ``writes_books``: also
     write inventories, traits and aggregates of providers, which computes do themselves
     where they use Placement."""
@@ -87,30 +98,41 @@ class FleetStatement(Struct, frozen=True):
     aggregates: tuple[HostAggregate, ...] = ()
     groups: tuple[ServerGroup, ...] = ()
     instances: dict[Name, tuple[Instance, ...]] = {}
+    moves: dict[Name, tuple[Move, ...]] = {}
     names: FleetNames | None = None
     writes_books: bool = False
 
     def parts(self, size: int) -> Iterator[FleetStatement]:
         """The same in statements of about ``size`` things each, in order; a report
-        counts as ten. A host's instances stay together, and ``names`` come last."""
+        counts as ten. A host's instances stay together, as do its moves, and ``names``
+        come last."""
         for field in ("cells", "services", "hosts", "aggregates", "groups"):
             things = getattr(self, field)
             step = max(1, size // 10) if field == "hosts" else size
             for start in range(0, len(things), step):
                 some = {field: things[start : start + step]}
                 yield FleetStatement(**some, writes_books=self.writes_books)
-        found: dict[str, tuple[Instance, ...]] = {}
-        count = 0
-        for host, instances in self.instances.items():
-            if found and count + 1 + len(instances) > size:
-                yield FleetStatement(instances=found)
-                found, count = {}, 0
-            found[host] = instances
-            count += 1 + len(instances)
-        if found:
-            yield FleetStatement(instances=found)
+        for some_instances in _by_host(self.instances, size):
+            yield FleetStatement(instances=some_instances)
+        for some_moves in _by_host(self.moves, size):
+            yield FleetStatement(moves=some_moves)
         if self.names is not None:
             yield FleetStatement(names=self.names, writes_books=self.writes_books)
+
+
+def _by_host(
+    said: Mapping[str, tuple[T, ...]], size: int
+) -> Iterator[dict[str, tuple[T, ...]]]:
+    found: dict[str, tuple[T, ...]] = {}
+    count = 0
+    for host, things in said.items():
+        if found and count + 1 + len(things) > size:
+            yield found
+            found, count = {}, 0
+        found[host] = things
+        count += 1 + len(things)
+    if found:
+        yield found
 
 
 class FleetRefusal(Struct, frozen=True):

@@ -7,29 +7,23 @@ there. Leased claims are not looked at: they end by themselves.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 
 from msgspec.structs import replace
 
-from gantt.model.audit import Audit, AuditTerms, Finding
+from gantt.model.audit import Audit, AuditTerms, Finding, Silence
 from gantt.model.names import canonical, spellings
 from gantt.model.paging import text_of
-from gantt.model.rows import NO_HOST
-from gantt.placement import listings
+from gantt.model.rows import NO_HOST, ClaimRow, ConsumerRow
+from gantt.placement import drift, listings, moves
 from gantt.placement.fleet_queries import is_changed
 from gantt.placement.listings import Listing
 from gantt.placement.pause import Pause, never
 from gantt.state.column import NO_ROW
 from gantt.state.fleet_tables import COMPUTE
-from gantt.state.reports import OWNED
 from gantt.state.state import State
 
-_TOTALS: Final = (
-    ("VCPU", "vcpus", ("VCPU", "PCPU")),
-    ("MEMORY_MB", "memory_mb", ("MEMORY_MB",)),
-    ("DISK_GB", "local_gb", ("DISK_GB",)),
-)
 _HOSTED: Final = ("VCPU", "PCPU", "MEMORY_MB")
 """A provider with none of these is no host's: it shares its disks, say."""
 _INSTANCE: Final = "INSTANCE"
@@ -44,7 +38,8 @@ def audit(state: State, now: int, terms: AuditTerms, rest: Pause = never) -> Aud
     ids = [int(table.id[row]) for row in table.live_rows()]
     page = _Page(terms)
     counts: Counter[str] = Counter()
-    looked = listing = 0
+    silent: Counter[Silence] = Counter()
+    looked = 0
 
     def take(findings: Iterator[Finding]) -> None:
         for one in findings:
@@ -57,7 +52,9 @@ def audit(state: State, now: int, terms: AuditTerms, rest: Pause = never) -> Aud
         row = table.row_by_id.get(host_id)
         if row is not None and terms.host in ("", table.hosts[row]):
             looked += 1
-            listing += listed(state, row, now, terms) is not None
+            listing = listings.listing_at(state, row, now, terms.fresh_us)
+            if not isinstance(listing, Listing):
+                silent[listing] += 1
             take(of_host(state, row, now, terms))
     if not terms.host and (not terms.kinds or "host_gone" in terms.kinds):
         for root in roots_without_host(state, rest):
@@ -65,16 +62,18 @@ def audit(state: State, now: int, terms: AuditTerms, rest: Pause = never) -> Aud
         for instance in sorted(state.fleet.claims.on(NO_HOST)):
             take(of_lost_claim(state, instance, now, terms))
     found, is_truncated = page.shown()
+    listing_hosts = looked - silent.total()
     return Audit(
         state.revision,
         now,
         looked,
-        listing,
+        listing_hosts,
         dict(sorted(counts.items())),
         found,
         is_truncated,
-        is_blind=not listing and terms.compares_lists,
+        is_blind=not listing_hosts and terms.compares_lists,
         next=text_of(found[-1].place) if is_truncated else "",
+        silent=dict(sorted(silent.items())),
     )
 
 
@@ -103,13 +102,6 @@ class _Page:
         del self._found[self._limit :]
 
 
-def listed(state: State, row: int, now: int, terms: AuditTerms) -> Listing | None:
-    """What the host at ``row`` says that runs there; None: it does not say all of it,
-    or its last list is too old."""
-    found = listings.listing_at(state, row)
-    return None if found is None or now - found.at > terms.fresh_us else found
-
-
 def of_host(
     state: State,
     row: int,
@@ -128,12 +120,25 @@ def of_host(
         provider_uuid=uuid,
     )
     if root is not None:
-        yield from _drift(state, root, table.stats[row], place)
+        yield from drift.found(state, root, table.stats[row], place)
     yield from _changed(state, int(table.id[row]), now - terms.grace_us, place)
-    listing = listed(state, row, now, terms)
-    if listing is None:
-        return
-    claims, host_id = state.fleet.claims, int(table.id[row])
+    listing = listings.listing_at(state, row, now, terms.fresh_us)
+    if isinstance(listing, Listing):
+        yield from _of_list(state, row, place, listing, now, terms)
+
+
+def _of_list(
+    state: State,
+    row: int,
+    place: Finding,
+    listing: Listing,
+    now: int,
+    terms: AuditTerms,
+) -> Iterator[Finding]:
+    """What the list of the host at ``row`` shows."""
+    provider = int(state.fleet.hosts.provider[row])
+    root = None if provider == NO_ROW else int(state.providers.root[provider])
+    claims, host_id = state.fleet.claims, int(state.fleet.hosts.id[row])
     claimed = {
         claims.by_instance[instance].held_by or instance  # it ends with its holder's
         for instance in claims.on(host_id)
@@ -146,42 +151,50 @@ def of_host(
     missing = sorted(one for one, key in there.items() if key not in listing.names)
     booked = {} if root is None or not missing else _allocations(state, root)
     for instance in missing:
-        if instance in booked and _is_migration(state, host_id, instance):
+        if instance in booked and _is_migration(state, row, instance):
             continue  # what it keeps may run here still
+        if moves.ended_at(state, row, instance) > before:
+            continue
         if _is_due(state, instance, before):
+            since = listing.missing_since(there[instance])
+            if _is_typeless(state, row, instance):
+                since = max(since, moves.told_since(state, row))
             yield _no_workload(
                 replace(place, instance_uuid=instance),
                 _claim_here(state, host_id, instance),
                 booked.get(instance, {}),
                 listings.elsewhere(state, row, instance),
-                is_new=listing.missing_since(there[instance]) > before,
+                is_new=since > before,
                 is_settled=_is_settled(state, row, instance, now, terms),
                 is_doubtful=_may_be_migration(state, row, instance),
             )
     unclaimed = listing.names.difference(here.values())
-    yield from _unclaimed(state, row, place, listing, unclaimed)
+    for instance in sorted(unclaimed):
+        if listings.is_new_at(state, row, instance, before, now - terms.grace_us):
+            continue
+        if _is_calm(state, instance, before):
+            yield from _unclaimed(state, row, place, listing, instance)
 
 
 def _unclaimed(
-    state: State, row: int, place: Finding, listing: Listing, instances: Iterable[str]
+    state: State, row: int, place: Finding, listing: Listing, instance: str
 ) -> Iterator[Finding]:
-    """The ``instances`` that the host at ``row`` lists and that have nothing there."""
+    """The host at ``row`` lists the instance, which has nothing there."""
     table, claims = state.fleet.hosts, state.fleet.claims
     nodes = table.rows_of(table.hosts[row])
-    for instance in sorted(instances):
-        is_known = state.consumers.find(instance) is not None
-        if listing.is_of_cell and len(nodes) > 1:
-            # On which node it runs is not told: found once, where nothing has it.
-            if is_known or instance in claims.by_instance or row != min(nodes):
-                continue
-            place = replace(place, node="")
-        yield replace(
-            place,
-            instance_uuid=instance,
-            detail="it runs here, and its allocations are on another provider"
-            if is_known
-            else "it runs here, and has neither allocations nor a claim",
-        )
+    is_known = state.consumers.find(instance) is not None
+    if listing.is_of_cell and len(nodes) > 1:
+        # On which node it runs is not told: found once, where nothing has it.
+        if is_known or instance in claims.by_instance or row != min(nodes):
+            return
+        place = replace(place, node="")
+    yield replace(
+        place,
+        instance_uuid=instance,
+        detail="it runs here, and its allocations are on another provider"
+        if is_known
+        else "it runs here, and has neither allocations nor a claim",
+    )
 
 
 def roots_without_host(state: State, rest: Pause = never) -> list[int]:
@@ -277,6 +290,8 @@ def _changed(
         row = state.fleet.claims.by_instance[instance]
         if row.is_running or row.counted_at is not None:
             continue
+        if moves.is_moving(state, instance):
+            continue
         touched = max(row.created_at or 0, row.updated_at or 0)
         if row.leased_until is None and touched <= before and is_changed(state, row):
             yield replace(
@@ -304,29 +319,42 @@ def _is_lost_root(state: State, row: int) -> bool:
     return (
         bool(state.fleet.hosts.row_by_id)
         and int(providers.root[row]) == row
-        and any(_total(state, one, _HOSTED) for one in providers.tree(row))
+        and any(drift.total_of(state, one, _HOSTED) for one in providers.tree(row))
         and not _has_host(state, row)
     )
 
 
 def _is_due(state: State, instance: str, before: int) -> bool:
     """Whether it is an instance, and its workload should be there since ``before``."""
-    claims = state.fleet.claims.by_instance
-    for claim in (claims.get(instance), claims.get(canonical(instance))):
-        if claim is None:
-            continue
-        if claim.leased_until is not None or claim.remote is not None:
-            return False
-        if max(claim.created_at or 0, claim.updated_at or 0) > before:
-            return False
+    claims = _claims_of(state, instance)
+    if any(one.remote is not None for one in claims):
+        return False
     consumer = state.consumers.find(instance)
-    if consumer is None:
-        return True
-    if consumer.consumer_type_id is not None:
+    if consumer is not None and consumer.consumer_type_id is not None:
         name = state.consumer_types.name_of_id(consumer.consumer_type_id)
         if name.upper() != _INSTANCE:
             return False
-    return max(consumer.created_at or 0, consumer.updated_at or 0) <= before
+    return _is_calm(state, instance, before)
+
+
+def _is_calm(state: State, instance: str, before: int) -> bool:
+    """Whether it does not move, and nothing was claimed or allocated for it since
+    ``before``."""
+    claims, consumer = _claims_of(state, instance), state.consumers.find(instance)
+    if moves.is_moving(state, instance) or any(
+        one.leased_until is not None for one in claims
+    ):
+        return False
+    rows: list[ClaimRow | ConsumerRow] = [*claims]
+    if consumer is not None:
+        rows.append(consumer)
+    return all(max(one.created_at or 0, one.updated_at or 0) <= before for one in rows)
+
+
+def _claims_of(state: State, instance: str) -> list[ClaimRow]:
+    """However its uuid is written."""
+    known = state.fleet.claims.by_instance
+    return [known[one] for one in spellings(instance) if one in known]
 
 
 def _claim_here(state: State, host_id: int, instance: str) -> str:
@@ -338,18 +366,27 @@ def _claim_here(state: State, host_id: int, instance: str) -> str:
     return next((one.claim for one in found if one.host_id == host_id), "")
 
 
-def _is_migration(state: State, host_id: int, consumer: str) -> bool:
+def _is_migration(state: State, row: int, consumer: str) -> bool:
     """Whether the consumer, whose type may be unknown, keeps cells or devices of the
     host that another one left, and is no instance itself: it has no claim, and no host
-    has named it."""
+    has named it. Where it is told what moves, that says more."""
+    if moves.is_told(state, row):
+        return False
+    host_id = int(state.fleet.hosts.id[row])
     held = state.fleet.claims.held_by(consumer)
     return any(one.host_id == host_id for one in held) and _is_nameless(state, consumer)
 
 
 def _may_be_migration(state: State, row: int, consumer: str) -> bool:
+    """Whether the consumer may be a migration that has not ended, and nothing is told
+    of those: then its instance may run here, or come back."""
+    return _is_typeless(state, row, consumer) and not moves.is_told(state, row)
+
+
+def _is_typeless(state: State, row: int, consumer: str) -> bool:
     """Whether the consumer may be a migration of Nova, which keeps what an instance has
-    at the source until it ends, and has no type: then the instance may run here, or
-    come back. One of an instance that Nova deleted looks the same."""
+    at the source until it ends, and has no type. One of an instance that Nova deleted
+    looks the same."""
     host = state.fleet.hosts.hosts[row]
     known = state.consumers.find(consumer)
     return (
@@ -383,11 +420,11 @@ def _is_settled(
     roots = {int(state.providers.root[one]) for one in places if one is not None}
     for other in others - {row}:
         provider = int(hosts.provider[other])
-        listing = listed(state, other, now, terms)
+        listing = listings.listing_at(state, other, now, terms.fresh_us)
         if (
             provider != NO_ROW
             and int(state.providers.root[provider]) in roots
-            and listing is not None
+            and isinstance(listing, Listing)
             and key in listing.names
         ):
             return True
@@ -449,66 +486,6 @@ def _host_gone(
         # What was deleted as a whole may lie on a host that still runs it.
         repair="" if other is not None else "remove its allocations",
     )
-
-
-def _drift(
-    state: State, root: int, stats: dict[str, Any], place: Finding
-) -> Iterator[Finding]:
-    record = stats.get(OWNED, {})
-    is_ours = record.get("provider") == int(state.providers.id[root])
-    owned = record.get("inventories", {}) if is_ours else {}
-    for name, field, classes in _TOTALS:
-        reported = stats.get(field)
-        if not reported:
-            continue  # it has none any more, or does not say
-        trees = {
-            row: total
-            for row in state.providers.tree(root)
-            if (total := _total(state, row, classes))
-        }
-        booked = sum(trees.values())
-        if booked in (0, reported):
-            continue  # 0: an operator took the class away, or it was never written
-        is_plain = set(trees) == {root} and _total(state, root, (name,)) == booked
-        can_resize = is_plain and (
-            owned.get(name) is not None
-            or (name in owned and _may_be_reports(state, root, name, place.host))
-        )
-        yield replace(
-            place,
-            kind="inventory_drift",
-            resource_class=name,
-            reported=reported,
-            booked=booked,
-            detail=f"the host reports {reported}, and the books have {booked}",
-            # Spread over several providers, only what spread it knows how; what
-            # reports never owned is as an operator, or a compute, wants it.
-            repair=f"set the total of {name} to {reported}" if can_resize else "",
-        )
-
-
-def _may_be_reports(state: State, root: int, name: str, host: str) -> bool:
-    """Whether the inventory, which the reports of the host found there, is like those
-    that reports write, and no compute is known that would have written it: earlier
-    releases forgot whose it was when a host was deleted and came back."""
-    index = state.classes.index_of(name)
-    if index is None or (host, COMPUTE) in state.fleet.services.by_place:
-        return False
-    ids = int(state.providers.id[root]), state.classes.at(index).id
-    found = state.inventories.find(root, index, *ids)
-    return found is not None and found.has_reports_units
-
-
-def _total(state: State, row: int, classes: tuple[str, ...]) -> int:
-    """The sum of the totals of some classes of the provider at ``row``."""
-    found = 0
-    for name in classes:
-        index = state.classes.index_of(name)
-        place = None if index is None else state.inventories.slot(row, index)
-        if place is not None:
-            table, slot = place
-            found += int(table.total[slot])
-    return found
 
 
 def _consumers(state: State, root: int) -> set[str]:

@@ -11,10 +11,11 @@ from collections.abc import Iterable, Sequence
 import msgspec
 from msgspec import UNSET, Struct
 
-from gantt.model.commands import UpdateHost
+from gantt.model.commands import SetMoves, UpdateHost
 from gantt.model.fleet import CELL, FleetNames
 from gantt.model.hosts import HostAggregate, Instance, ServerGroup, Service
 from gantt.model.rows import GROUP
+from gantt.placement.moves import names_of, noted
 from gantt.placement.rules import leases
 from gantt.placement.rules.hosts import has_news
 from gantt.state.fleet_tables import COMPUTE
@@ -105,6 +106,18 @@ def lists(
     """Of (host, uuids of all its instances): those that are known otherwise."""
     on = state.fleet.instances.on
     return [(host, uuids) for host, uuids in said if on(host).keys() != set(uuids)]
+
+
+def moves(state: State, said: Sequence[SetMoves]) -> list[SetMoves]:
+    """Those that are not known as they are."""
+    hosts = state.fleet.hosts
+
+    def is_news(one: SetMoves) -> bool:
+        names, now = names_of(one.moves), 0
+        rows = hosts.rows_of(one.host)
+        return any(noted(state, row, names, now) is not None for row in rows)
+
+    return [one for one in said if is_news(one)]
 
 
 def gone(state: State, names: FleetNames) -> Gone:

@@ -17,7 +17,7 @@ from gantt.model.rows import ClaimRow, HostRow, ServiceRow
 from gantt.state.column import NO_ROW
 from gantt.state.fleet import Fleet
 from gantt.state.fleet_tables import COMPUTE
-from gantt.state.reports import LISTED, OWNED, RATIOS, TOPOLOGY, said_ratios
+from gantt.state.reports import LISTED, MOVING, OWNED, RATIOS, TOPOLOGY, said_ratios
 from gantt.state.state import State
 
 SAVED: Final = "_saved_at"
@@ -31,7 +31,16 @@ ADOPTED: Final = "_adopted"
 """Beside it: the uuid by which the host calls its provider, which has another one."""
 UNREADABLE: Final = "_unreadable"
 """Beside it: columns of cells and devices that could not be read, and why."""
-_HIDDEN: Final = (*(OWNED, SAVED, PLACE, LISTED, LISTING, ADOPTED, UNREADABLE, RATIOS),)
+MOVES: Final = "_moves"
+"""Beside it: since when it is told what moves from or to it, and what has ended, see
+``moves``; absent: it is not told."""
+MISSING: Final = "_missing"
+"""Beside it: since when an instance that has something there is not named there any
+more, by its cell; uuid -> microseconds."""
+_HIDDEN: Final = (
+    *(OWNED, SAVED, PLACE, LISTED, LISTING, ADOPTED, UNREADABLE, RATIOS),
+    *(MOVING, MOVES, MISSING),
+)
 
 
 def host_page(

@@ -3,23 +3,29 @@
 An agent's list is kept within the stats of its host, with since when an instance is
 missing, and set by its reports alone: what another writer says of the host makes no
 list newer. A feed reads every instance of a cell: what it names on a host is a list of
-the time at which the cell was read last.
+the time at which the cell was read last. A cell that cannot be read has none, and what
+moves meanwhile is not known either, so that then its agents' lists say too little.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from msgspec import UNSET, Struct
 
+from gantt.model.audit import Silence
 from gantt.model.commands import UpdateHost
 from gantt.model.fleet import CELL
 from gantt.model.names import canonical
-from gantt.model.rows import InstanceRow
-from gantt.placement.fleet_queries import LISTING
+from gantt.model.rows import InstanceRow, ServiceRow
+from gantt.placement.fleet_queries import LISTING, MISSING
 from gantt.state.column import NO_ROW
 from gantt.state.reports import LISTED
 from gantt.state.state import State
+
+LONGEST_GAP_US: Final = 300_000_000
+"""A cell that was not read for longer is watched anew: what was missing before and
+after may have been there in between."""
 
 
 class Listing(Struct, frozen=True):
@@ -38,31 +44,64 @@ class Listing(Struct, frozen=True):
         return max(self.missing.get(instance, 0), self.since)
 
 
-def listing_at(state: State, row: int) -> Listing | None:
-    """The list of the host at ``row``, its agent's before its cell's; None: it has no
-    whole one."""
+def listing_at(state: State, row: int, now: int, fresh_us: int) -> Listing | Silence:
+    """The list of the host at ``row``, its agent's before its cell's, which is younger
+    than ``fresh_us``; or why there is none."""
+    stats, cell = state.fleet.hosts.stats[row], _cell_of(state, row)
+    if cell is not None and (cell.forced_down or now - _read_at(cell) > fresh_us):
+        return "cell_unread"
+    if _lists(stats):
+        known = stats[LISTING]
+        if now - known["at"] > fresh_us:
+            return "old_list"
+        times = known["at"], known["since"], known["missing"]
+        return Listing(frozenset(stats[LISTED]), *times)
+    return "no_list" if cell is None else _in_cell(state, row, cell)
+
+
+def is_of_cell(state: State, row: int) -> bool:
+    """Whether what its cell names on the host at ``row`` is its list."""
     stats = state.fleet.hosts.stats[row]
-    found = stats.get(LISTING)
-    if found is None or stats.get("lists_instances") is not True:
-        return _in_cell(state, row)
-    return Listing(
-        frozenset(stats[LISTED]), found["at"], found["since"], found["missing"]
-    )
+    return not _lists(stats) and _cell_of(state, row) is not None
 
 
-def _in_cell(state: State, row: int) -> Listing | None:
-    """What the database of its cell names on the host, by all nodes of its compute."""
+def _lists(stats: dict[str, Any]) -> bool:
+    """Whether its agent lists all that runs there."""
+    return LISTING in stats and stats.get("lists_instances") is True
+
+
+def _cell_of(state: State, row: int) -> ServiceRow | None:
+    """The cell of the host; None: it was never told that it was read."""
+    place = state.fleet.hosts.cells[row] or "", CELL
+    found = state.fleet.services.by_place.get(place)
+    return None if found is None or found.last_seen_up is None else found
+
+
+def _read_at(cell: ServiceRow) -> int:
+    """When it was told here: its own clock may be another."""
+    return cell.updated_at or cell.created_at or 0
+
+
+def _in_cell(state: State, row: int, cell: ServiceRow) -> Listing:
+    """What its database names on the host, by all nodes of its compute."""
     hosts = state.fleet.hosts
-    cell = state.fleet.services.by_place.get((hosts.cells[row] or "", CELL))
-    if cell is None or cell.last_seen_up is None:
-        return None
     names = frozenset(map(canonical, state.fleet.instances.on(hosts.hosts[row])))
+    missing = hosts.stats[row].get(MISSING, {})
     since = cell.created_at or 0
-    # Its own clock may be another: it was read when that was told here.
-    at = cell.updated_at or since
-    if cell.forced_down:
-        at = min(at, cell.last_seen_up)
-    return Listing(names, at, since, {}, is_of_cell=True)
+    return Listing(names, _read_at(cell), since, missing, is_of_cell=True)
+
+
+def is_new_at(state: State, row: int, key: str, before: int, named: int) -> bool:
+    """Whether an instance that the host at ``row`` lists, in whatever way its uuid is
+    written, was first named after ``named``, or has moved or lost its allocations after
+    ``before``: a list is older than what is made of it."""
+    on = state.fleet.instances.on(state.fleet.hosts.hosts[row])
+    found = state.fleet.instances.by_uuid.get(key) or next(
+        (one for uuid, one in on.items() if canonical(uuid) == key), None
+    )
+    return found is not None and (
+        (found.created_at or 0) > named or (found.updated_at or 0) > before
+    )
 
 
 def elsewhere(state: State, row: int | None, instance: str) -> str | None:
@@ -109,7 +148,7 @@ def dropped(
     return [
         known[uuid]
         for uuid in sorted(known)
-        if canonical(uuid) in gone and not _is_held(state, row, uuid)
+        if canonical(uuid) in gone and not is_held(state, row, uuid)
     ]
 
 
@@ -143,12 +182,12 @@ def note(
     missing = {
         uuid: gone[uuid]
         for uuid in sorted(gone)
-        if uuid not in there and _is_held(state, row, uuid)
+        if uuid not in there and is_held(state, row, uuid)
     }
     stats[LISTING] = {"at": at, "since": old["since"], "missing": missing}
 
 
-def _is_held(state: State, row: int | None, instance: str) -> bool:
+def is_held(state: State, row: int | None, instance: str) -> bool:
     """Whether the instance has allocations or a claim on the host: of others it need
     not be known since when they are missing."""
     if row is None:

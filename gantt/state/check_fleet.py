@@ -27,7 +27,8 @@ from gantt.state.column import NO_ROW, time_in
 from gantt.state.factors import Factor
 from gantt.state.fleet import Fleet
 from gantt.state.fleet_tables import COMPUTE, Table, grouped
-from gantt.state.reports import AMOUNTS, LISTED, amounts, topology_of
+from gantt.state.listers import NamedBy
+from gantt.state.reports import AMOUNTS, amounts, topology_of
 from gantt.state.state import State
 from gantt.state.topology_columns import TopologyColumns
 from gantt.topology.pending import from_text, remaining
@@ -71,7 +72,8 @@ def fleet_problems(state: State, pause: Pause = _go_on) -> Iterator[str]:
         for what in found:
             yield f"{where}: {what}"
     yield from _left_over(fleet, pause)
-    yield from _listers(fleet, pause)
+    yield from _named_by(fleet, fleet.hosts.listers, pause)
+    yield from _named_by(fleet, fleet.hosts.movers, pause)
     yield from _services(fleet, pause)
     yield from _aggregates(fleet, pause)
     yield from _instances(fleet, pause)
@@ -116,20 +118,18 @@ def _each(table: Table[R], pause: Pause) -> Iterator[R]:
             yield row
 
 
-def _listers(fleet: Fleet, pause: Pause) -> Iterator[str]:
-    hosts, known = fleet.hosts, fleet.hosts.listers.rows
-    wrong = "the index of hosts by the instances that they list is wrong"
+def _named_by(fleet: Fleet, index: NamedBy, pause: Pause) -> Iterator[str]:
+    hosts, known, key = fleet.hosts, index.rows, index.key
+    wrong = f"the index of hosts by {key} is wrong"
     for row in hosts.live_rows().tolist():
         pause()
-        if any(
-            row not in known.get(one, ()) for one in hosts.stats[row].get(LISTED, ())
-        ):
+        if any(row not in known.get(one, ()) for one in hosts.stats[row].get(key, ())):
             yield wrong
             return
-    for instance in list(known):
+    for name in list(known):
         pause()
-        rows = known.get(instance, ())
-        if any(instance not in hosts.stats[row].get(LISTED, ()) for row in rows):
+        rows = known.get(name, ())
+        if any(name not in hosts.stats[row].get(key, ()) for row in rows):
             yield wrong
             return
 

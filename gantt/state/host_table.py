@@ -29,9 +29,17 @@ from gantt.state.column import (
     time_in,
 )
 from gantt.state.factors import Factor, Factors
-from gantt.state.listers import Listers
+from gantt.state.listers import NamedBy
 from gantt.state.promises import Pendings, Promises
-from gantt.state.reports import AMOUNTS, TOPOLOGY, Reports, amounts, topology_of
+from gantt.state.reports import (
+    AMOUNTS,
+    LISTED,
+    MOVING,
+    TOPOLOGY,
+    Reports,
+    amounts,
+    topology_of,
+)
 from gantt.state.topology_columns import TopologyColumns
 
 _Index = dict[Any, list[int]]
@@ -206,12 +214,9 @@ class Hosts(HostColumns):
         self._index = _ByHost(-1, {}, {}, HostNames([], []))
         self._by_uuid: _Index = {}
         self.rows_by_provider: _Index = {}
-        self.listers = Listers()
-        # Moves when another provider, or none, stands for a host.
-        self.structure = 0
-        self._reports = Reports()
-        self._pendings = Pendings()
-        self._factors = Factors()
+        self.listers, self.movers = NamedBy(LISTED), NamedBy(MOVING)
+        self.structure = 0  # moves when another provider, or none, stands for a host
+        self._reports, self._pendings, self._factors = Reports(), Pendings(), Factors()
 
     # -- looking up ---------------------------------------------------------------
 
@@ -315,6 +320,7 @@ class Hosts(HostColumns):
             self.aggregates.set(row, label, False)
         self._factors.forget(row)
         self.listers.change(row, self.stats[row], {})
+        self.movers.change(row, self.stats[row], {})
         self.hosts[row] = self.nodes[row] = self._raw[row] = ""
         self.cells[row] = None
         self.stats[row] = {}
@@ -407,7 +413,9 @@ class Hosts(HostColumns):
         for column, amount in zip(AMOUNTS, amounts(new), strict=True):
             getattr(self, column)[row] = amount
         self._factors.change(row, old, new, len(self.id))
-        self.listers.change(row, old, new)
+        for index in (self.listers, self.movers):
+            if index.key in old or index.key in new:
+                index.change(row, old, new)
         for name in TOPOLOGY:
             if new.get(name) is not old.get(name):
                 self.reported[row] = topology_of(new)

@@ -1,4 +1,5 @@
-"""Which hosts list an instance: an index, so that no question walks over all hosts.
+"""Which hosts list an instance, or have it on its way: an index, so that no question
+walks over all hosts.
 
 Separate from the hosts' columns because only the audit asks it.
 """
@@ -7,26 +8,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from gantt.state.reports import LISTED
 
+class NamedBy:
+    """``rows``: what lists under ``key`` of stats name -> the rows of their hosts."""
 
-class Listers:
-    """``rows``: instance -> rows of the hosts whose agents listed it last."""
-
-    def __init__(self) -> None:
+    def __init__(self, key: str) -> None:
+        self.key = key
         self.rows: dict[str, tuple[int, ...]] = {}
 
     def change(self, row: int, old: dict[str, Any], new: dict[str, Any]) -> None:
         """What the host at ``row`` reported is ``new`` and was ``old``."""
-        before, after = old.get(LISTED, ()), new.get(LISTED, ())
+        before, after = old.get(self.key, ()), new.get(self.key, ())
         if before == after:
             return
         was, now = set(before), set(after)
-        for instance in was - now:
-            others = tuple(one for one in self.rows[instance] if one != row)
+        for name in was - now:
+            others = tuple(one for one in self.rows[name] if one != row)
             if others:
-                self.rows[instance] = others
+                self.rows[name] = others
             else:
-                del self.rows[instance]
-        for instance in now - was:
-            self.rows[instance] = (*self.rows.get(instance, ()), row)
+                del self.rows[name]
+        for name in now - was:
+            self.rows[name] = (*self.rows.get(name, ()), row)

@@ -24,6 +24,9 @@ OWNED: Final = "_owned"
 """Among what a host reports: what of its provider is by these reports."""
 LISTED: Final = "_listed"
 """Beside it: the instances that its agent listed last, sorted."""
+MOVING: Final = "_moving"
+"""Beside it: the migrations from or to the host that have not ended, by its cell, and
+their instances; sorted."""
 RATIOS: Final = "_ratios"
 """Beside it: the host's allocation ratios of VCPUs, memory and disk, as settled when it
 was reported."""

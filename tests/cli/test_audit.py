@@ -103,6 +103,17 @@ def test_what_runs_unclaimed_is_found_and_stays(cli: Program, tree: Tree) -> Non
     assert (healed.exit_code, "0 of 1 findings" in healed.stderr) == (1, True)
 
 
+def test_what_could_not_be_compared_is_told(cli: Program, tree: Tree) -> None:
+    words = ("--root", str(tree.root), "--host", "far", "--workloads", "none")
+    cli.do("agent", "--once", *words)
+    found = cli.run("audit")
+    why = "known of 0 of 1 hosts; not of 1 (neither an agent nor a cell tells all"
+    assert (found.exit_code, why in found.stderr) == (3, True)
+    assert cli.ask("audit", "--kind", "inventory_drift")["audit"]["silent"] == {
+        "no_list": 1
+    }
+
+
 def test_hosts_that_are_gone_are_repaired_where_named_alone(
     cli: Program, tree: Tree
 ) -> None:

@@ -150,6 +150,7 @@ def test_providers_that_are_no_hosts_are_left_alone() -> None:
 def test_findings_are_limited_and_counted() -> None:
     desk = AuditDesk()
     desk.tell(1, 1, 2, 3)
+    desk.later(LATER, 1)
     found = desk.audit(replace(TERMS, limit=2))
     assert (len(found.findings), found.is_truncated) == (2, True)
     assert found.counts == {"no_claim": 3}
@@ -159,6 +160,7 @@ def test_kinds_and_hosts_are_chosen_before_the_limit() -> None:
     desk = AuditDesk()
     desk.tell(1, 1, 2, 3)
     desk.tell(2, 4)
+    desk.later(LATER, 1, 2)
     one = replace(TERMS, limit=1)
     (found,) = desk.audit(replace(one, host="h2")).findings
     assert found.instance_uuid == server(4)
@@ -206,6 +208,7 @@ def test_a_moved_instance_keeps_its_name_at_the_other_host() -> None:
     desk.tell(2, 1)
     desk.tell(1)
     assert desk.host(2).instances == (server(1),)
+    desk.later(LATER, 2)
     assert desk.findings()[0].kind == "no_claim"
 
 

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from gantt.errors import Conflict
 from gantt.model import commands as c
+from gantt.model.audit import Silence
 from gantt.model.hosts import Service
 from gantt.placement import listings
 from gantt.placement.audit import still
@@ -130,6 +131,7 @@ def test_what_runs_unclaimed_is_found_and_is_not_repaired() -> None:
     desk = AuditDesk()
     desk.do(put(server(2), {uuid_of(2): {"VCPU": 1}}))
     desk.tell(1, 1, 2)
+    desk.later(LATER, 1)
     first, second = desk.findings()
     assert (first.kind, first.instance_uuid, first.repair) == (
         "no_claim",
@@ -385,9 +387,9 @@ def test_a_repair_looks_at_one_host_and_not_at_all(
     looked: list[int] = []
     real = listings.listing_at
 
-    def listing_at(state: State, row: int) -> listings.Listing | None:
+    def listing_at(state: State, row: int, *more: int) -> listings.Listing | Silence:
         looked.append(row)
-        return real(state, row)
+        return real(state, row, *more)
 
     monkeypatch.setattr(listings, "listing_at", listing_at)
     monkeypatch.setattr(type(desk.state.fleet.hosts), "live_rows", None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import closing
 
@@ -83,6 +84,7 @@ def test_findings_of_the_audit(window: Window, books: GanttProtocol) -> None:
     told = window.run("return document.querySelector('.health').innerText")
     for kind, count in known.items():
         assert f"{count} {kind}" in told
+    assert re.search(r"known of 0 of \d+ hosts, \d+ no list\.", told)
     window.run(
         """[...document.querySelectorAll("button")].find(
           (one) => one.textContent === "Audit again").click()"""

@@ -160,8 +160,10 @@ _STATEMENTS: Final[dict[str, dict[str, Verdict]]] = {
     "InstancesBody": _all(RULE, "instances"),
     "SyncBody": _all(RULE, "instance_uuids"),
     "FleetStatement": _all(
-        RULE, "cells services hosts aggregates groups instances names writes_books"
+        RULE,
+        "cells services hosts aggregates groups instances moves names writes_books",
     ),
+    "Move": _all(RULE, "instance_uuid migration_uuid"),
     "Cell": _all(RULE, "uuid disabled unreadable read_at"),
     "Service": _all(
         RULE,

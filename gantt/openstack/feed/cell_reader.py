@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from gantt.conf.feed import FLAVOR, IMAGE, FeedOptions
 from gantt.errors import Invalid
-from gantt.model.fleet import FleetStatement, HostReport
+from gantt.model.fleet import FleetStatement, HostReport, Move
 from gantt.model.forms import values
 from gantt.model.hosts import Instance, Service
 from gantt.openstack.feed import tables as t
@@ -26,6 +26,7 @@ from gantt.openstack.feed.connection import Database, Row
 from gantt.openstack.feed.live_rows import Found, LiveRows
 from gantt.openstack.feed.migrations import Migrations
 from gantt.openstack.feed.moments import micros
+from gantt.openstack.feed.moves import Moves, Moving
 from gantt.openstack.feed.reports import report_of
 from gantt.openstack.feed.services import Services
 from gantt.openstack.feed.unreadable import Bad, is_uuid, named
@@ -43,7 +44,8 @@ _UUIDS = 500
 class CellNews(Struct):
     """What one reading found. ``since``: from when the next one reads; ``gone``:
     (host, node); ``gone_services``: hosts; ``left``: (host, instance) of migrations
-    that ended elsewhere; ``unreadable``: of the rows that are new."""
+    that ended elsewhere; ``unreadable``: of the rows that are new; ``moving``: what
+    moves, None: that was not read."""
 
     since: datetime | None
     is_full: bool
@@ -56,6 +58,7 @@ class CellNews(Struct):
     gone_services: frozenset[str]
     left: tuple[tuple[str, str], ...]
     unreadable: _BadRows
+    moving: Moving | None = None
 
 
 class CellReader:
@@ -85,6 +88,9 @@ class CellReader:
             again_s=again_s,
         )
         self._migrations = Migrations(self._overlap, timedelta(seconds=again_s))
+        self._moves = Moves(timedelta(seconds=again_s))
+        # By host: what moves from or to it.
+        self._moves_of: dict[str, tuple[Move, ...]] = {}
         self.services: dict[str, Service] = {}
         self.places: frozenset[Place] = frozenset()
         # By host: the instances that it has.
@@ -94,7 +100,7 @@ class CellReader:
     @property
     def unreadable(self) -> Bad:
         """All that cannot be read, as far as it was taken."""
-        found = dict(self._service_reader.unreadable)
+        found = self._service_reader.unreadable | self._moves.unreadable
         for one in self._bad_rows.values():
             found |= one
         return found
@@ -121,13 +127,15 @@ class CellReader:
         began = now - self._overlap
         services = self._service_reader.read(database, now)
         nodes = self._nodes.read(database, since, at=at)
+        # First: the instance is where it goes before its migration has ended.
+        moving = self._moves.read(database, since, now)
         instances = self._instances.read(database, since, at=at, counts=counts)
         places = self._places_after(nodes)
         unreadable: _BadRows = {}
         hosts = self._reports(nodes, unreadable)
         on = self._on_after(database, instances, unreadable)
         moved = frozenset(on) | again | {one.host for one in hosts}
-        there = {host for host, _ in places}
+        there = frozenset(host for host, _ in places)
         statement = FleetStatement(
             services=self._news_of(services, {} if since is None else self.services),
             hosts=hosts,
@@ -135,6 +143,10 @@ class CellReader:
                 host: tuple(on.get(host, self.on.get(host, {})).values())
                 for host in sorted(moved & there)
             },
+            moves=self._news_of_moves(
+                moving.by_host(there),
+                there if since is None else there & {one.host for one in hosts},
+            ),
         )
         left = self._migrations.read(database, since, now)
         return CellNews(
@@ -153,6 +165,7 @@ class CellReader:
                 if uuid not in on.get(host, self.on.get(host, {}))
             ),
             unreadable=unreadable,
+            moving=moving,
         )
 
     def take(self, found: CellNews) -> None:
@@ -167,8 +180,11 @@ class CellReader:
             for key in (*part.new, *part.gone) if self._bad_rows else ():
                 self._bad_rows.pop((table, key), None)
         self._bad_rows |= found.unreadable
-        if found.since is not None:
+        if found.moving is not None:
             self._migrations.take()
+            self._moves.take(found.moving)
+            there = frozenset(host for host, _ in self.places)
+            self._moves_of = found.moving.by_host(there)
         self.services = found.services
         for host, mine in found.on.items():
             if mine:
@@ -197,6 +213,18 @@ class CellReader:
         if services is known:
             return ()
         return tuple(one for host, one in services.items() if known.get(host) != one)
+
+    def _news_of_moves(
+        self, moves: dict[str, tuple[Move, ...]], again: frozenset[str]
+    ) -> dict[str, tuple[Move, ...]]:
+        """Of hosts of which others are known, and of ``again``."""
+        known = self._moves_of
+        changed = {
+            host
+            for host in moves.keys() | known.keys()
+            if moves.get(host) != known.get(host)
+        }
+        return {host: moves.get(host, ()) for host in sorted(changed | again)}
 
     def _places_after(self, nodes: Found[_Node]) -> frozenset[Place]:
         if not (nodes.new or nodes.gone):

@@ -11,10 +11,12 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any, Final, TypeAlias, cast
 
 import sqlalchemy as sa
 from sqlalchemy import URL, event, exc
+from sqlalchemy.sql.visitors import iterate
 
 from gantt.errors import Refused, StoreFailed
 from gantt.store.database.url import shown, understood
@@ -191,7 +193,8 @@ class Database:
 
 def _tables(statement: Statement) -> list[str]:
     if isinstance(statement, sa.Select):
-        return sorted({one.name for one in statement.get_final_froms()})  # type: ignore[attr-defined]
+        parts = chain.from_iterable(map(iterate, statement.get_final_froms()))
+        return sorted({one.name for one in parts if isinstance(one, sa.Table)})
     return [str(statement.table)]
 
 

@@ -256,6 +256,9 @@ class Feed:
                 for host, mine in said.instances.items()
                 if host not in newer and is_of(host, number)
             },
+            moves={
+                host: mine for host, mine in said.moves.items() if is_of(host, number)
+            },
         )
 
     def _state_names(self, fresh: CellFeed | None = None) -> None:

@@ -93,6 +93,6 @@ SYSTEM_METADATA: Final = _table(
 MIGRATIONS: Final = _table(
     CELL,
     "migrations",
-    "instance_uuid dest_compute status",
+    "uuid instance_uuid source_compute dest_compute status",
     is_soft=True,
 )

@@ -18,6 +18,7 @@ from gantt.model.rows import Key
 from gantt.placement.rules import (
     agent_reports,
     allocations,
+    cell_lists,
     claims,
     fleet,
     hosts,
@@ -65,6 +66,7 @@ RULES: dict[type[c.Command[object]], Rule] = {
     c.UpdateInstances: fleet.update_instances,
     c.DeleteInstance: fleet.delete_instance,
     c.SyncInstances: fleet.sync_instances,
+    c.SetMoves: cell_lists.set_moves,
     c.UpdateService: fleet.update_service,
     c.DeleteService: fleet.delete_service,
     c.SetServerGroup: fleet.set_group,

@@ -25,6 +25,7 @@ from gantt.model.commands import (
     UpdateInstances,
     UpdateService,
 )
+from gantt.model.fleet import CELL
 from gantt.model.hosts import HostAggregate
 from gantt.model.names import MAX_INT
 from gantt.model.rows import (
@@ -33,7 +34,7 @@ from gantt.model.rows import (
     ServerGroupRow,
     ServiceRow,
 )
-from gantt.placement.rules import instances, labels, leases
+from gantt.placement.rules import cell_lists, instances, labels, leases
 from gantt.placement.rules.draft import Draft
 from gantt.state.column import NO_ROW
 
@@ -86,6 +87,7 @@ def delete_instance(draft: Draft, command: DeleteInstance) -> None:
     row = draft.state.fleet.instances.on(command.host).get(uuid)
     if row is not None:
         draft.delete(t.INSTANCES, row)
+        cell_lists.missed(draft, command.host, (uuid,))
     claim = leases.promised(draft.state, command.host, uuid)
     if claim is not None:
         leases.end(draft, claim)
@@ -98,9 +100,11 @@ def sync_instances(draft: Draft, command: SyncInstances) -> bool:
     """The host has exactly these; whether that was known."""
     known = draft.state.fleet.instances.on(command.host)
     named = dict.fromkeys(command.instance_uuids)
-    for uuid, row in known.items():
-        if uuid not in named:
-            draft.delete(t.INSTANCES, row)
+    gone = [row for uuid, row in known.items() if uuid not in named]
+    for row in gone:
+        draft.delete(t.INSTANCES, row)
+    if gone:
+        cell_lists.missed(draft, command.host, [row.uuid for row in gone])
     claims = draft.state.fleet.claims.by_instance
     for uuid in named:
         # Of most nothing is new: a list may have very many.
@@ -133,7 +137,11 @@ def update_service(draft: Draft, command: UpdateService) -> None:
         )
         draft.put(t.SERVICES, replace(old, **told))
     elif replace(old, **told) != old:
-        draft.put(t.SERVICES, replace(old, **told, updated_at=draft.now))
+        new = replace(old, **told)
+        if said.binary == CELL:
+            draft.put(t.SERVICES, cell_lists.dated(old, new, draft.now))
+        else:
+            draft.put(t.SERVICES, replace(new, updated_at=draft.now))
 
 
 def delete_service(draft: Draft, command: DeleteService) -> None:

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from gantt.errors import Invalid
 from gantt.model import rows as t
 from gantt.model.rows import InstanceRow
+from gantt.placement.rules import cell_lists
 from gantt.placement.rules.draft import Draft
 
 
@@ -32,6 +33,8 @@ def put(draft: Draft, host: str, uuid: str, facts: Mapping[str, Any] | None) -> 
     elif old.host != host or old.facts != text:
         moved = replace(old, host=host, facts=text, updated_at=draft.now)
         draft.change(t.INSTANCES, old, moved)
+        if old.host != host:
+            cell_lists.missed(draft, old.host, (uuid,))
 
 
 def _text(

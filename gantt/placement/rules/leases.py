@@ -13,7 +13,7 @@ kept of a claim that ended, so the two cannot be told apart.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 from uuid import NAMESPACE_OID, uuid5
 
@@ -28,6 +28,7 @@ from gantt.model.commands import (
     ReleaseClaim,
     SettleClaims,
 )
+from gantt.model.names import spellings
 from gantt.model.rows import AllocationRow, ClaimRow, ConsumerRow
 from gantt.placement.fleet_queries import is_arrival, is_changed
 from gantt.placement.rules import counting
@@ -310,7 +311,7 @@ def promised(state: State, host: str, instance_uuid: str) -> ClaimRow | None:
 def overtaken(
     draft: Draft,
     consumer_uuid: str,
-    provider_uuids: Iterable[str],
+    provider_uuids: Collection[str],
     written: Mapping[str, Iterable[str]] = NONE_WRITTEN,
     *,
     goes_on: bool = False,
@@ -324,6 +325,8 @@ def overtaken(
     devices stays promised.
     """
     state = draft.state
+    if not provider_uuids:
+        _bare(draft, consumer_uuid)
     for left in state.fleet.claims.held_by(consumer_uuid):
         if not _is_there(state, left, provider_uuids):
             _pass_on(draft, left, written)
@@ -465,6 +468,16 @@ def _take_back(draft: Draft, uuid: str, generation: int | None) -> None:
         draft.put(t.CONSUMERS, moved)
     else:
         draft.delete(t.CONSUMERS, consumer)
+        _bare(draft, uuid)
+
+
+def _bare(draft: Draft, consumer_uuid: str) -> None:
+    """The consumer has no allocations any more. Where a host names it, it is kept since
+    when: it may be about to end."""
+    known = draft.state.fleet.instances.by_uuid
+    named = next((known[one] for one in spellings(consumer_uuid) if one in known), None)
+    if named is not None and draft.get(t.INSTANCES, named.id) == named:
+        draft.change(t.INSTANCES, named, replace(named, updated_at=draft.now))
 
 
 def allocations_of(state: State, consumer_uuid: str) -> list[AllocationRow]:

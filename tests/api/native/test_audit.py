@@ -41,6 +41,7 @@ def test_what_is_found(client: WsgiClient, found: Any) -> None:
     assert canonical_uuid(provider) and found["allocations"][provider] == {"VCPU": 1}
     young = client("GET", AUDIT).json
     assert (young["findings"], young["hosts"], young["listing"]) == ([], 2, 1)
+    assert young["silent"] == {"no_list": 1}
 
 
 def test_kinds_and_a_host_are_chosen(client: WsgiClient, found: Any) -> None:

@@ -10,7 +10,6 @@ import pytest
 import sqlalchemy as sa
 from msgspec import UNSET
 
-from gantt.errors import Conflict
 from gantt.model.answers import Inventory
 from gantt.model.audit import Audit, AuditTerms
 from gantt.model.commands import ConsumerAllocations
@@ -47,29 +46,6 @@ def test_a_lost_allocation_and_an_orphan_are_found(
     cloud.books.repair(leak, grace_s=0.0)
     assert cloud.books.get_allocations(orphan) is None
     assert cloud.books.get_allocations(booked) is not None
-
-
-def test_what_a_migration_keeps_is_not_repaired(
-    cloud: Cloud, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nova gives its consumers no type: one that no host ever named may be a migration,
-    whose instance runs there or comes back there."""
-    monkeypatch.setattr(cell_feed, "TOLD_EVERY_S", 0.0)
-    cell = cloud.cell("one")
-    for host in ("h1", "h2"):
-        hosted(cloud, cell, host)
-    _, moved = cell.instance("h2")
-    allocate(cloud, "h2", moved, None)
-    migration = str(uuid.uuid4())
-    allocate(cloud, "h1", migration, None)
-    cloud.feed()
-    until(lambda: cloud.books.audit(grace_s=0.0).counts == {"no_workload": 1})
-    (found,) = audited(cloud).findings
-    assert (found.host, found.instance_uuid) == ("h1", migration)
-    assert found.repair == "" and "unless it is a migration" in found.detail
-    with pytest.raises(Conflict, match="cannot be repaired here"):
-        cloud.books.repair(found, grace_s=0.0)
-    assert cloud.books.get_allocations(migration) is not None
 
 
 def test_a_cell_that_is_not_read_any_more_says_nothing(cloud: Cloud) -> None:

@@ -15,6 +15,7 @@ from sqlalchemy import exc
 
 import gantt
 from gantt.conf.feed import FeedOptions
+from gantt.engine.gantt import Gantt
 from gantt.errors import Refused, StoreFailed
 from gantt.openstack.feed import Feed
 from gantt.openstack.feed.connection import Database
@@ -28,6 +29,7 @@ from tests.openstack.feed.nova_databases import (
     CellDatabase,
     new_mariadb,
 )
+from tests.openstack.feed.test_moves import migration, told
 from tests.openstack.feed.waiting import until
 
 pytestmark = pytest.mark.server("mariadb")
@@ -102,6 +104,7 @@ def test_the_document_grants_each_table_that_is_read(cloud: Cloud) -> None:
 def test_the_documented_rights_are_enough(cloud: Cloud) -> None:
     cloud.cell.host("h1")
     _, instance = cloud.cell.instance("h1")
+    _, moving = migration(cloud.cell, instance)
     cloud.api.aggregate("a", ["h1"])
     cloud.api.group("affinity", [instance])
     books = gantt.connect("memory://")
@@ -111,6 +114,7 @@ def test_the_documented_rights_are_enough(cloud: Cloud) -> None:
         feed.start()
         (host,) = books.list_hosts()
         assert host.instances == (instance,)
+        assert isinstance(books, Gantt) and told(books) == {instance, moving}
         cloud.cell.change("compute_nodes", 1, vcpus=65)
         until(lambda: books.list_hosts()[0].stats["vcpus"] == 65)
         assert feed.counts()["cell_failures"] == 0

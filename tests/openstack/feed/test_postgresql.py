@@ -16,6 +16,7 @@ from gantt.openstack.feed.tables import API, CELL
 from tests.databases import Databases
 from tests.openstack.feed.conftest import OPTIONS
 from tests.openstack.feed.nova_databases import ApiDatabase, CellDatabase
+from tests.openstack.feed.test_moves import migration, told
 from tests.openstack.feed.waiting import until
 
 pytestmark = pytest.mark.server("postgresql")
@@ -44,6 +45,7 @@ def test_the_feed_follows_what_changes(
     key, instance = cell.instance("h1")
     _, aggregate = api.aggregate("a", ["h1"], ssd="true")
     api.group("affinity", [instance], '{"max_server_per_host": 3}')
+    move, moving = migration(cell, instance)
     facts = frozenset({FLAVOR, IMAGE})
     options = FeedOptions(
         api_url=api.url, facts=facts, **OPTIONS | {"feed_full_interval": 1.0}
@@ -57,8 +59,11 @@ def test_the_feed_follows_what_changes(
             assert (host.instances, host.aggregates) == ((instance,), (aggregate,))
             cell.change("compute_nodes", node, vcpus=65)
             until(lambda: books.list_hosts()[0].stats["vcpus"] == 65)
+            assert told(books) == {instance, moving}
             cell.host("h2")
             cell.change("instances", key, host="h2")
+            cell.change("migrations", move, status="completed")
+            until(lambda: told(books) == set())
             until(
                 lambda: (
                     [one.instances for one in books.list_hosts()] == [(), (instance,)]

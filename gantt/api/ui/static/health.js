@@ -8,12 +8,14 @@ import { Poll } from "./poll.js";
 import { column, hostLink, hostOf, listed, told } from "./table.js";
 import { amount, moment, short } from "./text.js";
 
-const LONG_S = 10; // less is a question under way
+const LONG_S = 10; // less: a question runs
 const KEPT = 60; // looks that a line shows
 const MOST_ROWS = 200;
 const MOST_FINDINGS = 200;
 const SILENT = ["down", "stale"];
 
+const DOWN = "Hosts that are down or stale";
+const fail = (place, title, error) => fill(place, el("h3", title), wrong(error));
 const seconds = (bound) => (bound === null ? "–" : bound === Infinity ? "> 30 s" : bound < 1 ? `≤ ${amount(bound * 1000)} ms` : `≤ ${amount(bound)} s`);
 
 function line(values) {
@@ -35,8 +37,8 @@ export class HealthView {
 		this.refresher = new Refresher(this.columns, {
 			changed: () => this._hosts(),
 			failed: (error) => {
-				this._isDenied = error.status === 403; // which no waiting changes
-				this._fail(this.silent, "Hosts that are down or stale", error);
+				this._isDenied = error.status === 403; // for good
+				fail(this.silent, DOWN, error);
 			},
 		});
 		this.sums = el("div.sums");
@@ -64,10 +66,6 @@ export class HealthView {
 		return Promise.all([probe("readyz", signal), probe("metrics", signal)]);
 	}
 
-	_fail(place, title, error) {
-		fill(place, el("h3", title), wrong(error));
-	}
-
 	_draw(ready, metrics) {
 		this.note.hidden = true;
 		const now = performance.now();
@@ -77,16 +75,11 @@ export class HealthView {
 			return passed && grown !== null ? grown / passed : null;
 		};
 		const [requests, commits] = [rate("gantt_http_requests_total"), rate("gantt_commit_seconds_count")];
-		this._remember({ requests, commits, queue: total(metrics, "gantt_queue_length") });
+		for (const [name, value] of Object.entries({ requests, commits, queue: total(metrics, "gantt_queue_length") })) {
+			if (value !== null) this.history[name] = [...this.history[name], value].slice(-KEPT);
+		}
 		fill(this.sums, this._tiles(ready, metrics, requests, commits));
 		[this._before, this._at] = [metrics, now];
-	}
-
-	_remember(values) {
-		for (const [name, value] of Object.entries(values)) {
-			if (value !== null) this.history[name].push(value);
-			if (this.history[name].length > KEPT) this.history[name].shift();
-		}
 	}
 
 	_tiles(ready, metrics, requests, commits) {
@@ -121,7 +114,7 @@ export class HealthView {
 		const shown = silent.map((index) => [index, columns.states[index], columns.updatedAt[index]]).join();
 		if (shown === this._shown) return;
 		this._shown = shown;
-		const found = listed("Hosts that are down or stale", "down.csv", [
+		const found = listed(DOWN, "down.csv", [
 			column("Host", (index) => columns.name(index), (index) => hostLink(columns.hosts[index], columns.nodes[index])),
 			column("State", state, (index) => el("span", { class: `badge ${state(index)}` }, state(index))),
 			column("Zone", (index) => columns.zones[index]),
@@ -143,10 +136,11 @@ export class HealthView {
 				column("Detail", "detail", (one) => told(one.detail)),
 			], found.findings, MOST_FINDINGS);
 			table.querySelector("h3").append(again);
-			table.append(el("p.none", `At ${moment(found.at)}, revision ${found.revision}: ${counts.join(", ") || (found.is_blind ? "nothing could be compared" : "nothing disagrees")}. What runs there is known of ${amount(found.listing)} of ${amount(found.hosts)} hosts.`));
+			const silent = Object.entries(found.silent).map(([why, count]) => `, ${amount(count)} ${why.replace("_", " ")}`);
+			table.append(el("p.none", `At ${moment(found.at)}, revision ${found.revision}: ${counts.join(", ") || (found.is_blind ? "nothing could be compared" : "nothing disagrees")}. What runs is known of ${amount(found.listing)} of ${amount(found.hosts)} hosts${silent.join("")}.`));
 			fill(this.audit, table);
 		} catch (error) {
-			this._fail(this.audit, "Audit", error);
+			fail(this.audit, "Audit", error);
 		}
 	}
 }
