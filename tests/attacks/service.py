@@ -36,7 +36,7 @@ ROOM = {
     "DISK_GB": Inventory(total=100_000_000),
 }
 ANSWERED = range(200, 300)
-# A service that takes less than this part of a CPU for so long is idle.
+# A service that wants less than this part of a CPU for so long is idle.
 IDLE, STEP_S, SOON_S = 0.1, 0.2, 2.0
 
 
@@ -86,12 +86,12 @@ class Service:
     def is_settled(self, within_s: float) -> bool:
         """Wait until it does nothing: what clients asked for that left meanwhile is
         still answered. False: it still works then."""
-        until, worked_s = time.monotonic() + within_s, self.working_clock()
-        before = worked_s()
+        until, worker = time.monotonic() + within_s, self.worker
+        before = _wanted_s(worker)
         while time.monotonic() < until:
             time.sleep(STEP_S)
-            now = worked_s()
-            if now - before < STEP_S * IDLE:
+            now = _wanted_s(worker)
+            if abs(now - before) < STEP_S * IDLE:
                 return True
             before = now
         return False
@@ -151,6 +151,17 @@ class Service:
             return answer.status, answer.read()
         finally:
             connection.close()
+
+
+def _wanted_s(pid: int) -> float:
+    """The CPU time that its threads took, and for which they waited while other
+    programs had the processors."""
+    found = 0
+    for one in Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            took, waited, _ = map(int, (one / "schedstat").read_text().split())
+            found += took + waited
+    return found / 1e9
 
 
 def _memory_mb(pid: int, name: str) -> float:
