@@ -16,7 +16,7 @@ from gantt.model.requests import CandidateRequest
 from gantt.model.topology import Wanted
 from gantt.placement.candidates.combine import Budget, Spent
 from gantt.placement.candidates.survey import FlatSurvey
-from gantt.scheduler.explain.blocks import ENDS
+from gantt.scheduler.explain.blocks import BUDGET
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.state.state import State
 
@@ -96,7 +96,9 @@ class Tries:
         if touched == now and got < asked:
             return got, why
         found = search()
-        if ENDS.isdisjoint(found[1]):  # else it was cut, and tells nothing
+        # Cut by what tries or steps are left it tells nothing. Hosts that one request
+        # may be fitted into end for each rule at the same ones.
+        if BUDGET not in found[1]:
             question.known[row] = now, most, found
         return found
 
