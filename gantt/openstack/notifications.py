@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 import oslo_messaging as messaging
 from oslo_config import cfg
 
-from gantt.conf import check_written
+from gantt.conf import check_written, guests
 from gantt.errors import GanttError, Invalid, Refused
 from gantt.model.forms.notification import read_payload
 from gantt.model.shadow import Phase, ShadowEvent
@@ -150,6 +150,7 @@ def read_conf(files: Sequence[str]) -> cfg.ConfigOpts:
         conf([], project="nova", default_config_files=list(files))
         for warning in check_written(files):
             LOG.warning("%s", warning)
+        guests.lend(files, ())
     except (cfg.Error, OSError) as error:
         raise Refused(f"{', '.join(files)} cannot be read: {error}") from error
     return conf

@@ -93,6 +93,23 @@ def test_calls_are_answered(
         assert booked is not None and booked.allocations
 
 
+def test_the_listener_of_a_shadow_listens(tmp_path: Path, broker: Rabbitmq) -> None:
+    conf = tmp_path / "nova.conf"
+    conf.write_text(
+        f"[DEFAULT]\nhost = one\ntransport_url = {broker.url}\n"
+        + said(broker, tmp_path / "locks", **QUORUM, **MANAGER)
+    )
+    nowhere = "http://127.0.0.1:1"  # nothing is told before a notification comes
+    command = ["shadow", "listen", "--config-file", str(conf), "--url", nowhere]
+    running = Scheduler.running(command, tmp_path / "log")
+    try:
+        running.wait_for("Listening for scheduler.select_destinations")
+        assert "Traceback" not in running.text
+        assert running.stop() == 0
+    finally:
+        running.kill()
+
+
 def test_a_manager_without_locks_is_refused_with_what_to_set(
     tmp_path: Path, broker: Rabbitmq
 ) -> None:
