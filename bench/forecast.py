@@ -35,8 +35,9 @@ HEADROOMS: Final = (0.1, 0.25, 0.5)
 ENOUGH: Final = 4.0
 """How many times as much room a flavor has of the classes that do not limit it."""
 LEAST, MOST = 0.85, 0.95
+BLOCKS: Final = 2
+"""With fewer a trace is shown, but not judged: of one block there is no interval."""
 WINDOWS: Final = 400
-"""Of classes: with fewer a trace is shown, but not judged."""
 BIN_S: Final = 300
 _SEED: Final = 0
 _RESAMPLED: Final = 2000
@@ -73,7 +74,7 @@ class Tested(Struct, frozen=True, eq=False):
 
     def interval(self, place: int, seed: int = _SEED) -> tuple[float, float]:
         """95 %, from a bootstrap of blocks of windows as long as the horizon."""
-        numbers = self.starts // self.plan.horizon
+        numbers = self._numbers
         blocks = [self.held[numbers == one, place] for one in np.unique(numbers)]
         sums = np.array([one.sum() for one in blocks], np.float64)
         sizes = np.array([len(one) for one in blocks], np.float64)
@@ -82,6 +83,18 @@ class Tested(Struct, frozen=True, eq=False):
         shares = sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)
         low, high = np.quantile(shares, (0.025, 0.975))
         return float(low), float(high)
+
+    @property
+    def _numbers(self) -> NDArray[np.int64]:
+        """int64[n]: the block of each window."""
+        found: NDArray[np.int64] = self.starts // self.plan.horizon
+        return found
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether it tells enough, whatever it tells: by how many blocks there are.
+        More windows, or flavors, at the same times add none."""
+        return len(np.unique(self._numbers)) >= BLOCKS
 
     @property
     def overlap(self) -> float:
@@ -211,21 +224,17 @@ def measure(folder: Path, scale: float) -> Iterator[Row]:  # noqa: ARG001
         (DLRM, dlrm(where, DLRM.step_s)),
         (OPENB, openb(where, OPENB.step_s)),
     ):
-        classes = compared(plan, series, most)
-        # Flavors ask in more ways at the same times, which tells no more of a trace.
-        is_judged = len(classes.starts) >= WINDOWS * min(scale, 1)
-        yield from _rows(classes, "classes", is_judged=is_judged)
-        flavors = compared(plan, series, most, flavors=True)
-        yield from _rows(flavors, "flavors", is_judged=is_judged)
+        yield from _rows(compared(plan, series, most), "classes")
+        yield from _rows(compared(plan, series, most, flavors=True), "flavors")
 
 
-def _rows(found: Tested, asked: str, *, is_judged: bool) -> Iterator[Row]:
+def _rows(found: Tested, asked: str) -> Iterator[Row]:
     count, overlap = len(found.starts), found.overlap
     what = f"{found.plan.name}, {asked}: {count:,} windows, overlap {overlap:.0%}"
     for place, chance in enumerate(CHANCES):
         low, high = found.interval(place)
         share = found.share(place)
-        has_goal = is_judged and place == 0
+        has_goal = found.is_judged and place == 0
         yield Row(
             f"{what}: lasted until the date with a chance of {1 - chance:.0%}",
             f"{LEAST:.0%} … {MOST:.0%}" if has_goal else "",
