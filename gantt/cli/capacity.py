@@ -133,7 +133,7 @@ def capacity(
         raise click.UsageError("Name a flavor, such as vcpus=2,memory_mb=4096.")
     asked = [
         RequestSpec(one, availability_zone=zone)
-        for one in flavors_of(session.books, flavors)
+        for one in flavors_of(session.named_flavors, flavors)
     ]
     named = list(zip(flavors, asked, strict=True))
     weights = weights_of(mix, asked)

@@ -8,8 +8,8 @@ vcpus=2,memory_mb=4096,hw:cpu_policy=dedicated   with an extra spec: it has a co
 from __future__ import annotations
 
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
 
 import click
 import msgspec
@@ -17,35 +17,36 @@ import msgspec
 from gantt.errors import Invalid
 from gantt.model.bounds import MAX_WHOLE
 from gantt.model.forms.spec import read_spec
-from gantt.model.scheduling import SchedulerProtocol
 from gantt.model.spec import Flavor, RequestSpec
 
+Named: TypeAlias = Callable[[], tuple[Flavor, ...]]
 AMOUNTS = ("vcpus", "memory_mb", "root_gb", "ephemeral_gb", "swap")
 NAMES = ("name", "flavorid")
 ALSO = {"disk_gb": "root_gb", "ram": "memory_mb", "disk": "root_gb"}
 
 
-def asked_of(books: SchedulerProtocol, size: str | None, spec: str) -> RequestSpec:
+def asked_of(named: Named, size: str | None, spec: str) -> RequestSpec:
     """The request for a flavor of that size or name; None: that of the file ``spec``.
     Raises click.UsageError, Invalid."""
     if size is None:
         return spec_of_file(spec)
-    (flavor_asked,) = flavors_of(books, [size])
+    (flavor_asked,) = flavors_of(named, [size])
     return RequestSpec(flavor_asked)
 
 
-def flavors_of(books: SchedulerProtocol, texts: Iterable[str]) -> list[Flavor]:
-    """Each of ``texts``: a flavor, or the name of one in the configuration of
-    ``books``. Raises click.UsageError, also for an unknown name."""
+def flavors_of(named: Named, texts: Iterable[str]) -> list[Flavor]:
+    """Each of ``texts``: a flavor, or the name of one that the configuration of the
+    service has, for which alone ``named`` is asked. Raises click.UsageError, also for
+    an unknown name."""
     asked = list(texts)
     sizes = {one: flavor(one) for one in asked if "=" in one}
     if len(sizes) == len(set(asked)):
         return [sizes[one] for one in asked]
-    named = {str(one.name): one for one in books.named_flavors()}
+    known = {str(one.name): one for one in named()}
     for one in asked:
-        if one not in sizes and one not in named:
-            raise click.UsageError(_unknown(one, list(named)))
-    return [sizes.get(one) or named[one] for one in asked]
+        if one not in sizes and one not in known:
+            raise click.UsageError(_unknown(one, list(known)))
+    return [sizes.get(one) or known[one] for one in asked]
 
 
 def _unknown(name: str, names: Sequence[str]) -> str:

@@ -116,7 +116,7 @@ def launch(
             closing(open_books(where, propagate)) as books,
             answering(metrics_listen, signs),
         ):
-            asked = asked_of(books, size, spec or "")
+            asked = asked_of(books.named_flavors, size, spec or "")
             if project is not None:
                 asked = replace(asked, project_id=project)
             request = ScheduleRequest(

@@ -88,7 +88,7 @@ def select(
         raise click.UsageError("Give exactly one of --flavor and --spec.")
     if instances and count is not None:
         raise click.UsageError("Give --count or --instance, not both.")
-    asked = asked_of(session.books, size, spec or "")
+    asked = asked_of(session.named_flavors, size, spec or "")
     if zone is not None:
         asked = replace(asked, availability_zone=zone)
     if project is not None:

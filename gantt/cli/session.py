@@ -31,6 +31,7 @@ from gantt.model.answers import Provider
 from gantt.model.names import canonical_uuid, spellings
 from gantt.model.protocol import GanttProtocol
 from gantt.model.requests import ProviderQuery
+from gantt.model.spec import Flavor
 
 P = ParamSpec("P")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -53,6 +54,11 @@ class Session(Struct, frozen=True):
     def tried(self) -> Tried | None:
         """Two copies instead, if it is so."""
         return self.opened if isinstance(self.opened, Tried) else None
+
+    def named_flavors(self) -> tuple[Flavor, ...]:
+        """Those that the configuration names; no copy is made for that."""
+        tried = self.tried
+        return self.books.named_flavors() if tried is None else tried.named_flavors()
 
     @property
     def is_whole(self) -> bool:

@@ -20,7 +20,7 @@ from gantt.cli.output import plain, say, table
 from gantt.cli.where import Where, open_books
 from gantt.errors import Invalid
 from gantt.model.selection import Decision
-from gantt.model.spec import RequestSpec, ScheduleRequest
+from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.request.spelling import check_spelling
 
@@ -83,6 +83,13 @@ class Tried:
         """Until both engines are made."""
         assert self._snapshot is not None, "nothing is asked of it afterwards"
         return self._snapshot
+
+    def named_flavors(self) -> tuple[Flavor, ...]:
+        """Those of the options that the snapshot has."""
+        from gantt.scheduler.request.usual_flavors import named_flavors
+
+        options = self.snapshot.options
+        return () if options is None else named_flavors(options.usual_flavors)
 
     def remember(self, usage: Iterable[UsageRecord]) -> None:
         """Both engines, which are not made yet, are to have this usage history."""

@@ -242,6 +242,17 @@ def test_capacity_of_flavors_that_the_configuration_names(naming: Program) -> No
     assert naming.ask("host", "list")[0]["claimed"]["vcpus"] == 2
 
 
+@pytest.mark.parametrize("question", [[], ["--fair"], ["--runs-out"]])
+def test_a_what_if_takes_flavors_by_name(
+    naming: Program, tmp_path: Path, question: list[str]
+) -> None:
+    """From its copy, which gets its history afterwards."""
+    file = tmp_path / "what-if.toml"
+    file.write_text("")
+    words = ("capacity", *question, "--flavor", "large", "--what-if", str(file))
+    assert "large" in naming.do(*words)
+
+
 def test_an_unknown_name_of_a_flavor_is_answered_by_those_that_there_are(
     naming: Program, cli: Program
 ) -> None:
