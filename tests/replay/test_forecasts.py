@@ -6,7 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bench.forecast import DEV, DLRM, Tested, compared, dlrm
+from bench import forecast
+from bench.forecast import DEV, DLRM, compared, dlrm
 from tests.replay.conftest import TRACES
 
 
@@ -25,6 +26,6 @@ def test_room_lasts_until_the_date_of_ninety_percent(flavors: bool) -> None:
 def test_what_is_judged_is_decided_by_blocks_whatever_came_out(has_held: bool) -> None:
     """Many windows at one time tell as little as one."""
     held = np.full((500, 3), has_held)
-    once = Tested(DEV, np.arange(500) % 40 + 2 * DEV.horizon, held)
+    once = forecast.Tested(DEV, np.arange(500) % 40 + 2 * DEV.horizon, held)
     assert not once.is_judged and once.interval(0) == (has_held, has_held)
-    assert Tested(DEV, np.arange(500) % 100 + 2 * DEV.horizon, held).is_judged
+    assert forecast.Tested(DEV, np.arange(500) % 100 + 2 * DEV.horizon, held).is_judged
