@@ -315,7 +315,7 @@ def test_narrow_screens_and_names(
         )
         nameless = window.run(
             """return [...document.querySelectorAll(
-                "button, select, input, [role=region], [role=img]")].filter((one) =>
+                "button, select, input, [role=group], [role=img]")].filter((one) =>
               !(one.getAttribute("aria-label") || one.textContent.trim()
                 || one.labels?.length)).map((one) => one.outerHTML);"""
         )

@@ -333,7 +333,7 @@ def test_narrow_screens_and_names_of_everything(
                 """const named = (one) => one.getAttribute("aria-label")
                   || one.closest("label")?.textContent.trim() || one.textContent.trim();
                 return [...document.querySelectorAll("button, input, select, "
-                    + "[role=img], [role=region], aside, nav, section[role]")]
+                    + "[role=img], [role=group], aside, nav, section[role]")]
                   .filter((one) => !named(one)).map((one) => one.outerHTML);"""
             )
             assert nameless == []

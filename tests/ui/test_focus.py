@@ -45,7 +45,7 @@ def use_more(books: GanttProtocol, number: int) -> None:
 @pytest.mark.parametrize(
     ("kind", "name", "number"),
     [
-        ("[role=region]", "Zones now", 1),
+        ("[role=group]", "Zones now", 1),
         ("h3:has(+ [aria-label='Zones now']) button", "CSV", 2),
         ("summary", FLAVOR, 3),
         ("details a", fleets.name(7), 4),

@@ -143,7 +143,7 @@ def test_narrow_screens_and_names_of_everything(chromium: Chromium, few: Live) -
             "return document.documentElement.scrollWidth <= window.innerWidth"
         )
         nameless = window.run(
-            """return [...document.querySelectorAll("button, [role=region]")].filter(
+            """return [...document.querySelectorAll("button, [role=group]")].filter(
               (one) => !(one.getAttribute("aria-label") || one.textContent.trim()))
               .map((one) => one.outerHTML);"""
         )

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.server("chromium")
 
 # What a reader of the screen would not name, or not find.
 UNNAMED = """return [...document.querySelectorAll(
-    "[role=img], [role=region], [role=toolbar], button, input, select, a")]
+    "[role=img], [role=group], [role=toolbar], button, input, select, a")]
   .filter((one) => !(one.getAttribute("aria-label") || one.textContent.trim()
     || one.labels?.length)).map((one) => one.outerHTML)"""
 OUTSIDE = """return [...document.querySelectorAll(

@@ -1,14 +1,23 @@
 // The shell: navigation, sign-in, and one page at a time.
 
+import { CapacityView } from "./capacity.js";
+import { DecisionsView } from "./decisions.js";
 import { button, el, fill } from "./elements.js";
+import { FleetView } from "./fleet.js";
+import { HealthView } from "./health.js";
 import { live } from "./live.js";
 import { login } from "./login.js";
-import { PAGES } from "./pages.js";
 import { current, link, route } from "./router.js";
 import { end, session, token } from "./session.js";
+import { ShadowView } from "./shadow.js";
 import { isDark, theme, toggle } from "./theme.js";
+import { TryView } from "./try.js";
 
 const root = document.getElementById("app");
+const VIEWS = { Fleet: FleetView, Decisions: DecisionsView, Try: TryView, Capacity: CapacityView, Shadow: ShadowView, Health: HealthView };
+// In the order of the navigation. `update(params)` of each is called at once, and whenever
+// what the address says changes; then `close()`.
+const PAGES = Object.entries(VIEWS).map(([title, View]) => ({ name: title.toLowerCase(), title, View }));
 const STATES = { off: "not connected", live: "live", polling: "polling: no stream to be had", lost: "the service does not answer" };
 
 let page = null; // what is open: { about, opened }

@@ -5,8 +5,8 @@ import { chart, minute } from "./chart.js";
 import { Columns, Refresher } from "./columns.js";
 import { reasons } from "./decision.js";
 import { bar, el, fill, select, toolbar, wrong } from "./elements.js";
-import { flavor } from "./flavor.js";
 import { Poll } from "./poll.js";
+import { flavor } from "./request.js";
 import { change } from "./router.js";
 import { column, compare, hostLink, listed, number, told } from "./table.js";
 import { amount, percent, span } from "./text.js";
@@ -146,6 +146,6 @@ export class CapacityView {
 			number("hosts", (one) => one.hosts && Object.keys(one.hosts).length),
 			blockers,
 		], found), found.filter((one) => one.hosts).map((one) =>
-			el("details", el("summary", one.words), where(one), reasons(one))));
+			el("details", el("summary", one.words), where(one), reasons(one, one.total))));
 	}
 }

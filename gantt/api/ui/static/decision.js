@@ -15,7 +15,7 @@ const milliseconds = (seconds) => `${amount(seconds * 1000)} ms`;
 const score = (number) => (Math.round(number * 1e4) / 1e4).toString();
 
 const section = (title, ...inside) => el("section", el("h3", title), inside);
-const some = (title, name, columns, rows) => (rows.length ? listed(title, name, columns, rows) : null);
+const some = (title, name, columns, rows) => rows.length > 0 && listed(title, name, columns, rows);
 
 function level(all, before, after) {
 	const width = (part) => ({ width: `${all ? (100 * part) / all : 0}%` });
@@ -58,7 +58,7 @@ function scores(decision) {
 	const most = Math.max(...rows.slice(0, MOST_SCORES).flatMap((one) => Object.values(one.parts).map((pair) => Math.abs(pair[1]))), 0);
 	const columns = [
 		number("Rank", "rank"),
-		column("Host", "host", (one) => [hostLink(one.host, one.node), taken.has(one.host) ? el("span.badge.placed", "chosen") : null]),
+		column("Host", "host", (one) => [hostLink(one.host, one.node), taken.has(one.host) && el("span.badge.placed", "chosen")]),
 		number("Weight", "weight", (one) => el("b", score(one.weight))),
 		...weighersOf(rows).map((name) => number(name, (one) => one.parts[name]?.[1], (one) => part(one.parts[name], name, most))),
 	];
@@ -70,7 +70,7 @@ function scores(decision) {
 function part(pair, name, most) {
 	if (!pair) return "–";
 	const told = `${name}: raw ${score(pair[0])}, multiplied ${score(pair[1])}`;
-	return el("span", { class: pair[1] < 0 ? "part minus" : "part", title: told }, score(pair[1]), bar(most ? Math.abs(pair[1]) / most : 0, told));
+	return el(pair[1] < 0 ? "span.part.minus" : "span.part", { title: told }, score(pair[1]), bar(most ? Math.abs(pair[1]) / most : 0, told));
 }
 
 function changes(scored) {
@@ -82,7 +82,7 @@ function changes(scored) {
 	return el("ul.changes",
 		found.filter((one) => !one.isSame).map((one) =>
 			el("li", "Without ", el("b", one.weigher), ", host ", hostLink(one.first.host, one.first.node), ` would be first (${score(one.ahead)} ahead of ${first}).`)),
-		same.length ? el("li.none", `${first} would stay first without ${same.join(", or without ")}.`) : null,
+		same.length > 0 && el("li.none", `${first} would stay first without ${same.join(", or without ")}.`),
 		el("li.none", `Among the ${amount(scored.length)} hosts whose scores are recorded, for the first instance.`));
 }
 
@@ -101,15 +101,15 @@ function choice(decision) {
 	], rows);
 }
 
-function help(why) {
-	const more = why.is_truncated
-		? `${why.change ? "A smaller change may also help" : "A change may help"}: the search for it stopped at change_budget of [scheduler], or because of concurrent writes.`
-		: null;
-	if (!why.change && !more) return null;
-	return section("Smallest change that helps", why.change ? el("p.help", why.change) : null, more ? el("p.none", more) : null);
+function help({ change, is_truncated: isCut, steps }) {
+	const more = isCut
+		? `${change ? "A smaller change may also help" : "A change may help"}: the search for it stopped at change_budget of [scheduler], or because of concurrent writes.`
+		: !change && steps.length && "No single change of the request would help.";
+	return (change || more) && section("Smallest change that helps", change && el("p.help", change), more && el("p.none", more));
 }
 
-export const reasons = (why) => [help(why), funnel(why), nearest(why)];
+/** Why some hosts, or with `more` 0 all, take no more. */
+export const reasons = (why, more) => [!more && help(why), funnel(why), nearest(why)];
 
 function nearest(why) {
 	return some("Nearest hosts", "nearest.csv", [
@@ -161,8 +161,8 @@ function again({ request, why }) {
 	if (!request) return el("p.none", "The record does not hold the request: it is too long, or not for this token.");
 	const to = (text, given) => el("a.button", { href: link("try", kept(request, given)) }, text);
 	return el("p.actions",
-		why?.given_up?.length ? to("Try the changed request", why.given_up) : null, to("Try it again", []),
-		request.left_out.length ? el("small", `Without what records do not keep: ${request.left_out.join(", ")}.`) : null);
+		why?.given_up?.length > 0 && to("Try the changed request", why.given_up), to("Try it again", []),
+		request.left_out.length > 0 && el("small", `Without what records do not keep: ${request.left_out.join(", ")}.`));
 }
 
 /** Show `decision` in `root`; `leave` closes it, null: it stays; `more`: what else is to be
@@ -172,17 +172,17 @@ export function showDecision(root, decision, leave, ...more) {
 	const { why } = decision;
 	fill(
 		root,
-		headed(headline(decision), leave, el("span", { class: `badge ${kind}` }, kind),
-			decision.is_dry_run ? el("span.badge", { title: "nothing was claimed" }, "dry run") : null),
-		decision.failure === null ? null : el("p.wrong", decision.failure),
+		headed(headline(decision), leave, el(`span.badge.${kind}`, kind),
+			decision.is_dry_run && el("span.badge", { title: "nothing was claimed" }, "dry run")),
+		decision.failure !== null && el("p.wrong", decision.failure),
 		more,
-		why ? help(why) : null,
+		why && help(why),
 		decision.repair || decision.takeover ? null : again(decision),
 		facts(decision),
 		undone(decision),
 		choice(decision),
 		funnel(decision),
 		scores(decision),
-		why ? nearest(why) : null,
+		why && nearest(why),
 	);
 }

@@ -23,7 +23,7 @@ function columnsOf(of) {
 	const [text, count] = [about(column), about(number)];
 	return [
 		text("at", "Time (UTC)", (one) => moment(one.at), (one) => moment(one.at).slice(5, 19)),
-		text("outcome", "Outcome", outcome, (one) => [el("span", { class: `badge ${outcome(one)}` }, outcome(one)), one.is_dry_run ? el("small", " dry run") : null]),
+		text("outcome", "Outcome", outcome, (one) => [el(`span.badge.${outcome(one)}`, outcome(one)), one.is_dry_run && el("small", " dry run")]),
 		text("hosts", "Hosts", (one) => hostsOf(one).join(" "), (one) => hostsOf(one).join(", ") || "–"),
 		count("instances", "Instances", (one) => Math.max(one.instance_uuids.length, one.chosen.length)),
 		count("candidates", "Candidates", (one) => one.hosts),

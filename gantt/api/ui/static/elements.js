@@ -82,7 +82,7 @@ export const terms = (pairs) => el("dl", pairs.map(([name, text, title]) => [el(
 
 export function bar(part, label) {
 	const width = `${Math.round(Math.min(1, Math.max(0, part)) * 1000) / 10}%`;
-	return el("span", { class: part > 1 ? "bar over" : "bar", role: "img", "aria-label": label }, el("span", { style: { width } }));
+	return el(part > 1 ? "span.bar.over" : "span.bar", { role: "img", "aria-label": label }, el("span", { style: { width } }));
 }
 
 export function say(text) {
@@ -90,7 +90,7 @@ export function say(text) {
 	if (place) place.textContent = plain(text);
 }
 
-export const region = (kind, label, inside) => el(kind, { tabindex: "0", role: "region", "aria-label": label }, inside);
+export const region = (kind, label, inside) => el(kind, { tabindex: "0", role: "group", "aria-label": label }, inside);
 export const wrong = (error) => el("p.note", error.message);
 export const loading = () => el("p.note", { role: "status" }, "Loading …");
 

@@ -25,9 +25,9 @@ function line(values) {
 }
 
 function tile(label, value, detail, { isWrong = false, values = null } = {}) {
-	return el("div", { class: isWrong ? "tile bad" : "tile" },
+	return el(isWrong ? "div.tile.bad" : "div.tile",
 		el("b", value), el("span.name", label),
-		el("small", { title: detail }, detail), values?.length > 1 ? line(values) : null);
+		el("small", { title: detail }, detail), values?.length > 1 && line(values));
 }
 
 export class HealthView {
@@ -116,7 +116,7 @@ export class HealthView {
 		this._shown = shown;
 		const found = listed(DOWN, "down.csv", [
 			column("Host", (index) => columns.name(index), (index) => hostLink(columns.hosts[index], columns.nodes[index])),
-			column("State", state, (index) => el("span", { class: `badge ${state(index)}` }, state(index))),
+			column("State", state, (index) => el(`span.badge.${state(index)}`, state(index))),
 			column("Zone", (index) => columns.zones[index]),
 			column("Last report", (index) => moment(columns.updatedAt[index])),
 		], silent, MOST_ROWS);

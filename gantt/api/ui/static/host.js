@@ -4,7 +4,7 @@ import { get } from "./api.js";
 import { STATES } from "./columns.js";
 import { el, fill, loading, terms } from "./elements.js";
 import { code, column, headed, listed, number, use } from "./table.js";
-import { age, amount, moment, span } from "./text.js";
+import { age, amount, moment, sized, span } from "./text.js";
 import { topology } from "./topology.js";
 
 const PAUSE_MS = 500;
@@ -28,7 +28,7 @@ function tree(providers, parent = null) {
 				el("code", one.uuid),
 				el("small", `generation ${amount(one.generation)}`)),
 			classes(one.inventories),
-			one.traits.length ? el("details", el("summary", `traits: ${amount(one.traits.length)}`), el("p.traits", one.traits.map((trait) => el("code", trait)))) : null,
+			one.traits.length > 0 && el("details", el("summary", `traits: ${amount(one.traits.length)}`), el("p.traits", one.traits.map((trait) => el("code", trait)))),
 			tree(providers, one.uuid))));
 }
 
@@ -99,8 +99,8 @@ export class HostPanel {
 	}
 
 	_title(host, node, state) {
-		return headed([host, node === host ? null : el("small", ` ${node}`)], this._leave,
-			state ? el("span", { class: `badge ${state}` }, state) : null);
+		return headed([host, node !== host && el("small", ` ${node}`)], this._leave,
+			state && el(`span.badge.${state}`, state));
 	}
 
 	_draw(books) {
@@ -140,7 +140,7 @@ export class HostPanel {
 			column("Instance", "instance_uuid", (one) => code(one.instance_uuid)),
 			column("Claim", "claim", (one) => code(one.claim)),
 			number("VCPU", "vcpus"),
-			number("MB", "memory_mb"),
+			number("Memory", "memory_mb", (one) => sized(one.memory_mb, "MEMORY_MB")),
 			number("Lease", (one) => (one.leased_until === null ? "confirmed" : moment(one.leased_until)),
 				(one) => el("span.lease", { data: { until: one.leased_until ?? "" } })),
 		];

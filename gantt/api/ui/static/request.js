@@ -1,7 +1,5 @@
 // A request as the address of the page Try has it, and as the service takes it.
 
-import { flavor } from "./flavor.js";
-
 const AMOUNTS = ["vcpus", "memory_mb", "disk_gb"];
 export const POLICIES = ["anti-affinity", "affinity", "soft-anti-affinity", "soft-affinity"];
 
@@ -20,6 +18,22 @@ export function kept({ request_spec: spec, filters_off: off }, more = []) {
 /** A request in the words of the command line. */
 export const worded = (value, key) => (isNothing(value) ? [] : typeof value === "object" && !Array.isArray(value)
 	? Object.entries(value).flatMap(([name, one]) => worded(one, name)) : `${key}=${JSON.stringify(value)}`);
+
+const AMOUNT = /^(vcpus|memory_mb|root_gb|ephemeral_gb|swap)=(\d{1,15})$/;
+const TEXT = /^(name|flavorid|[^=]*:[^=]*)=(.*)$/s;
+
+/** The flavor that `words` describe: vcpus=2,hw:cpu_policy=dedicated. Raises an Error that says which word is wrong. */
+export function flavor(words) {
+	const found = { name: words, extra_specs: {} };
+	for (const word of words.split(",").filter(Boolean)) {
+		const field = word.replace(/^disk(_gb)?=/, "root_gb=").replace(/^ram=/, "memory_mb=");
+		const [, key, value] = AMOUNT.exec(field) ?? TEXT.exec(field) ?? [];
+		if (!key) throw new Error(`"${word}" is not a field of a flavor: write vcpus=2,memory_mb=4096,disk_gb=20.`);
+		if (key.includes(":")) found.extra_specs[key] = value;
+		else found[key] = AMOUNT.test(field) ? Number(value) : value;
+	}
+	return found;
+}
 
 /** What is asked: { request_spec, given_up }. `aggregates`: uuid -> name. Raises an Error
  * that says what is wrong. */

@@ -27,7 +27,7 @@ function whole(one) {
 	const node = [hostOf("host"), column("node")];
 	return [
 		terms(fields.map(([name, value]) => [name, name.endsWith("_at") ? moment(value) : value])),
-		one.source === "advice" ? el("p", el("a", { href: link("decisions", { q: one.request_id }) }, "The decision")) : null,
+		one.source === "advice" && el("p", el("a", { href: link("decisions", { q: one.request_id }) }, "The decision")),
 		listed("ranked", "ranked.csv", [...node, number("weight")], one.ranked),
 		listed("refused_hosts", "refused.csv", [...node, column("refused_by")], one.refused_hosts),
 	];
@@ -49,7 +49,7 @@ export class ShadowView {
 		this.by = { since, verdict, request };
 		const choice = (key, names) => select(key, names, this.by[key], (one) => change({ [key]: one, request: "" }));
 		fill(this.bar, choice("since", Object.keys(SINCE)), choice("verdict", VERDICTS),
-			request ? button("All requests", () => change({ request: "" })) : null);
+			request && button("All requests", () => change({ request: "" })));
 		this.poll.look(true);
 	}
 

@@ -159,11 +159,11 @@ export function small(columns, rows, caption) {
 /** The same with a heading and a button that saves all `rows`; `most` are shown. */
 export function listed(title, name, columns, rows, most = Infinity) {
 	return el("section",
-		el("h3", title, " ", el("small", amount(rows.length)), rows.length ? csvButton(name, columns, () => rows) : null),
+		el("h3", title, " ", el("small", amount(rows.length)), rows.length > 0 && csvButton(name, columns, () => rows)),
 		rows.length
 			? region("div.wide", title, small(columns, rows.slice(0, most), title))
 			: el("p.none", "none"),
-		rows.length > most ? el("p.none", `The first ${amount(most)} are shown.`) : null);
+		rows.length > most && el("p.none", `The first ${amount(most)} are shown.`));
 }
 
 /** A column; `value`: the field of a row, if it is not `label`, or what finds it; `show`: what is seen of it;

@@ -16,7 +16,7 @@ export function amount(number) {
 	return (Number.isInteger(number) || Math.abs(number) >= 1000 ? whole : fine).format(number);
 }
 
-const UNITS = { MEMORY_MB: ["MB", "GB", "TB", "PB"], DISK_GB: ["GB", "TB", "PB", "EB"] };
+const UNITS = { MEMORY_MB: ["MiB", "GiB", "TiB", "PiB"], DISK_GB: ["GB", "TB", "PB", "EB"] };
 
 export function sized(number, className) {
 	const units = UNITS[className];

@@ -28,7 +28,7 @@ function cellView(cell) {
 		cpus(cell),
 		use("memory", taken, cell.memory_mb, "MEMORY_MB"),
 		cell.pages.filter((one) => one.total).map((one) => use(`pages ${amount(one.size_kib)} KiB`, one.total - one.free, one.total)),
-		cell.physical_networks.length ? el("p.traits", cell.physical_networks.map((one) => el("code", one))) : null);
+		cell.physical_networks.length > 0 && el("p.traits", cell.physical_networks.map((one) => el("code", one))));
 }
 
 function pool(one) {
@@ -36,14 +36,14 @@ function pool(one) {
 	return el("li",
 		el("b", `${amount(one.free)} free`), one.claimed ? `, ${amount(one.claimed)} claimed` : "", one.numa_node === null ? "" : `, cell ${one.numa_node}`, " ",
 		tags.map((tag) => el("code", tag)),
-		one.addresses.length ? el("small", ` ${one.addresses.join(" ")}`) : null);
+		one.addresses.length > 0 && el("small", ` ${one.addresses.join(" ")}`));
 }
 
 /** `view`: of …/topology; null: nothing to show. */
 export function topology(view) {
 	if (!view.cells.length && !view.pools?.length) return null;
 	return el("section",
-		el("h3", "Cells and devices", view.is_closed ? el("span.badge.down", "a claim no longer fits") : null),
+		el("h3", "Cells and devices", view.is_closed && el("span.badge.down", "a claim no longer fits")),
 		el("div.cells", view.cells.map(cellView)),
-		view.pools?.length ? el("ul.pools", view.pools.map(pool)) : null);
+		view.pools?.length > 0 && el("ul.pools", view.pools.map(pool)));
 }

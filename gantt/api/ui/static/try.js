@@ -89,7 +89,7 @@ export class TryView {
 			choice("Server group", "group", "none", [...POLICIES.map((one) => [one, `a new one: ${one}`]), ...groups.map((one) => [one.uuid, `${one.policy} ${one.uuid}`])]),
 			Object.entries(LISTS).map(([name, label]) => chips(name, params[name], label, offered[name])),
 			field("More of the flavor", el("input", { name: "more", value: params.more ?? "", placeholder: "resources:VGPU=1", spellcheck: "false" })),
-			params.given_up ? chips("given_up", params.given_up, "Given up", null, conceded) : null,
+			params.given_up && chips("given_up", params.given_up, "Given up", null, conceded),
 			el("details.field", { open: Boolean(params.spec) }, el("summary", "Other fields, as JSON"), other),
 			el("span.field", el("button.primary", { type: "submit" }, "Try"), " ", button("Clear", () => change(Object.fromEntries(FIELDS.map((key) => [key, ""]))))));
 	}
@@ -130,7 +130,7 @@ export class TryView {
 		this.aside.hidden = false;
 		showDecision(this.aside, decision, null,
 			el("p.help", `${more} What blocks one more, on how many hosts: ${limitsOf(room) || "nothing"}.`),
-			decision.request?.filters_off.length ? el("p.none", "Filters that were given up still count for that.") : null);
+			decision.request?.filters_off.length > 0 && el("p.none", "Filters that were given up still count for that."));
 		this.aside.append(where(room) ?? "");
 		this.aside.scrollTop = 0;
 		say(`${headline(decision)}. ${more}`);
@@ -168,7 +168,7 @@ export class TryView {
 		stage.style(measures.get(key));
 		const chosen = (this.decision?.chosen ?? []).map(([one]) => columns.find(one.service_host, one.nodename));
 		stage.map.chosen = chosen.filter((one) => one !== undefined);
-		stage.explain(key.startsWith("use:") ? "none here" : "cannot take it", chosen.length ? sign("ring", "chosen") : null);
+		stage.explain(key.startsWith("use:") ? "none here" : "cannot take it", chosen.length > 0 && sign("ring", "chosen"));
 		if (this._painted === [...measures.keys(), key, by].join()) return; // an open choice stays so
 		this._painted = [...measures.keys(), key, by].join();
 		fill(this.bar,

@@ -1,0 +1,66 @@
+"""axe-core finds nothing on any page, in either theme: names, landmarks, contrast."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+import pytest
+
+from gantt.errors import NoValidHost
+from gantt.model.protocol import GanttProtocol
+from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
+from tests.ui.browser import Window
+from tests.ui.looking_glass import opened
+
+pytestmark = pytest.mark.server("chromium")
+
+AXE = (files("axe_core_python") / "axe.min.js").read_text("utf-8")
+# What each page shows when it has its answers.
+PAGES = {
+    "fleet": ({}, ".legend .key"),
+    "fleet as a table": ({"view": "table"}, "table.long tbody td button"),
+    "fleet with a host": ({"host": "host00100"}, "aside.host dl"),
+    "decisions": ({}, "table.long tbody td"),
+    "decisions with one": ({"q": "req-axe"}, "aside.decision dl"),
+    "try": ({"vcpus": "4096", "memory_mb": "1"}, ".refused"),
+    "capacity": ({}, "main table td, main .note"),
+    "health": ({}, ".health table td"),
+    "shadow": ({}, "main section"),
+}
+FOUND = """const done = arguments[arguments.length - 1];
+axe.run(document, {resultTypes: ["violations"]}).then(
+  ({violations}) => done(violations.map(
+    ({id, nodes}) => [id, nodes.length, nodes[0].html])),
+  (error) => done([String(error)]));"""
+
+
+def faults(window: Window) -> list[object]:
+    window.run(AXE + "; window.axe = axe;")
+    found: list[object] = window.driver.execute_async_script(FOUND)
+    return found
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_has_no_fault(
+    window: Window, books: GanttProtocol, page: str, theme: str
+) -> None:
+    big = ScheduleRequest(
+        RequestSpec(flavor=Flavor(vcpus=4096, memory_mb=1)), request_id="req-axe"
+    )
+    with pytest.raises(NoValidHost):
+        books.schedule(big)
+    params, shown = PAGES[page]
+    opened(window, page.partition(" ")[0], **params)
+    window.run(f"document.documentElement.dataset.theme = '{theme}'")
+    if page == "decisions with one":
+        window.wait("return document.querySelector('table.long tbody td button')")
+        window.click("table.long tbody td button")
+    window.wait(f"return document.querySelector({shown!r})")
+    assert faults(window) == []
+
+
+def test_the_sign_in_has_no_fault(window: Window) -> None:
+    window.open(token=None)
+    window.wait("return document.querySelector('.login input')")
+    assert faults(window) == []
