@@ -1,0 +1,116 @@
+"""How boots spread that come every second: faster than Nova's databases are read.
+
+``scripts/cloud --every-second [--out FILE]``. On equal hosts, so that no scheduler has
+a reason to use one of them twice in a row.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+
+from bench.report import Row, keep, say, show, timed
+from tests.cloud.cloud import SIZES, Cloud
+from tests.cloud.schedulers import (
+    Advised,
+    Notified,
+    Ordered,
+    Replaced,
+    Setup,
+    Upstream,
+)
+from tests.cloud.settings import Size
+from tests.cloud.tenant import SMALL, Tenant
+from tests.cloud.test_shadow import Shadow
+
+EQUAL = dict.fromkeys(SIZES, Size(16, 32_768, 400))
+BOOTS = 24
+APART_S = 1.0
+SETUPS: tuple[type[Setup], ...] = (Upstream, Notified, Ordered, Replaced)
+
+
+class Spread:
+    """Where the servers of a set-up went, in the order in which they were asked for."""
+
+    def __init__(self, hosts: Sequence[str], same: str = "") -> None:
+        self.in_a_row = max(len([*group]) for _, group in groupby(hosts))
+        self.on_one_host = max(Counter(hosts).values())
+        self.same = same
+
+
+def main() -> None:
+    """As the module's documentation says."""
+    parser = argparse.ArgumentParser(
+        prog="scripts/cloud --every-second", description=__doc__
+    )
+    parser.add_argument("--out", type=Path, help="keep the results in this file")
+    options = parser.parse_args()
+    found = timed(parser.prog, measured)
+    show(found, "table")
+    if options.out is not None:
+        keep(found, options.out)
+
+
+def measured() -> list[Row]:
+    """On a new cloud. Logs of a run that fails are kept."""
+    folder = Path(tempfile.mkdtemp(prefix="gantt-cloud-"))
+    say(f"Logs are in {folder}")
+    cloud = Cloud(folder, sizes=EQUAL)
+    try:
+        tenant = Tenant(cloud.connection)
+        found = {one.name: spread(one(cloud), tenant) for one in SETUPS}
+    finally:
+        cloud.close()
+    shutil.rmtree(folder)
+    return [*rows_of(found)]
+
+
+def spread(setup: Setup, tenant: Tenant) -> Spread:
+    """Of servers asked for in turn, on empty hosts."""
+    say(setup.name)
+    setup.start()
+    tenant.boot()
+    tenant.clear()
+    if isinstance(setup, Advised):
+        setup.wait_for_empty_hosts()
+        shadow = Shadow(setup.url)
+    began = time.monotonic()
+    servers = []
+    for number in range(BOOTS):
+        time.sleep(max(0.0, began + number * APART_S - time.monotonic()))
+        servers.append(tenant.ask(SMALL))
+    tenant.running(servers)
+    same = ""
+    if isinstance(setup, Notified):
+        records = shadow.wait_for(*servers)
+        count = sum(records[one]["verdict"] == "same" for one in servers)
+        same = f"{count} of {BOOTS}"
+    found = Spread([tenant.host(one) for one in servers], same)
+    tenant.clear()
+    setup.stop()
+    return found
+
+
+def rows_of(found: dict[str, Spread]) -> list[Row]:
+    """Gantt's beside those of nova-scheduler alone."""
+    theirs = found[Upstream.name]
+    rows = []
+    for setup, name in ((Replaced, "`gantt scheduler`"), (Ordered, "advice")):
+        ours = found[setup.name]
+        for work, count, other in (
+            ("in a row on one host", ours.in_a_row, theirs.in_a_row),
+            (f"of {BOOTS} on one host", ours.on_one_host, theirs.on_one_host),
+        ):
+            rows.append(Row(f"{name}, most {work}", "", str(count), str(other)))
+    same = found[Notified.name].same
+    return [*rows, Row("a shadow by notifications, the same host as Nova", "", same)]
+
+
+if __name__ == "__main__":
+    main()
