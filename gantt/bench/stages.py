@@ -35,7 +35,7 @@ SEAMS: Final = (
     ("gantt.api.wire.candidate_answer", "find", "candidates"),
     ("gantt.api.wire.candidate_answer", "Encoder.__call__", "encode"),
     (f"{_RECORD}checks", "Checks.request", "checks"),
-    (f"{_RECORD}checks", "Checks.warn", "checks"),
+    (f"{_RECORD}checks", "Checks.words", "checks"),
     (f"{_ENGINE}reading.log_tailer", "LogTailer.freshen", "freshness"),
     (f"{_ENGINE}reading.log_tailer", "LogTailer.is_fresh", "freshness"),
     (f"{_ENGINE}reading.log_tailer", "LogTailer.apply_tail", "freshness"),
