@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from gantt.model import rows as t
 from gantt.model.changes import Change
+from gantt.state.column import NO_ROW
 from gantt.state.state import State
 
 _SECOND = 1_000_000  # some databases store times as whole seconds
@@ -30,8 +31,8 @@ class Claimed(Struct, frozen=True):
 
 
 def claimed(state: State, uuid: str, since: int = 0) -> list[Claimed]:
-    """Where ``uuid`` has allocations made since then, or is named since then. Hosts
-    first, providers that stand for none last."""
+    """Where ``uuid`` has allocations made since then, or is named since then and no
+    allocations are written. Hosts first, providers that stand for none last."""
     found = {
         one.host: one
         for one in (
@@ -43,8 +44,8 @@ def claimed(state: State, uuid: str, since: int = 0) -> list[Claimed]:
     known = state.fleet.instances.by_uuid.get(uuid)
     if known is not None and known.host not in found:
         at = known.updated_at or known.created_at
-        if is_since(at, since):
-            rows = state.fleet.hosts.rows_of(known.host)
+        rows = state.fleet.hosts.rows_of(known.host)
+        if is_since(at, since) and not (since and _are_written(state, rows)):
             node = state.fleet.hosts.nodes[rows[0]] if len(rows) == 1 else ""
             found[known.host] = Claimed(known.host, node, bool(rows), at, "instances")
     return sorted(found.values(), key=lambda one: not one.is_known)
@@ -84,6 +85,21 @@ def removals(state: State, uuids: Iterable[str], at: int) -> tuple[Change, ...]:
 def is_since(made: int | None, at: int) -> bool:
     """Whether what was made then is as late as ``at``; unknown times are not."""
     return made is not None and made >= at - at % _SECOND
+
+
+def _are_written(state: State, rows: Iterable[int]) -> bool:
+    """Whether the books have what runs on the hosts at ``rows``: then whoever places an
+    instance writes its allocations first, and that a row which names it was touched,
+    as when a migration takes over what it has, is no news."""
+    hosts, providers, table = state.fleet.hosts, state.providers, state.allocations
+    places = [int(hosts.provider[row]) for row in rows]
+    return any(
+        True
+        for place in places
+        if place != NO_ROW
+        for one in providers.tree(place)
+        for _ in table.by_provider.rows_of(one)
+    )
 
 
 def _allocations(state: State, uuid: str) -> Iterator[tuple[int, int | None]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ from msgspec.structs import replace
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
 from gantt.engine.shadow.settling import REBUILD
-from gantt.engine.shadow.sightings import Sightings
+from gantt.engine.shadow.sightings import Sightings, Sought
 from gantt.model.changes import Change, Cursor
+from gantt.model.commands import ConsumerAllocations
 from gantt.model.hosts import Instance, ServerGroup
 from gantt.model.rows import ALLOCATIONS, AllocationRow
 from gantt.model.spec import InstanceGroup, ScheduleRequest
@@ -22,7 +24,16 @@ from gantt.placement.queries import touched_allocations
 from gantt.scheduler.contract import Filter, Request
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Bools
-from tests.engine.shadow.observed import claim, new, now, observe, settled, spec
+from gantt.state.state import State
+from tests.engine.shadow.observed import (
+    AMOUNTS,
+    claim,
+    new,
+    now,
+    observe,
+    settled,
+    spec,
+)
 from tests.engine.test_scheduling import report
 
 
@@ -119,6 +130,35 @@ def test_source_of_an_evacuation_is_no_news(
     claim(two, uuid, "small")
     observe(two, uuid, ignore_hosts=("small",))
     claim(two, uuid, "small", "big", generation=1)
+    found = settled(two, uuid)
+    assert (found.verdict, found.host) == ("same", "big")
+
+
+def test_source_of_a_resize_is_no_news(
+    two: Gantt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Right before Nova asks, it hands what the instance has to the migration, and the
+    row that names the instance is touched."""
+    uuid, looks = new(), Event()
+    claim(two, uuid, "small")
+    two.update_instances("small", [Instance(uuid)])
+    look_in = Sightings._look_in
+
+    def look(sightings: Sightings, state: State, missing: list[Sought]) -> None:
+        look_in(sightings, state, missing)
+        looks.set()
+
+    monkeypatch.setattr(Sightings, "_look_in", look)
+    (place,) = [one.uuid for one in two.list_providers() if one.name == "small"]
+    two.set_allocations(
+        [
+            ConsumerAllocations(uuid, {}, "p", "u", generation=1),
+            ConsumerAllocations(new(), {place: AMOUNTS}, "p", "u"),
+        ]
+    )
+    observe(two, uuid)
+    assert looks.wait(10)
+    claim(two, uuid, "big")
     found = settled(two, uuid)
     assert (found.verdict, found.host) == ("same", "big")
 
