@@ -218,6 +218,8 @@ def _as_kept(names: FleetNames) -> FleetNames:
     """Its uuids in the one form that they have here."""
     return replace(
         names,
+        cells=frozenset(map(canonical, names.cells)),
+        kept_cells=frozenset(map(canonical, names.kept_cells)),
         aggregates=frozenset(map(canonical, names.aggregates)),
         groups=frozenset(map(canonical, names.groups)),
     )

@@ -8,7 +8,12 @@ from typing import Final, TypeVar
 import msgspec
 
 from gantt.errors import Invalid
-from gantt.model.fleet_lists import GroupQuery, HostAggregateQuery, ServiceQuery
+from gantt.model.fleet_lists import (
+    GroupQuery,
+    HostAggregateQuery,
+    InstanceQuery,
+    ServiceQuery,
+)
 from gantt.model.hosts import HostAggregate, ServerGroup, Service
 from gantt.model.names import canonical, spellings
 from gantt.model.paging import Listed, Place, page_of, read, text_of
@@ -50,6 +55,19 @@ def page(
     """A page of the first ``places``, one more than it has: some may be gone."""
     found, after = page_of(places, limit, show)
     return found, after or (text_of(places[-1]) if len(places) > limit else "")
+
+
+def after_uuid(
+    query: GroupQuery | InstanceQuery, is_known: Callable[[str], bool]
+) -> str | None:
+    """The uuid after which the page begins, as the books have it; None: it is the first
+    page. Raises Invalid for a place of another form."""
+    if query.after:
+        found: str = read(query.after, tuple[str])[0]
+        return found
+    if query.marker is None or is_known(query.marker):
+        return query.marker
+    return canonical(query.marker)
 
 
 def services(state: State, query: ServiceQuery, rest: Pause = never) -> Listed[Service]:
@@ -104,7 +122,7 @@ def server_groups(
 ) -> Listed[ServerGroup]:
     """Those that were told of. Raises Invalid for a place of another form."""
     table = state.fleet.groups
-    after = read(query.after, tuple[str])[0] if query.after else query.marker
+    after = after_uuid(query, table.by_uuid.__contains__)
     member = None if query.member is None else canonical(query.member)
 
     def is_meant(uuid: str) -> bool:
@@ -156,7 +174,8 @@ def host_aggregates(
 
 
 def _named(state: State, marker: str) -> tuple[str, str]:
-    last = state.fleet.aggregates.by_uuid.get(marker)
+    known = state.fleet.aggregates.by_uuid
+    last = next((known[one] for one in spellings(marker) if one in known), None)
     if last is None:
         raise Invalid(
             f"marker {marker} is no aggregate of hosts, or no longer: begin without a "

@@ -14,6 +14,7 @@ from msgspec import UNSET, Struct
 from gantt.model.commands import SetMoves, UpdateHost
 from gantt.model.fleet import CELL, FleetNames
 from gantt.model.hosts import HostAggregate, Instance, ServerGroup, Service
+from gantt.model.names import canonical
 from gantt.model.rows import GROUP
 from gantt.placement.moves import names_of, noted
 from gantt.placement.rules import leases
@@ -126,7 +127,8 @@ def gone(state: State, names: FleetNames) -> Gone:
     kept = {
         service.host
         for service in fleet.services.rows()
-        if service.binary == COMPUTE and service.cell_uuid in names.kept_cells
+        if service.binary == COMPUTE
+        and canonical(service.cell_uuid or "") in names.kept_cells
     }
     cells = names.cells | names.kept_cells
     places = [

@@ -5,9 +5,9 @@ from __future__ import annotations
 from gantt.model.fleet_lists import InstanceQuery
 from gantt.model.hosts import InstanceView
 from gantt.model.names import canonical, spellings
-from gantt.model.paging import Listed, page_of, read
+from gantt.model.paging import Listed, page_of
 from gantt.model.rows import ClaimRow, InstanceRow
-from gantt.placement.fleet_lists import first, page
+from gantt.placement.fleet_lists import after_uuid, first, page
 from gantt.placement.fleet_queries import claim_project
 from gantt.placement.pause import Pause, never
 from gantt.state.state import State
@@ -19,8 +19,8 @@ def known_instances(
     """By uuid. One that only has allocations is found by its uuid alone: consumers may
     be anything. Between ``rest`` the state is held: a page costs as many views as it
     has, or as one host or claim. Raises Invalid for a place of another form."""
-    after = read(query.after, tuple[str])[0] if query.after else query.marker
     claims, named = state.fleet.claims.by_instance, state.fleet.instances.by_uuid
+    after = after_uuid(query, lambda uuid: uuid in claims or uuid in named)
 
     def is_meant(uuid: str) -> bool:
         if after is not None and uuid <= after:

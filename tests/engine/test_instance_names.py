@@ -14,9 +14,10 @@ from gantt.connection import open_gantt
 from gantt.engine.gantt import Gantt
 from gantt.errors import Forbidden, Invalid, NotFound
 from gantt.model.commands import ConsumerAllocations, SetAllocations, UpdateHost
-from gantt.model.fleet_lists import GroupQuery, InstanceQuery
+from gantt.model.fleet import CELL, Cell, FleetNames, FleetStatement
+from gantt.model.fleet_lists import GroupQuery, HostAggregateQuery, InstanceQuery
 from gantt.model.forms.spec import read_spec
-from gantt.model.hosts import HostAggregate, HostStats, Instance, ServerGroup
+from gantt.model.hosts import HostAggregate, HostStats, Instance, ServerGroup, Service
 from gantt.model.spec import (
     Destination,
     Flavor,
@@ -222,3 +223,44 @@ def test_a_host_keeps_a_provider_that_was_spelled_otherwise(books: Gantt) -> Non
     for uuid in (UUID, *SPELLINGS):
         found = books.update_host("old", None, replace(stats, uuid=uuid, vcpus=8))
         assert found.provider_uuid == UUID.upper()
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_a_disabled_cell_is_that_of_its_hosts_however_it_is_written(
+    books: Gantt, spelling: str
+) -> None:
+    report(books, "one")
+    report(books, "two")
+    books.update_service(Service("one", cell_uuid=UUID))
+    books.update_service(Service("two", cell_uuid=spelling))
+    assert books.capacity(ASKED).total > 0
+    aim = replace(ASKED, requested_destination=Destination(cell_uuid=spelling))
+    assert books.capacity(aim).hosts.keys() == {"one", "two"}
+    books.set_fleet(FleetStatement(cells=(Cell(spelling, disabled=True),)))
+    assert books.capacity(ASKED).total == 0
+    kept = FleetNames(kept_cells=frozenset({spelling}))
+    books.set_fleet(FleetStatement(names=kept))
+    assert [one.host for one in books.list_hosts()] == ["one", "two"]
+    gone = FleetNames(
+        frozenset({("one", "one"), ("two", "two")}), cells=frozenset({spelling})
+    )
+    books.set_fleet(FleetStatement(names=gone))
+    cells = [one.host for one in books.list_services() if one.binary == CELL]
+    assert cells == [UUID]
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_a_page_begins_after_its_marker_however_that_is_written(
+    books: Gantt, spelling: str
+) -> None:
+    uuids = [f"{first}{UUID[1:]}" for first in "9abf"]
+    report(books, "one")
+    books.update_instances("one", [Instance(one) for one in uuids])
+    for one in uuids:
+        books.set_server_group(ServerGroup(one, policy="affinity"))
+    books.set_host_aggregates([HostAggregate(one, f"n{one}") for one in uuids])
+    instances = books.list_instances(InstanceQuery(marker=spelling))
+    groups = books.list_server_groups(GroupQuery(marker=spelling))
+    aggregates = books.list_host_aggregates(HostAggregateQuery(marker=spelling))
+    for found in (instances, groups, aggregates):
+        assert [one.uuid for one in found] == uuids[2:]

@@ -11,9 +11,11 @@ from typing import Any, Final
 from msgspec import UNSET
 
 from gantt.errors import Invalid
+from gantt.model.fleet import CELL
 from gantt.model.forms import nouns, scalars
 from gantt.model.forms.document import Fields, Reading, lowered, opened, opened_all
 from gantt.model.hosts import HostAggregate, Instance, ServerGroup, Service
+from gantt.model.names import canonical
 
 # Nova's other fields of a service, which are not used here.
 _SERVICE_EXTRAS: Final = tuple(
@@ -132,7 +134,7 @@ def read_service(service: Any) -> Service:
         "forced_down": scalars.flag,
         "last_seen_up": scalars.moment,
         "availability_zone": scalars.name,
-        "cell_uuid": scalars.name,
+        "cell_uuid": _cell,
         "version": scalars.whole,
         "disabled_reason": scalars.short,
     }
@@ -146,7 +148,13 @@ def read_service(service: Any) -> Service:
     host = part.need("host", scalars.name)
     binary = part.name("binary") or "nova-compute"
     part.done(*readers, *_SERVICE_EXTRAS)
+    if binary == CELL:
+        host = canonical(host)
     return Service(host=host, binary=binary, **said)
+
+
+def _cell(path: str, value: Any) -> str:
+    return canonical(scalars.name(path, value))
 
 
 def read_server_group(group: Any) -> ServerGroup:

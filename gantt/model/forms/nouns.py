@@ -110,7 +110,7 @@ def destination(part: Fields) -> Destination:
     found = Destination(
         host=part.text("host"),
         node=part.text("node"),
-        cell_uuid=cell_uuid,
+        cell_uuid=None if cell_uuid is None else canonical(cell_uuid),
         aggregates=_aggregates(part),
         forbidden_aggregates=frozenset(
             map(canonical, part.names("forbidden_aggregates"))

@@ -216,10 +216,12 @@ def _has_plain_uuids(found: RequestSpec) -> bool:
 
 
 def _other_uuids(found: RequestSpec) -> Iterator[str]:
-    """Those of hints and of aggregates, which may be none."""
+    """Those of hints, cells and aggregates, which may be none."""
     for name in nouns.UUID_HINTS & found.scheduler_hints.keys():
         yield from found.scheduler_hints[name]
     aim = found.requested_destination
+    if aim is not None and aim.cell_uuid is not None:
+        yield aim.cell_uuid
     for part in (*found.requested_resources, *(() if aim is None else (aim,))):
         yield from part.forbidden_aggregates
         for alternatives in part.aggregates:
