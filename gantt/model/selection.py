@@ -196,10 +196,11 @@ class Why(Struct, frozen=True):
 
     @property
     def help(self) -> str:
-        """What would help, of a request that was refused; "": that is not known."""
+        """What would help, of a request that was refused; "": that is not known, as to
+        a caller who only sees counts."""
         if self.change:
             return f"This would help: {self.change}."
-        is_known = bool(self.steps) and not self.is_truncated
+        is_known = bool(self.nearest) and not self.is_truncated
         return "No single change of the request would help." if is_known else ""
 
 

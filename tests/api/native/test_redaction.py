@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
 from gantt.api.access.policy import DefaultPolicy
@@ -18,6 +19,7 @@ from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
 from gantt.errors import Forbidden
 from gantt.model.hosts import HostAggregate, HostStats, Service
+from gantt.model.selection import Why
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.scheduler.options import SchedulerOptions
 from tests.api.native.fleet import SPEC, TOO_MUCH, A, B, report
@@ -61,6 +63,10 @@ def test_members_see_hosts_and_counted_reasons(client: WsgiClient) -> None:
     assert error["why"]["steps"]
     assert error["why"]["nearest"] == []
     assert error["why"]["change"] is None
+    # One would help, which they do not see.
+    assert msgspec.convert(error["why"], Why).help == ""
+    (error,) = select(client, TOO_MUCH, headers={}).json["errors"]
+    assert msgspec.convert(error["why"], Why).help.startswith("This would help: ")
     dry = select(client, SPEC, dry_run=True).json
     assert dry["steps"]
     assert dry["scores"] == dry["chosen"] == []

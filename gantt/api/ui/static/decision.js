@@ -101,10 +101,10 @@ function choice(decision) {
 	], rows);
 }
 
-function help({ change, is_truncated: isCut, steps }) {
+function help({ change, is_truncated: isCut, nearest: near }) {
 	const more = isCut
 		? `${change ? "A smaller change may also help" : "A change may help"}: the search for it stopped at change_budget of [scheduler], or because of concurrent writes.`
-		: !change && steps.length && "No single change of the request would help.";
+		: !change && near.length > 0 && "No single change of the request would help.";
 	return (change || more) && section("Smallest change that helps", change && el("p.help", change), more && el("p.none", more));
 }
 
