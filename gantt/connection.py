@@ -1,22 +1,24 @@
 """From a URL to a Gantt: in this process, or somewhere else over HTTP.
 
-The one place that knows both kinds; everything else holds a GanttProtocol.
+The one place that knows both kinds; everything else holds a GanttProtocol. The engine
+is loaded where one is opened: who speaks HTTP alone needs neither numpy nor SQLAlchemy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from gantt.engine import opening
-from gantt.engine.gantt import Gantt
-from gantt.engine.options import EngineOptions
-from gantt.engine.scheduling.remote_books import RemoteBooks
 from gantt.errors import Invalid, Refused
 from gantt.model.protocol import GanttProtocol
-from gantt.store import Progress
+
+if TYPE_CHECKING:
+    from gantt.engine.gantt import Gantt
+    from gantt.engine.options import EngineOptions
+    from gantt.engine.scheduling.remote_books import RemoteBooks
+    from gantt.store import Progress
 
 Propagate = Callable[[], Mapping[str, str]]
 
@@ -26,7 +28,7 @@ __all__ = ["connect", "open_gantt", "remote_books"]
 def connect(
     url: str,
     *,
-    options: EngineOptions = EngineOptions(),
+    options: EngineOptions | None = None,
     token: str | None = None,
     create: bool = False,
 ) -> GanttProtocol:
@@ -37,8 +39,9 @@ def connect(
     of a running service (Gantt or OpenStack Placement), asked with ``token``
     (None: "admin", as ``--auth noauth2`` wants it).
 
-    ``create``: make the tables of a database, and the file of an SQLite one, if they
-    are missing, and bring them up to date; without it a mistyped URL makes nothing.
+    ``options``: of an engine in this process; None: its defaults. ``create``: make the
+    tables of a database, and the file of an SQLite one, if they are missing, and bring
+    them up to date; without it a mistyped URL makes nothing.
 
     Raises Refused when the database must not be used as it is, StoreFailed when it
     cannot be reached.
@@ -47,6 +50,9 @@ def connect(
         from gantt.client.remote import RemoteGantt
 
         return RemoteGantt(url, token=token or "admin")
+    from gantt.engine.options import EngineOptions
+
+    options = options or EngineOptions()
     if create:
         options = replace(options, store=replace(options.store, create=True))
     return open_gantt(url, options)
@@ -54,7 +60,7 @@ def connect(
 
 def open_gantt(
     url: str,
-    options: EngineOptions = EngineOptions(),
+    options: EngineOptions | None = None,
     *,
     session: Any = None,
     propagate: Propagate = dict,
@@ -67,6 +73,10 @@ def open_gantt(
 
     Raises Refused, StoreFailed.
     """
+    from gantt.engine import opening
+    from gantt.engine.options import EngineOptions
+
+    options = options or EngineOptions()
     remote = remote_books(options, session=session, propagate=propagate)
     return opening.open_gantt(url, options, remote=remote, progress=progress)
 

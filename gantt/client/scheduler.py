@@ -14,8 +14,6 @@ from typing import Any, Literal, Self, cast, overload
 from msgspec import Struct
 
 from gantt import errors
-from gantt.engine.opening import open_gantt
-from gantt.engine.options import EngineOptions
 from gantt.model.bounds import MAX_NAME, MAX_TEXT
 from gantt.model.forms import fleet, scalars
 from gantt.model.forms.spec import read_spec
@@ -24,7 +22,6 @@ from gantt.model.hosts import HostView
 from gantt.model.scheduling import SchedulerProtocol
 from gantt.model.selection import Capacity, Decision, Selection
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
-from gantt.store.interface import StoreOptions
 
 
 class SchedulerClient:
@@ -280,8 +277,12 @@ def _opened(url: str, token: str | None, *, create: bool) -> Any:
         from gantt.client.remote import RemoteGantt
 
         return RemoteGantt(url, token=token or "admin")
-    store = StoreOptions(create=create)
-    return open_gantt(url, EngineOptions(store=store))
+    # Loads numpy and SQLAlchemy, which a client over HTTP does not need.
+    from gantt.engine.opening import open_gantt
+    from gantt.engine.options import EngineOptions
+    from gantt.store.interface import StoreOptions
+
+    return open_gantt(url, EngineOptions(store=StoreOptions(create=create)))
 
 
 def _uuids(uuids: Iterable[str] | None) -> tuple[str, ...] | None:

@@ -1,0 +1,43 @@
+"""What a program of Gantt loads, seen in a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Final
+
+HEAVY: Final = frozenset(
+    {
+        "numpy",
+        "sqlalchemy",
+        *("gantt.engine", "gantt.scheduler", "gantt.placement", "gantt.state"),
+        "gantt.store",
+    }
+)
+"""Who asks a service over HTTP needs none of these."""
+_SHOWN: Final = "\nimport sys\nprint(*sys.modules, file=sys.stderr)\n"
+
+
+def modules_after(code: str, *words: str) -> frozenset[str]:
+    """Names of the modules that are loaded once ``code`` has run; ``words``: its
+    arguments. It must print nothing to standard error itself."""
+    ended = subprocess.run(
+        [sys.executable, "-c", code + _SHOWN, *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert ended.returncode == 0, ended.stderr
+    found = frozenset(ended.stderr.split())
+    assert {"sys", "gantt"} <= found, ended.stderr
+    return found
+
+
+def heavy(modules: frozenset[str]) -> list[str]:
+    """Those of ``modules`` that are heavy, or lie below one."""
+    return sorted(
+        one
+        for one in modules
+        if one in HEAVY or any(one.startswith(f"{name}.") for name in HEAVY)
+    )
