@@ -32,6 +32,7 @@ _PART: Final = re.compile(
 )
 _NAME: Final = re.compile(r"name=([^,=]{1,255})\Z")
 OPTION: Final = "usual_flavors of [gantt]"
+_IS_NAME: Final = "name"
 
 
 class UsualFlavor(Struct, frozen=True):
@@ -103,30 +104,43 @@ _Read = tuple[int, dict[str, tuple[int, int]], str]
 
 
 def _read(text: str) -> _Read:
+    """Raises Refused, also for what is said twice: one of the two would be lost."""
     whole = _ONE.match(text)
     assert whole is not None, "it matches anything"
     amounts: dict[str, tuple[int, int]] = {}
     named = ""
-    for word in whole[2].split(","):
-        if found := _NAME.match(word.strip()):
-            named = found[1].strip()
-            continue
-        part = _PART.match(word.strip())
-        name = None if part is None else _CLASSES.get(part[1], part[1])
-        if part is None or name is None or name.islower():
+    known = set[str]()
+    for word in map(str.strip, whole[2].split(",")):
+        name, amount, pieces = _word(text, word)
+        what = _IS_NAME if amount is None else name
+        if what in known:
             raise Refused(
-                f"{OPTION} has {text!r}, of which {word!r} is not understood: write "
-                "COUNTxname=NAME,vcpus=4,memory_mb=16384,disk_gb=40, and other "
-                "resource classes as CUSTOM_GPU=1, or CUSTOM_GPU=1*8 for eight of one "
-                "each."
+                f"{OPTION} has {text!r}, which gives {what} twice: leave one out."
             )
-        amount, count = int(part[2]), int(part[3] or 1)
-        if amount and count:
-            amounts[name] = amount, count
+        known.add(what)
+        if amount is None:
+            named = name
+        elif amount and pieces:
+            amounts[name] = amount, pieces
     count = int(whole[1] or 1)
     if not amounts or not count:
         raise Refused(f"{OPTION} has {text!r}, which asks for nothing.")
     return count, amounts, named
+
+
+def _word(text: str, word: str) -> tuple[str, int | None, int]:
+    """(class, amount, pieces), or (name, None, 0). Raises Refused."""
+    if found := _NAME.match(word):
+        return found[1].strip(), None, 0
+    part = _PART.match(word)
+    name = None if part is None else _CLASSES.get(part[1], part[1])
+    if part is None or name is None or name.islower():
+        raise Refused(
+            f"{OPTION} has {text!r}, of which {word!r} is not understood: write "
+            "COUNTxname=NAME,vcpus=4,memory_mb=16384,disk_gb=40, and other resource "
+            "classes as CUSTOM_GPU=1, or CUSTOM_GPU=1*8 for eight of one each."
+        )
+    return name, int(part[2]), int(part[3] or 1)
 
 
 def _means(read: Sequence[_Read], total: int) -> dict[str, float]:
