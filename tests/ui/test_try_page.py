@@ -13,6 +13,7 @@ from selenium.webdriver.common.keys import Keys
 from gantt.cli.flavor import flavor
 from gantt.errors import NoValidHost
 from gantt.model.hosts import ServerGroup
+from gantt.model.paging import PAGE
 from gantt.model.protocol import GanttProtocol
 from gantt.model.spec import Image, InstanceGroup, RequestSpec, ScheduleRequest
 from tests.live import Live
@@ -39,7 +40,9 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     folder = tmp_path_factory.mktemp("try")
     with serving(folder, HOSTS, names=HOSTILE, zones=("<b>az</b>",)) as live:
         with admin_of(live) as books:
-            books.set_server_group(ServerGroup(GROUP, policy="anti-affinity"))
+            groups = [*(fleets.uuid(4, number) for number in range(2 * PAGE)), GROUP]
+            for uuid in groups:
+                books.set_server_group(ServerGroup(uuid, policy="anti-affinity"))
             spec = RequestSpec(
                 flavor("vcpus=4000,memory_mb=1024"),
                 image=Image(properties={"mine": "secret"}),
@@ -118,11 +121,14 @@ def test_a_form_builds_the_request(window: Window, books: GanttProtocol) -> None
 
 
 def test_a_known_server_group(window: Window) -> None:
+    """More are offered than the first page of the list has."""
     opened(window, "try", **SIZE, count="2", group=GROUP)
     title = window.wait(TITLE)
     assert "," in title, "on two hosts"
     chosen = window.run("return document.querySelector('[name=group]').value")
     assert chosen == GROUP
+    offered = window.run("return document.querySelector('[name=group]').options.length")
+    assert offered > 2 * PAGE
 
 
 def test_a_refusal_is_tried_changed(window: Window, books: GanttProtocol) -> None:

@@ -1,6 +1,6 @@
 // The page Try: a dry run, and how many like it fit.
 
-import { get, post } from "./api.js";
+import { list, post } from "./api.js";
 import { limitsOf, where } from "./capacity.js";
 import { headline, showDecision } from "./decision.js";
 import { button, el, fill, say, sign, select, toolbar } from "./elements.js";
@@ -14,6 +14,7 @@ const LISTS = { required: "Required traits", forbidden: "Forbidden traits", with
 const FIELDS = [...Object.keys(NUMBERS), "zone", "group", ...Object.keys(LISTS), "more", "given_up", "spec"];
 const FIRST = { vcpus: 2, memory_mb: 4096, disk_gb: 20, count: 1 };
 const GROUPINGS = ["zone", "aggregate", "state", "none"];
+const MOST_GROUPS = 1_000; // that are offered
 
 const sorted = (values) => [...new Set(values)].filter(Boolean).sort();
 const field = (label, input, ...more) => el("div.field", el("label", label, input), more);
@@ -43,7 +44,7 @@ export class TryView {
 		this.bar = toolbar();
 		this.aside = el("aside.host.decision.beside", { hidden: true, "aria-label": "Outcome", tabindex: "-1" });
 		root.append(el("section.fleet", this.form, this.note, this.bar, this.stage.legend, this.stage.root), this.aside);
-		const groups = get("gantt/server_groups").then((found) => found.server_groups, () => []); // not for this token
+		const groups = list("gantt/server_groups", "server_groups", MOST_GROUPS).catch(() => []); // not for this token
 		this._ready = Promise.all([groups, new Promise((resolve) => { this._hasHosts = resolve; })]);
 		this.stage.look();
 	}
