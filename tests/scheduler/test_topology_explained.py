@@ -16,6 +16,8 @@ from gantt.model.hosts import HostStats, Service
 from gantt.model.selection import Why
 from gantt.model.spec import RequestSpec, ScheduleRequest
 from gantt.model.topology import Fit, HostTopology, Lack
+from gantt.scheduler.explain.lacks import Lacks
+from gantt.scheduler.explain.why import PICKED
 from gantt.topology.fit import fit
 from tests.scheduler.small_cells import (
     NIC,
@@ -116,3 +118,24 @@ def test_a_host_whose_claims_do_not_fit_its_report_is_closed(engine: Gantt) -> N
     assert said == "pending claims do not fit the last report of the host"
     engine.update_host("a", "a", HostStats(instances=(uuid(1),)))
     assert not engine.host_topology("a", "a").is_closed
+
+
+def test_few_of_the_hosts_that_were_filled_are_fitted_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Others wait meanwhile."""
+    asked: list[int] = []
+    of = Lacks.of
+
+    def noted(lacks: Lacks, row: int) -> tuple[float, str | None]:
+        asked.append(row)
+        return of(lacks, row)
+
+    monkeypatch.setattr(Lacks, "of", noted)
+    with open_gantt("memory://", options(explain_budget=100)) as engine:
+        for number in range(30):
+            report(engine, f"h{number}", 0)
+        found = refusal(engine, PINNED, *range(200, 231))
+    filled = [one for one in found.steps if one.name == PICKED]
+    assert [one.before - one.after for one in filled] == [30]
+    assert len(asked) <= 100 / 20 + 10

@@ -6,6 +6,8 @@ once, exactly.
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from gantt.errors import GanttError
@@ -22,6 +24,9 @@ from gantt.state.column import Floats, Int64s
 from gantt.state.state import State
 from gantt.topology.cells import missing
 from gantt.topology.words import sentence
+
+_STEPS_PER_FIT: Final = 20
+"""Of the budget: others wait while hosts are fitted, and there may be very many."""
 
 
 class Lacks:
@@ -47,6 +52,8 @@ class Lacks:
         """Whether the host at ``row`` had a place for an instance; where that takes too
         long to say, it is taken to have had one."""
         try:
+            if self._fitting is not None:
+                self._budget.spend(_STEPS_PER_FIT)
             found = next(self._candidates.of(row, self._budget), None)
         except Spent:
             return True
