@@ -88,9 +88,9 @@ def is_since(made: int | None, at: int) -> bool:
 
 
 def _are_written(state: State, rows: Iterable[int]) -> bool:
-    """Whether the books have what runs on the hosts at ``rows``: then whoever places an
-    instance writes its allocations first, and that a row which names it was touched,
-    as when a migration takes over what it has, is no news."""
+    """Whether the books have what runs on the hosts at ``rows``: then an instance has
+    allocations before it is named, and that a row which names it was touched, as when a
+    migration takes over what it has, is no news."""
     hosts, providers, table = state.fleet.hosts, state.providers, state.allocations
     places = [int(hosts.provider[row]) for row in rows]
     return any(
