@@ -49,6 +49,8 @@ tree into its own words (HTTP status, exit status, RPC fault).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import ClassVar
 
 LONGEST = 4_000
@@ -383,6 +385,19 @@ def how_to_install(extra: str) -> str:
         f'pip install "$(ls dist/*.whl)[{extra}]" where its wheel was built, or '
         f"pip install -e '.[{extra}]' in its working copy"
     )
+
+
+@contextmanager
+def needed_extra(extra: str, *, by: str) -> Iterator[None]:
+    """Raises Refused where what is imported within is not installed: ``extra`` has it,
+    and the setting ``by`` asks for it."""
+    try:
+        yield
+    except ImportError as error:
+        raise Refused(
+            f"{by} is set, but {error.name} is not installed: {how_to_install(extra)}; "
+            "or leave it unset."
+        ) from None
 
 
 def every_kind() -> list[type[GanttError]]:

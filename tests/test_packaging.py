@@ -231,7 +231,7 @@ def test_what_a_person_is_told_to_install_is_there() -> None:
         text = path.read_text()
         assert "install gantt-scheduler" not in text.replace("'", ""), path
         assert "gantt-scheduler[" not in text, path
-        asked |= set(re.findall(r"how_to_install\([\"'](\w+)[\"']\)", text))
+        asked |= set(re.findall(r"(?:how_to_install|needed_extra)\([\"'](\w+)", text))
     assert asked == {"coordination", "kafka", "openstack", "rpc", "tracing"}
     assert asked <= set(extras)
     said = how_to_install("rpc")

@@ -17,7 +17,7 @@ from gantt.cli.output import print_document, say
 from gantt.cli.program import config_file_option
 from gantt.cli.stopping import stop_signals
 from gantt.cli.where import Where, open_books, where_options
-from gantt.errors import Invalid, Unavailable
+from gantt.errors import Invalid, Unavailable, needed_extra
 
 if TYPE_CHECKING:
     from gantt.agent.collectors.contract import Collector
@@ -152,8 +152,6 @@ def agent(
     """
     with refusals_reported():
         from gantt.agent.machine import machine_name
-        from gantt.liveness.options import CoordinationOptions
-        from gantt.liveness.watching import member
         from gantt.observe.logs import configure_logging
         from gantt.observe.supervisor import Supervisor
 
@@ -184,9 +182,10 @@ def agent(
             elif once:
                 raise SystemExit(0 if running.report() else 1)
             else:
-                options = CoordinationOptions(coordination, group, heartbeat)
-                with member(options, machine["host"] or machine_name()):
-                    _run(running, counts, metrics_listen or "")
+                if coordination:
+                    named = machine["host"] or machine_name()
+                    _join(stack, coordination, group, heartbeat, named)
+                _run(running, counts, metrics_listen or "")
 
 
 def _stream_options(servers: str, config_files: tuple[str, ...]) -> StreamOptions:
@@ -199,6 +198,18 @@ def _stream_options(servers: str, config_files: tuple[str, ...]) -> StreamOption
 
     given = {("stream", "bootstrap_servers"): servers.split(",")} if servers else {}
     return load(config_files, overrides=given).stream
+
+
+def _join(stack: ExitStack, url: str, group: str, heartbeat: int, host: str) -> None:
+    """Keep ``host`` a member of the group of agents until ``stack`` ends. Raises
+    Refused."""
+    from gantt.liveness.options import CoordinationOptions
+
+    with needed_extra("coordination", by="--coordination"):
+        from gantt.liveness.membership import Membership
+    membership = Membership(CoordinationOptions(url, group, heartbeat), host)
+    membership.start()
+    stack.callback(membership.close)
 
 
 def _agent(
@@ -215,7 +226,6 @@ def _agent(
     from gantt.agent.machine import ROOT, machine_name, machine_uuid
     from gantt.agent.reporter import Reporter
     from gantt.agent.whole_reporter import WholeReporter
-    from gantt.stream.starting import reporting
 
     root: Path = machine["root"]
     beats: bool = machine["beats"]
@@ -236,7 +246,9 @@ def _agent(
         told = Reporter(*named, constants=constants, beats=beats)
         running = Agent(service, told, pace=Pace(interval), **rest)
         return running, running.counts
-    stream = stack.enter_context(reporting(streams, service))
+    with needed_extra("kafka", by="bootstrap_servers of [stream]"):
+        from gantt.stream.producing import ReportStream
+    stream = stack.enter_context(closing(ReportStream(streams, service)))
     whole = WholeReporter(
         *named, renewal_s=streams.renewal_s, constants=constants, beats=beats
     )

@@ -21,8 +21,6 @@ from gantt.cli.where import Where, open_books
 from gantt.errors import Invalid
 from gantt.model.selection import Decision
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
-from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.request.spelling import check_spelling
 
 if TYPE_CHECKING:
     from gantt.cli.session import Session
@@ -52,6 +50,8 @@ class Tried:
     both have them."""
 
     def __init__(self, where: Where, snapshot: Snapshot, what_if: WhatIf) -> None:
+        from gantt.scheduler.options import SchedulerOptions
+
         self.where = where
         self.revision = snapshot.cursor.revision
         self.what_if = what_if
@@ -116,6 +116,7 @@ class Tried:
     def check(self, specs: Iterable[RequestSpec]) -> None:
         """Raises Invalid: a name that neither copy knows."""
         from gantt.replay.trying import check_names_of
+        from gantt.scheduler.request.spelling import check_spelling
 
         usual = self._options
         copies = (self.live, usual), (self.changed, self.what_if.policy(usual))

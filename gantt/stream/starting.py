@@ -1,4 +1,4 @@
-"""Starts what an entry point needs for streams, where Kafka is configured.
+"""Starts what a service needs for streams, where Kafka is configured.
 
 Separate so that confluent-kafka is loaded only then: it is in the extra ``kafka``.
 """
@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import Final
 
 from gantt.engine.protocol import Engine
-from gantt.errors import Refused, how_to_install
+from gantt.errors import needed_extra
 from gantt.stream.options import StreamOptions
 
-if TYPE_CHECKING:
-    from gantt.stream.producing import ReportStream, Service
+_SETTING: Final = "bootstrap_servers of [stream]"
 
 
 @contextlib.contextmanager
@@ -23,7 +22,7 @@ def taking_in(options: StreamOptions, books: Engine) -> Iterator[None]:
     if not options.is_on:
         yield
         return
-    with _extra():
+    with needed_extra("kafka", by=_SETTING):
         from gantt.stream.consuming import Intake
     intake = Intake(options, books)
     books.accompany(intake)
@@ -40,7 +39,7 @@ def publishing(options: StreamOptions, books: Engine) -> Iterator[None]:
     if not options.is_on or not options.changes_topic:
         yield
         return
-    with _extra():
+    with needed_extra("kafka", by=_SETTING):
         from gantt.stream.changes.keeping import Publishing
         from gantt.stream.changes.topic import KafkaChanges
     thread = Publishing(options, books, KafkaChanges(options))
@@ -50,27 +49,3 @@ def publishing(options: StreamOptions, books: Engine) -> Iterator[None]:
         yield
     finally:
         thread.close()
-
-
-@contextlib.contextmanager
-def reporting(
-    options: StreamOptions, service: Service | None
-) -> Iterator[ReportStream]:
-    """Reports go to Kafka, and to ``service`` while it does not answer. Raises
-    Refused."""
-    with _extra():
-        from gantt.stream.producing import ReportStream
-    with contextlib.closing(ReportStream(options, service)) as stream:
-        yield stream
-
-
-@contextlib.contextmanager
-def _extra() -> Iterator[None]:
-    """Raises Refused where what is imported within is not installed."""
-    try:
-        yield
-    except ImportError as error:
-        raise Refused(
-            f"bootstrap_servers of [stream] is set, but {error.name} is not installed: "
-            f"{how_to_install('kafka')}; or leave it unset."
-        ) from None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -19,9 +18,10 @@ from tests import inprocess
 from tests.agent.trees import GPU, Tree
 from tests.cli.conftest import Program
 from tests.live import ending
+from tests.loaded import heavy, modules_after
 
 NOWHERE = "http://127.0.0.1:1"
-MOST_RESIDENT_KB = 60 * 1024
+MOST_RESIDENT_KB = 40 * 1024
 
 
 @pytest.fixture
@@ -127,19 +127,60 @@ def test_it_ends_while_the_service_is_away(tree: Tree) -> None:
     assert process.returncode == 0
 
 
-def test_an_agent_loads_no_engine() -> None:
-    """Neither columns nor SQL: they would be most of its memory."""
+SHOWS = """
+import sys
+from gantt.cli.main import gantt
+
+gantt(["agent", "--workloads", "none", *sys.argv[1:]], standalone_mode=False)
+"""
+REPORTS = """
+import sys
+from gantt.cli.main import gantt
+
+try:
+    gantt(["agent", "--once", *sys.argv[1:]], standalone_mode=False)
+except SystemExit as ended:
+    assert ended.code == 0
+else:
+    raise AssertionError("it has not reported")
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "words"), [(SHOWS, ["--once", "--show"]), (REPORTS, [])]
+)
+def test_an_agent_loads_no_engine(
+    program: Program, tree: Tree, code: str, words: list[str]
+) -> None:
+    """Neither columns nor SQL, nor a scheduler: they would be most of its memory."""
+    words = ["--url", program.url, "--root", str(tree.root), "--host", "far", *words]
+    found = modules_after(code, *words)
+    assert "gantt.agent.loop" in found
+    assert heavy(found) == []
+    assert not found & {"oslo_config", "tooz", "confluent_kafka"}
+
+
+@pytest.mark.parametrize(
+    ("library", "words"),
+    [
+        ("tooz", ["--coordination", "etcd3+http://127.0.0.1:1"]),
+        ("confluent_kafka", ["--stream", "127.0.0.1:1"]),
+    ],
+)
+def test_what_an_option_needs_is_named_where_it_is_missing(
+    tree: Tree, library: str, words: list[str]
+) -> None:
     code = (
-        "import sys, gantt.cli.main, gantt.cli.agent, gantt.client.remote\n"
-        "import gantt.agent.loop, gantt.agent.machine, gantt.agent.reporter\n"
-        "heavy = {'numpy', 'sqlalchemy', 'oslo_config', 'gantt.engine.gantt'}\n"
-        "print(sorted(heavy & sys.modules.keys()))"
+        f"import sys\nsys.modules[{library!r}] = None\n"
+        "from gantt.cli.main import gantt\n"
+        "gantt(['agent', *sys.argv[1:]])"
     )
-    answer = subprocess.run(
-        [sys.executable, "-c", code],
+    ended = subprocess.run(
+        [sys.executable, "-c", code, *agent(tree, *words)[1:]],
         capture_output=True,
         text=True,
-        check=True,
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        timeout=60,
+        check=False,
     )
-    assert answer.stdout.strip() == "[]"
+    assert ended.returncode == 1
+    assert f"is set, but {library} is not installed: pip install" in ended.stderr

@@ -13,8 +13,9 @@ from gantt.connection import open_gantt
 from gantt.engine.gantt import Gantt
 from gantt.errors import Refused
 from gantt.liveness.group import HOST, Group
-from gantt.liveness.keeping import Membership, Watcher
+from gantt.liveness.membership import Membership
 from gantt.liveness.options import CoordinationOptions
+from gantt.liveness.watcher import Watcher
 from gantt.model.hosts import HostStats
 from tests.coordinators import COORDINATORS, Coordinator, coordinator
 from tests.forwarder import Forwarder

@@ -1,59 +1,26 @@
-"""Threads that keep a membership: an agent's, and a scheduler's, which also watches.
+"""A scheduler's watch over the group of agents: who is a member, for the books.
 
-A watcher looks in every process, so that another knows at once what was seen when the
-leader ends; only the leader writes, and only what changed.
+It looks in every process, so that another knows at once what was seen when the leader
+ends; only the leader writes, and only what changed.
 """
 
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable
-from typing import Final
 
 from gantt.engine.memberships import statement, tell
 from gantt.engine.protocol import Engine
 from gantt.errors import GanttError, Unavailable
 from gantt.liveness.group import HOST, WATCHER, Group
 from gantt.liveness.options import CoordinationOptions
+from gantt.liveness.repeating_thread import RepeatingThread
 from gantt.liveness.verdict import Sightings, judge
 from gantt.model.fleet import FleetStatement
 from gantt.placement.fleet_queries import frozen_since, memberships
 
 LOG = logging.getLogger(__name__)
-_JOIN_S: Final = 2.0
-
-
-class Membership:
-    """A thread that keeps a host a member until it is closed."""
-
-    def __init__(self, options: CoordinationOptions, host: str) -> None:
-        """Raises Refused."""
-        self._group = Group(options, HOST + host)
-        self._thread = _Repeating(self._beat, options.pause_s, "gantt-membership")
-        self.failures = 0
-
-    def start(self) -> None:
-        """Join as soon as the service answers."""
-        self._thread.start()
-
-    def close(self) -> None:
-        """Leave the group: the host is down."""
-        if self._thread.close():
-            self._group.leave()
-
-    def _beat(self) -> None:
-        try:
-            self._group.beat()
-        except Unavailable as error:
-            self.failures += 1
-            if self.failures == 1:
-                LOG.warning("No heartbeat: %s", error)
-            return
-        if self.failures:
-            LOG.info("Heartbeats are accepted again.")
-        self.failures = 0
 
 
 class Watcher:
@@ -73,7 +40,7 @@ class Watcher:
         self._group = Group(options, WATCHER + books.name)
         self._seen = Sightings(time.monotonic())
         self._trouble = ""
-        self._thread = _Repeating(self._look, options.pause_s, "gantt-watcher")
+        self._thread = RepeatingThread(self._look, options.pause_s, "gantt-watcher")
 
     def start(self) -> None:
         """Watch from now on."""
@@ -126,35 +93,3 @@ class Watcher:
         if bool(trouble) != bool(self._trouble):
             LOG.warning("%s", trouble or "The service for coordination answers again.")
         self._trouble = trouble
-
-
-class _Repeating:
-    """Calls ``act`` every ``pause_s`` seconds in a thread, until it is closed."""
-
-    def __init__(self, act: Callable[[], None], pause_s: float, name: str) -> None:
-        self._act = act
-        self._pause_s = pause_s
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def close(self) -> bool:
-        """Whether it has ended: a service that does not answer must not hold up the
-        end of a process."""
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join(_JOIN_S)
-        return not self._thread.is_alive()
-
-    def _run(self) -> None:
-        while True:
-            began = time.monotonic()
-            try:
-                self._act()
-            except Exception:  # a bug must not end the thread
-                LOG.exception("%s failed", self._thread.name)
-            took = time.monotonic() - began
-            if self._stop.wait(max(0.0, self._pause_s - took)):
-                return
