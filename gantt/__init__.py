@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import importlib
 
+from gantt.version import __version__
+
 # As in ``typing``, which takes longer to load than the rest of a program's first step,
 # during which Ctrl-C is not silent (``gantt.cli.start``).
 TYPE_CHECKING = False
@@ -34,8 +36,6 @@ if TYPE_CHECKING:
         UsageQuery,
     )
     from gantt.model.spec import Flavor, Image, RequestSpec
-
-__version__ = "0.1.0"
 
 __all__ = [
     "CandidateRequest",

@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 
-from gantt import __version__
 from gantt.bench import machine
 from gantt.bench.comparing import Comparison, Progress, ratios, take_turns
 from gantt.bench.fleets import Fleet, fleet_of
@@ -20,6 +19,7 @@ from gantt.bench.paths import REQUESTS, profiles
 from gantt.bench.report import LeftOut, Report, Result
 from gantt.bench.sides import RIVALS, SIDES, Furnished, Sides, lack_of, why_not
 from gantt.errors import GanttError
+from gantt.version import __version__
 
 
 def measure(

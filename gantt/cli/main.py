@@ -10,7 +10,6 @@ from collections.abc import Mapping
 
 import click
 
-from gantt import __version__
 from gantt.cli.agent import agent
 from gantt.cli.allocation import allocation
 from gantt.cli.audit import audit
@@ -38,6 +37,7 @@ from gantt.cli.top import top
 from gantt.cli.usage import usage
 from gantt.cli.watch import watch
 from gantt.cli.where import given_above, takes_books, with_where_options
+from gantt.version import __version__
 
 SECTIONS: Mapping[str, tuple[click.Command, ...]] = {
     "Start here": (serve, select, claim, launch, explain, top, completion),

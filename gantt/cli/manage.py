@@ -13,7 +13,6 @@ from contextlib import closing
 import click
 from msgspec.structs import replace
 
-from gantt import __version__
 from gantt.cli.adoption import adopt, imports, release
 from gantt.cli.database import database_options, settings_for
 from gantt.cli.failure import Failed, Program, refusals_reported
@@ -24,6 +23,7 @@ from gantt.model.answers import Report
 from gantt.model.printable import printable
 from gantt.model.protocol import GanttProtocol
 from gantt.store.interface import StoreOptions
+from gantt.version import __version__
 
 BAD_COUNT = 127
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gantt import __version__
 from gantt.cli.failure import refusals_reported
 from gantt.cli.given import refuse
 from gantt.cli.output import plain, print_document, say
@@ -16,6 +15,7 @@ from gantt.cli.program import config_file_option
 from gantt.cli.replay_packing import packing
 from gantt.cli.what_if import tell_unasked
 from gantt.errors import Invalid
+from gantt.version import __version__
 
 if TYPE_CHECKING:
     from gantt.replay.decisions import Header

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gantt import __version__
 from gantt.cli.failure import refusals_reported
 from gantt.cli.output import bars, plain, print_document, say, table
 from gantt.cli.program import config_file_option
 from gantt.errors import Invalid
+from gantt.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gantt import __version__
 from gantt.cli.output import plain, print_document, say, table
 from gantt.cli.what_if import tell_unasked
 from gantt.errors import Invalid
+from gantt.version import __version__
 
 if TYPE_CHECKING:
     from gantt.replay.record_report import Differing, RecordReport

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import Struct
 
-from gantt import __version__
 from gantt.cli.database import database_options, settings_for
 from gantt.cli.failure import Program
 from gantt.cli.output import print_rows, say
 from gantt.cli.program import output_options
 from gantt.errors import GanttError
 from gantt.model.printable import printable
+from gantt.version import __version__
 
 if TYPE_CHECKING:
     from gantt.conf import Settings

@@ -44,7 +44,7 @@ def serve() -> None:
     booted.check_confinement(machine)
     booted.check_life(machine)
     before = booted.process_of(machine)
-    file = ROOT / "gantt" / "__init__.py"
+    file = ROOT / "gantt" / "version.py"
     text = file.read_text()
     file.write_text(
         re.sub(r'^__version__ = ".*"$', f'__version__ = "{NEXT}"', text, flags=re.M)

@@ -19,22 +19,25 @@ VALUES = frozenset({"errors", "model"})
 # doors.
 BELOW: dict[str, frozenset[str]] = {
     "errors": frozenset(),
+    "version": frozenset(),
     "model": frozenset({"errors"}),
     "topology": VALUES,
     "state": VALUES | {"topology"},
     "placement": VALUES | {"topology", "state"},
     "scheduler": DECIDERS,
     "store": VALUES,
-    "engine": DECIDERS | {"scheduler", "store"},
+    "engine": DECIDERS | {"version", "scheduler", "store"},
     "connection": VALUES | {"client", "engine", "store"},
-    "__init__": frozenset({"model", "client", "conf", "connection", "engine"}),
+    "__init__": frozenset(
+        {"version", "model", "client", "conf", "connection", "engine"}
+    ),
     "liveness": VALUES | {"engine", "placement"},
     "stream": VALUES | {"engine"},
     "conf": VALUES | {"scheduler", "store", "engine", "liveness", "stream"},
     "client": VALUES | {"store", "engine"},
     "agent": VALUES,
     "launch": VALUES,
-    "observe": VALUES | {"state", "engine", "conf"},
+    "observe": VALUES | {"version", "state", "engine", "conf"},
     "api": VALUES | PROGRAM | {"state", "placement", "engine", "connection"},
     "openstack": VALUES
     | PROGRAM
@@ -43,12 +46,13 @@ BELOW: dict[str, frozenset[str]] = {
     "testing": VALUES | {"state", "placement", "scheduler", "engine"},
     "replay": DECIDERS | {"scheduler", "store", "engine", "conf"},
     "bench": VALUES
-    | {"state", "scheduler", "store", "engine", "connection", "conf", "api", "replay"},
+    | {"version", "state", "scheduler", "store", "engine", "connection"}
+    | {"conf", "api", "replay"},
     "wsgi": PROGRAM | {"api"},
     "__main__": frozenset({"cli"}),
     "cli": VALUES
     | PROGRAM
-    | {"topology", "scheduler", "store", "engine", "connection", "client"}
+    | {"version", "topology", "scheduler", "store", "engine", "connection", "client"}
     | {"agent", "launch", "api", "openstack", "replay", "bench"},
 }
 # What an agent loads of rooms that services use too; it has no engine.

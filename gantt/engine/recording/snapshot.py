@@ -11,7 +11,6 @@ from typing import Final
 
 import msgspec
 
-from gantt import __version__
 from gantt.engine.reading.replica import Replica
 from gantt.engine.recording.lines import Lines, text
 from gantt.engine.recording.tape import Policed
@@ -21,6 +20,7 @@ from gantt.model.rows import ROW_TYPES, Row
 from gantt.scheduler.options import SchedulerOptions
 from gantt.store.interface import Chunks, Store
 from gantt.store.memory import MemoryStore
+from gantt.version import __version__
 
 _ENCODE: Final = msgspec.json.Encoder().encode
 _BEGAN: Final = "a snapshot was asked for"

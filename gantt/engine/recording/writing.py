@@ -14,7 +14,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from gantt import __version__
 from gantt.engine.clock import Clock
 from gantt.engine.reading.replica import Replica
 from gantt.engine.recording.account import Account, Batch, Tally
@@ -28,6 +27,7 @@ from gantt.errors import GanttError
 from gantt.model.changes import Cursor
 from gantt.model.record import KIND, Closed, Dropped, Head, Started
 from gantt.store.interface import Chunks, Store
+from gantt.version import __version__
 
 LOG = logging.getLogger(__name__)
 PERIOD_S: Final = 1.0
