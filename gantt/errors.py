@@ -49,9 +49,11 @@ tree into its own words (HTTP status, exit status, RPC fault).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 LONGEST = 4_000
 
