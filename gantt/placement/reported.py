@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from gantt.model.commands import Claim
 from gantt.state.column import Floats, Int64s
-from gantt.state.host_table import Hosts
+from gantt.state.view import HostAmounts, View
 
 
 def fits(
@@ -41,46 +40,18 @@ def left(
     return found
 
 
-class Room:
-    """Amounts that one command adds to hosts while it is planned, by host row. What it
-    takes away counts no longer."""
-
-    def __init__(self, hosts: Hosts, command: Claim) -> None:
-        self._hosts = hosts
-        self._asked = (command.vcpus, command.memory_mb, command.disk_mb)
-        self._more: dict[int, tuple[int, int, int]] = {}
-
-    def has(self, row: int) -> bool:
-        """Whether the host at ``row`` has room for one instance more."""
-        hosts = self._hosts
-        vcpus, memory_mb, disk_mb = self._asked
-        more = self._more.get(row, (0, 0, 0))
-        ram = int(hosts.total_ram_mb[row])
-        ram_used = ram - int(hosts.free_ram_mb[row]) + more[1]
-        disk = 1024 * int(hosts.total_disk_gb[row])
-        disk_used = disk - int(hosts.free_disk_mb[row]) + more[2]
-        cpus, cpus_used = int(hosts.vcpus_total[row]), int(hosts.vcpus_used[row])
-        cpu_ratio, ram_ratio, disk_ratio = self._ratios_of(row)
-        return bool(
-            fits_vcpus(cpus, cpus_used + more[0], cpu_ratio, vcpus)
-            and fits(ram, ram_used, ram_ratio, memory_mb)
-            and fits(disk, disk_used, disk_ratio, disk_mb)
-        )
-
-    def add(
-        self, row: int, amounts: tuple[int, int, int] | None = None, times: int = 1
-    ) -> None:
-        """``amounts`` (vcpus, memory_mb, disk_mb) more are used, or less (-1); None:
-        those of one instance of the command."""
-        amounts = self._asked if amounts is None else amounts
-        known = self._more.get(row, (0, 0, 0))
-        self._more[row] = (
-            known[0] + times * amounts[0],
-            known[1] + times * amounts[1],
-            known[2] + times * amounts[2],
-        )
-
-    def _ratios_of(self, row: int) -> tuple[float, ...]:
-        hosts = self._hosts
-        reported = (hosts.cpu_ratio, hosts.ram_ratio, hosts.disk_ratio)
-        return tuple(float(column[row]) for column in reported)
+def has_room(view: View, row: int, wanted: HostAmounts) -> bool:
+    """Whether ``wanted`` is left on the host at ``row``."""
+    hosts = view.state.fleet.hosts
+    vcpus, memory_mb, disk_mb = wanted
+    more = view.on_hosts.get(row, (0, 0, 0))
+    cpus, cpus_used = int(hosts.vcpus_total[row]), int(hosts.vcpus_used[row]) + more[0]
+    ram = int(hosts.total_ram_mb[row])
+    ram_used = ram - int(hosts.free_ram_mb[row]) + more[1]
+    disk = 1024 * int(hosts.total_disk_gb[row])
+    disk_used = disk - int(hosts.free_disk_mb[row]) + more[2]
+    return bool(
+        fits_vcpus(cpus, cpus_used, float(hosts.cpu_ratio[row]), vcpus)
+        and fits(ram, ram_used, float(hosts.ram_ratio[row]), memory_mb)
+        and fits(disk, disk_used, float(hosts.disk_ratio[row]), disk_mb)
+    )

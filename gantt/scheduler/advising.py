@@ -114,7 +114,7 @@ def rank(
     feasible, passing = _restricted(every, sent[at])
     remaining = RemainingHosts(feasible)
     if held:
-        hold(remaining, feasible, held, driver.policy.options.choices, steps)
+        hold(state, remaining, feasible, held, driver.policy.options.choices, steps)
     mine, weights = at[passing], remaining.weights
     if options.advice_weights == "add":
         weights = weights + _normalised(given[mine])

@@ -77,12 +77,14 @@ class Promises:
         self._pendings.insert(place, pending)
         self._replay(place)
 
-    def remove(self, claim_id: int) -> None:
-        """The claim is not pending any more."""
+    def remove(self, claim_id: int) -> Pending:
+        """The claim is not pending any more; what it was promised."""
         place = bisect_left(self._ids, claim_id)
         assert self._ids[place] == claim_id, "only what was put is removed"
-        del self._ids[place], self._pendings[place]
+        del self._ids[place]
+        found = self._pendings.pop(place)
         self._replay(place)
+        return found
 
     def fit(self, pending: Pending, claim_id: int | None = None) -> Fit | Lack:
         """What the instance of a new claim takes, or what lacks. ``claim_id``: that of

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gantt.model.commands import Claim
 from gantt.model.spec import Flavor, RequestSpec
-from gantt.placement.reported import Room
+from gantt.placement.reported import has_room
 from gantt.scheduler.feasibility import amounts, overrides
 from gantt.scheduler.hosts import Hosts, Taken
 from gantt.state.column import Bools
+from gantt.state.view import HostAmounts, View
 from tests.scheduler.fleets import Plain, Plan, a_host, all_hosts, fleet, fleets
 
 TAKEN = st.builds(
@@ -19,20 +19,32 @@ TAKEN = st.builds(
     st.integers(0, 70),
     st.sampled_from([0, 512, 40_000]),
     st.sampled_from([0, 10_240, 600_000]),
+    st.just(0),
 )
 
 
-def claim_of(taken: Taken) -> Claim:
-    return Claim("c", (), taken.vcpus, taken.memory_mb, taken.disk_mb, "p", "u")
+def amounts_of(taken: Taken) -> HostAmounts:
+    return taken.vcpus, taken.memory_mb, taken.disk_mb
 
 
 @given(fleets(), TAKEN)
 def test_committer_agrees_with_the_search(plan: Plan, taken: Taken) -> None:
     state = plan.state()
-    checked = Room(state.fleet.hosts, claim_of(taken))
-    hosts = all_hosts(state)
-    expected = [checked.has(row) for row in hosts.rows.tolist()]
+    view, hosts, wanted = View(state), all_hosts(state), amounts_of(taken)
+    expected = [has_room(view, row, wanted) for row in hosts.rows.tolist()]
     assert room(hosts, taken).tolist() == expected
+
+
+@given(st.lists(TAKEN, max_size=3), TAKEN)
+def test_committer_counts_what_it_placed_as_the_search_does(
+    before: list[Taken], taken: Taken
+) -> None:
+    state = fleet([{**a_host(), "cpu_allocation_ratio": 4.0}])
+    view, hosts, wanted = View(state), all_hosts(state), amounts_of(taken)
+    for one in before:
+        hosts.consume(0, one, "instance")
+        view.add_to_host(0, amounts_of(one))
+    assert room(hosts, taken).tolist() == [has_room(view, 0, wanted)]
 
 
 @given(fleets(), TAKEN)

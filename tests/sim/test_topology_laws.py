@@ -13,12 +13,12 @@ from gantt.model import rows as t
 from gantt.model.forms.shared_topology import read_host
 from gantt.model.hosts import HostStats, Instance
 from gantt.model.topology import Fit
-from gantt.placement.fitted import Overlay
 from gantt.placement.rules import counting, leases
 from gantt.sim import topology_laws as laws
 from gantt.sim.history import Tables, empty_tables
 from gantt.sim.machines import topology_of, wanted_of
 from gantt.sim.run import Plan, Run
+from gantt.state.view import View
 from gantt.topology import counting as topology_counting
 from gantt.topology.fit import fit
 from gantt.topology.pending import Pending, from_text, to_text
@@ -157,12 +157,12 @@ def test_committer_that_does_not_fit_again_is_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def fit_the_report(
-        self: Overlay, row: int, pending: Pending, claim_id: int | None = None
+        self: View, row: int, pending: Pending, claim_id: int | None = None
     ) -> Any:
-        report = self._hosts.promises[row].report
+        report = self.state.fleet.hosts.promises[row].report
         return fit(report, pending.wanted, pending.providers)
 
-    monkeypatch.setattr(Overlay, "fit", fit_the_report)
+    monkeypatch.setattr(View, "fits", fit_the_report)
     assert is_broken(ONCE)
 
 

@@ -1,8 +1,8 @@
 """Rules for allocations, all named consumers at once or none, and for reshaping.
 
-What fits is the Ledger's verdict; here is what is asked, in which order, and which
-generations move (wire contract: only providers in a new list, or in the removed list of
-a consumer that is emptied; a deletion moves none).
+The view of the draft judges what fits; here is what is asked, in which order, how it is
+refused, and which generations move (wire contract: only providers in a new list, or in
+the removed list of a consumer that is emptied; a deletion moves none).
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from gantt.placement.rules.arrivals import arrive
 from gantt.placement.rules.draft import Draft
 from gantt.placement.rules.inventories import check_numbers, class_id
 from gantt.placement.rules.leases import allocations_of, overtaken
-from gantt.placement.rules.ledger import Ledger, Limits, Place
 from gantt.placement.rules.rewritten import carry
 from gantt.state.inventories import capacity_of
 from gantt.state.names import is_each_once
 from gantt.state.state import State
+from gantt.state.view import Refusal, Slot, SlotLimits
 
 
 class Wish(Struct, frozen=True):
@@ -55,7 +55,7 @@ class Wish(Struct, frozen=True):
 
 def replace(draft: Draft, command: SetAllocations) -> None:
     """PUT and POST of allocations."""
-    replace_rows(draft, command.consumers, Ledger(draft.state))
+    replace_rows(draft, command.consumers)
     if len(command.consumers) == 1:
         arrive(draft, command.consumers[0])
 
@@ -63,7 +63,6 @@ def replace(draft: Draft, command: SetAllocations) -> None:
 def replace_rows(
     draft: Draft,
     consumers: Iterable[ConsumerAllocations],
-    ledger: Ledger,
     *,
     is_reshape: bool = False,
 ) -> None:
@@ -72,7 +71,7 @@ def replace_rows(
     Raises ConcurrentUpdate (of a consumer), UnknownProvider, UnknownName, DoesNotFit.
     """
     wishes = _resolve(draft.state, tuple(consumers))
-    _judge(draft.state, wishes, ledger)
+    _judge(draft, wishes)
     written = {
         wish.consumer.consumer_uuid: wish.consumer.allocations for wish in wishes
     }
@@ -157,24 +156,59 @@ def _new_amounts(
     return found
 
 
-def _judge(state: State, wishes: list[Wish], ledger: Ledger) -> None:
-    def place(provider_id: int, key: int) -> tuple[int, int]:
-        return state.providers.row_by_id[provider_id], state.classes.index_by_id[key]
-
+def _judge(draft: Draft, wishes: list[Wish]) -> None:
+    """All that the consumers have is given back before anything new is judged. Raises
+    DoesNotFit."""
+    view, state = draft.view, draft.state
     for wish in wishes:
         for row in wish.old:
-            ledger.give_back(
-                place(row.resource_provider_id, row.resource_class_id), row.used
-            )
+            view.add(slot_of(state, row), -row.used)
     for wish in wishes:
         for provider, key, amount in wish.new:
-            ledger.enter(place(provider.id, key), amount)
+            slot = (
+                state.providers.row_by_id[provider.id],
+                state.classes.index_by_id[key],
+            )
+            refusal = view.refusal(slot, amount)
+            if refusal is not None:
+                raise DoesNotFit(_words(state, slot, amount, refusal))
+            view.add(slot, amount)
+
+
+def slot_of(state: State, row: AllocationRow) -> Slot:
+    """Where the allocation is counted."""
+    return (
+        state.providers.row_by_id[row.resource_provider_id],
+        state.classes.index_by_id[row.resource_class_id],
+    )
+
+
+def _words(state: State, slot: Slot, amount: int, refusal: Refusal) -> str:
+    name, uuid = state.classes.at(slot[1]).name, state.providers.uuids[slot[0]]
+    place, limits = f"'{name}' on resource provider '{uuid}'", refusal.limits
+    if limits is None:
+        return f"Inventory for {place} invalid."
+    if refusal.is_full:
+        broken = "exceed the capacity"
+        numbers = f"used: {refusal.used}, capacity: {limits.capacity:.15g}"
+    else:
+        broken = "violate inventory constraints"
+        numbers = (
+            f"min_unit: {limits.min_unit}, max_unit: {limits.max_unit}, "
+            f"step_size: {limits.step_size}"
+        )
+    return (
+        f"Unable to create allocation for {place}. The requested amount would "
+        f"{broken}. Requested: {amount}, {numbers}."
+    )
 
 
 def write(draft: Draft, wish: Wish) -> list[AllocationRow]:
     """Write what was judged: allocations, consumer, names, generations. The new
     allocations."""
-    old = {(row.resource_provider_id, row.resource_class_id): row for row in wish.old}
+    old: dict[tuple[int, int], AllocationRow] = {}
+    for row in wish.old:
+        old[row.resource_provider_id, row.resource_class_id] = row
     uuid, now = wish.consumer.consumer_uuid, draft.now
     moved: dict[int, ProviderRow] = {}
     written = []
@@ -242,17 +276,15 @@ def reshape(draft: Draft, command: Reshape) -> None:
     for consumer in command.consumers:
         check_generation(draft.state, consumer)
     pairs = list(zip(providers, command.providers, strict=True))
-    interim: dict[Place, Limits] = {}
     for provider, asked in pairs:
         for name, inventory in asked.inventories.items():
-            place = (
+            slot = (
                 draft.state.providers.row_by_id[provider.id],
                 draft.state.classes.index_by_id[class_id(draft.state, name)],
             )
             check_numbers(name, inventory)
-            interim[place] = _limits(inventory)
-    ledger = Ledger(draft.state, interim)
-    replace_rows(draft, command.consumers, ledger, is_reshape=True)
+            draft.view.limit(slot, _limits(inventory))
+    replace_rows(draft, command.consumers, is_reshape=True)
     for provider, asked in pairs:
         inventories.replace_rows(draft, provider, asked.inventories)
         draft.bump(provider)
@@ -275,8 +307,8 @@ def _reshaped(draft: Draft, asked: ReshapedProvider) -> ProviderRow:
     return provider
 
 
-def _limits(inventory: Inventory) -> Limits:
-    return Limits(
+def _limits(inventory: Inventory) -> SlotLimits:
+    return SlotLimits(
         int(inventory.min_unit),
         int(inventory.max_unit),
         int(inventory.step_size),

@@ -1,8 +1,8 @@
 """The rule for claims: hosts for all instances of a request, or for none.
 
 What was found while hosts were picked is judged again here, on the newest columns and
-by the same functions: the ledger (amounts), ``groups`` (server groups), ``room`` (hosts
-without inventory), ``fitted`` (cells and devices). Per instance the first choice that
+by the same functions: the view (amounts, cells and devices), ``groups`` (server
+groups), ``reported`` (hosts without inventory). Per instance the first choice that
 holds is taken.
 
 What is asked for an instance that has a claim is judged by ``standing``. A repeat is
@@ -15,7 +15,6 @@ the choice, those stay as they are. They are not judged again, and are marked by
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Final
 
 from msgspec import Struct
@@ -31,17 +30,17 @@ from gantt.model.rows import AllocationRow, ClaimRow, ConsumerRow, ProviderRow
 from gantt.model.spec import InstanceGroup
 from gantt.model.topology import Fit, Lack, Wanted
 from gantt.placement import groups
-from gantt.placement.fitted import Overlay, pending_on
+from gantt.placement.fitted import pending_on
 from gantt.placement.ownership import check_groups, check_owner
-from gantt.placement.reported import Room
+from gantt.placement.reported import has_room
 from gantt.placement.rules import allocations, leases
 from gantt.placement.rules.draft import Draft
-from gantt.placement.rules.ledger import Ledger, Place
 from gantt.placement.rules.repeats import again
 from gantt.placement.rules.standing import Standing, standing
 from gantt.state.fleet import Fleet
 from gantt.state.names import is_each_once
 from gantt.state.state import State
+from gantt.state.view import Slot
 from gantt.topology.pending import CLOSED, Pending, to_text
 
 _GONE: Final = "the host no longer exists"
@@ -56,10 +55,10 @@ _MOST: Final = 2**53
 
 class _Asked(Struct, frozen=True):
     """What is new of one choice, twice: as rows (provider, class id, amount) and as
-    amounts by place."""
+    amounts by slot."""
 
     rows: list[tuple[ProviderRow, int, int]]
-    amounts: list[tuple[Place, int]]
+    amounts: list[tuple[Slot, int]]
 
 
 class _Holder(Struct, frozen=True):
@@ -165,8 +164,8 @@ class _Desk:
         self._draft = draft
         self._command = command
         self._leased_until = leased_until
-        self._ledger = Ledger(draft.state)
-        self._room = Room(draft.state.fleet.hosts, command)
+        self._view = draft.view
+        self._amounts = command.vcpus, command.memory_mb, command.disk_mb
         self._group = None
         if command.group is not None and command.group.policy in _HARD:
             self._group = _Group(draft.state.fleet, command.group)
@@ -174,10 +173,6 @@ class _Desk:
         self.generations: list[int | None] = []
         self.fits: list[Fit | None] = []
         self.repeats: list[Repeat | None] = []
-
-    @cached_property
-    def _overlay(self) -> Overlay:
-        return Overlay(self._draft.state.fleet.hosts)
 
     def place(self, instance: InstanceClaim, its: Standing) -> int:
         """The place of the first choice that holds; 0 for a repeat. Raises
@@ -219,7 +214,7 @@ class _Desk:
                 dropped = [row for row in kept if row.updated_at is None]
                 kept = [row for row in kept if row.updated_at is not None]
             for row in dropped:
-                self._ledger.give_back(self._place_of(row), row.used)
+                self._view.add(allocations.slot_of(state, row), -row.used)
             host = state.fleet.hosts.row_by_id.get(old.host_id)
             is_there = host is not None or (
                 consumer is not None and leases.lost(old) is not None
@@ -227,9 +222,10 @@ class _Desk:
             is_move = its is not Standing.REPLACE
             stays = is_move and is_there and _is_uncounted(old)
             if host is not None and not stays:
-                self._room.add(host, (old.vcpus, old.memory_mb, old.disk_mb), -1)
+                given_back = (-old.vcpus, -old.memory_mb, -old.disk_mb)
+                self._view.add_to_host(host, given_back)
                 if old.topology is not None:
-                    self._overlay.remove(host, old.id)
+                    self._view.withdraw(host, old.id)
         return _Holder(uuid, instance.held, old, consumer, kept, dropped, stays)
 
     def _try(self, choice: Choice, holder: _Holder) -> str | None:
@@ -253,22 +249,22 @@ class _Desk:
         generation = None
         if not self._command.is_remote:
             if not choice.allocations:
-                if not self._room.has(host):
+                if not has_room(self._view, host, self._amounts):
                     return _FULL
                 self._drop_lease(holder)
             else:
                 asked = self._asked(choice.allocations, holder)
                 if asked is None:
                     return _UNKNOWN
-                if not self._ledger.enter_all(asked.amounts):
+                if not self._view.enter(asked.amounts):
                     return _FULL
                 generation = self._write_allocations(asked, holder)
         key = self._write_claim(choice, holder, generation, pending)
         if pending is not None:
-            self._overlay.put(host, key, pending)
+            self._view.promise(host, key, pending)
         self.fits.append(None if pending is None else pending.fit)
         self.generations.append(generation)
-        self._room.add(host)
+        self._view.add_to_host(host, self._amounts)
         if self._group is not None:
             self._group.join(host, holder.uuid)
             old = holder.claim
@@ -282,7 +278,7 @@ class _Desk:
         """What the instance is promised of the host's cells and devices."""
         command, hosts = self._command, self._draft.state.fleet.hosts
         pending = pending_on(hosts, host, wanted, choice.providers, packs=command.packs)
-        found = self._overlay.fit(host, pending, holder.claim_id)
+        found = self._view.fits(host, pending, holder.claim_id)
         if isinstance(found, Lack):
             # What an instance on a forced host takes may be unknown, not nothing.
             is_unknown = found == CLOSED or found.is_of_search
@@ -385,13 +381,6 @@ class _Desk:
             user_id=command.user_id,
         )
         return wanted.text
-
-    def _place_of(self, row: AllocationRow) -> Place:
-        state = self._draft.state
-        return (
-            state.providers.row_by_id[row.resource_provider_id],
-            state.classes.index_by_id[row.resource_class_id],
-        )
 
     def _words(self, instance: InstanceClaim, misses: dict[str, list[int]]) -> str:
         hosts = self._draft.state.fleet.hosts

@@ -21,6 +21,7 @@ from gantt.model.rows import (
     key_of,
 )
 from gantt.state.state import State
+from gantt.state.view import View
 
 _ORDER = {table: number for number, table in enumerate(ROW_TYPES)}
 
@@ -33,6 +34,7 @@ class Draft:
         self.state = state
         self.now = now
         self.clock = clock
+        self._view: View | None = None
         self._old: dict[tuple[str, Key], Row | None] = {}
         self._new: dict[tuple[str, Key], Row | None] = {}
         self._next_id: dict[str, int] = {}
@@ -42,6 +44,13 @@ class Draft:
         self._claimed: set[tuple[int, int]] = set()
         # What must be as it is known though it is not changed: (table, key).
         self.relied: list[tuple[str, Key | str]] = []
+
+    @property
+    def view(self) -> View:
+        """What the amounts of this command are judged on, all of them together."""
+        if self._view is None:
+            self._view = View(self.state)
+        return self._view
 
     def get(self, table: str, key: Key) -> Row | None:
         """The row as this draft leaves it."""

@@ -37,7 +37,7 @@ class Together:
         self._amounts: dict[str, Int64s] = {}
         self._on_hosts: dict[Taken, Int64s] = {}
         self.by_name: dict[tuple[str, str], int] = {}
-        self.beside = Beside(state.fleet.hosts)
+        self.beside = Beside(state)
         self.members: dict[str, Counter[str]] = {}
         self.is_searched = False
         self.shares: Floats = np.zeros(state.fleet.hosts.height)

@@ -12,12 +12,12 @@ from typing import Protocol
 from gantt.model.answers import Candidate
 from gantt.model.topology import Lack, Wanted
 from gantt.placement.candidates.combine import Spent
-from gantt.placement.fitted import Overlay, pending_on
+from gantt.placement.fitted import pending_on
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.request.topology import DEVICES_FILTER, TOPOLOGY_FILTER
-from gantt.state.host_table import Hosts
 from gantt.state.state import State
+from gantt.state.view import View
 from gantt.topology.pending import Pending
 
 _NEXT = 2**62
@@ -40,29 +40,29 @@ class Beside:
     """What requests took of cells and devices, in turns. ``numbers``: as of claims
     later than any there is."""
 
-    def __init__(self, hosts: Hosts) -> None:
-        self.overlay = Overlay(hosts)
+    def __init__(self, state: State) -> None:
+        self.view = View(state)
         self.numbers = count(_NEXT)
 
 
 class Fitting:
-    """Of one request: what its instances took of hosts is in an overlay. ``meter``:
+    """Of one request: what its instances took of hosts is in a view. ``meter``:
     counts the hosts that were fitted, and which limits were met. ``beside``: other
     requests that take of the same hosts."""
 
     def __init__(
         self,
-        hosts: Hosts,
+        state: State,
         wanted: Wanted,
         options: SchedulerOptions,
         meter: Meter | None = None,
         beside: Beside | None = None,
     ) -> None:
-        self._hosts = hosts
+        self._hosts = state.fleet.hosts
         self._wanted = wanted
         self._packs = options.packing_host_numa_cells_allocation_strategy
-        beside = Beside(hosts) if beside is None else beside
-        self._overlay, self._numbers = beside.overlay, beside.numbers
+        beside = Beside(state) if beside is None else beside
+        self._view, self._numbers = beside.view, beside.numbers
         # What did not fit a host will not, while others take more of it.
         self._refused: set[tuple[int, tuple[object, ...]]] = set()
         self._most = self._fits_left = options.topology_fits
@@ -89,7 +89,7 @@ class Fitting:
         self._fits_left -= 1
         if self._meter is not None:
             self._meter.fits += 1
-        found = self._overlay.fit(row, pending)
+        found = self._view.fits(row, pending)
         if isinstance(found, Lack):
             self._refused.add(key)
             if self._meter is not None:
@@ -104,12 +104,12 @@ class Fitting:
     def take(self, row: int, candidate: Candidate) -> None:
         """An instance of this request is on the host at ``row``."""
         pending = self.pending(row, candidate)
-        self._overlay.put(row, next(self._numbers), pending)
+        self._view.promise(row, next(self._numbers), pending)
 
     def hold(self, row: int, pendings: tuple[Pending, ...]) -> None:
         """What was advised to others counts as taken."""
         for pending in pendings:
-            self._overlay.put(row, next(self._numbers), pending)
+            self._view.promise(row, next(self._numbers), pending)
 
     def pending(self, row: int, candidate: Candidate) -> Pending:
         """What a claim of ``candidate`` would promise of the host at ``row``."""
@@ -130,4 +130,4 @@ def fitting_of(
     if wanted is None:
         return None
     options = feasible.policy.options
-    return Fitting(state.fleet.hosts, wanted, options, meter, beside)
+    return Fitting(state, wanted, options, meter, beside)

@@ -21,9 +21,11 @@ from gantt.scheduler.held_host import HeldHost
 from gantt.scheduler.selection.fitting import Fitting
 from gantt.scheduler.selection.remaining_hosts import RemainingHosts
 from gantt.state.column import Bools, Int64s
+from gantt.state.state import State
 
 
 def hold(
+    state: State,
     remaining: RemainingHosts,
     feasible: FeasibleHosts,
     held: Mapping[int, HeldHost],
@@ -51,7 +53,7 @@ def hold(
                 row
                 for row in unchecked
                 if _is_apart(feasible, held[row])
-                or not _has_room(feasible, row, held[row], budget)
+                or not _has_room(state, feasible, row, held[row], budget)
             }
         )
 
@@ -75,7 +77,7 @@ def _is_apart(feasible: FeasibleHosts, held: HeldHost) -> bool:
 
 
 def _has_room(
-    feasible: FeasibleHosts, row: int, held: HeldHost, budget: Budget
+    state: State, feasible: FeasibleHosts, row: int, held: HeldHost, budget: Budget
 ) -> bool:
     """Whether the first candidate that the host has beside what is held fits."""
     candidates, wanted = feasible.candidates, feasible.wanted
@@ -84,8 +86,7 @@ def _has_room(
     except Spent:
         return True
     if candidate is not None and wanted is not None:
-        hosts, options = feasible.hosts.fleet.hosts, feasible.policy.options
-        fitting = Fitting(hosts, wanted, options)
+        fitting = Fitting(state, wanted, feasible.policy.options)
         fitting.hold(row, held.pendings)
         if not fitting.fits(row, candidate):
             return False

@@ -80,7 +80,7 @@ def pick_hosts(
         mark(PICK if len(feasible.hosts) else OTHER)
     passing, remaining = feasible, RemainingHosts(feasible)
     if held:
-        hold(remaining, feasible, held, driver.policy.options.choices, budget)
+        hold(state, remaining, feasible, held, driver.policy.options.choices, budget)
     if again is not None:
         remaining.postpone(again.last)
     if driver.chooser is not None:  # of another package; columns may be newer then
