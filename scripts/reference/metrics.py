@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from gantt.observe import agent_signs
@@ -14,8 +15,10 @@ from gantt.observe.metrics import Meters
 from gantt.openstack.meters import CloudMeters
 from scripts.reference.markdown import cell, table
 
-# Of histograms: how many were observed, their sum, and how many up to each bound.
-_ENDINGS: Final = {"counter": "_total", "histogram": "_count, _sum, _bucket"}
+# As it is asked for; of histograms: how many were observed, their sum, and how many up
+# to each bound.
+_COUNTED: Final = "_total"
+_ENDINGS: Final = "_count, _sum, _bucket"
 _MADE_BESIDE: Final = "_created"
 
 
@@ -24,7 +27,7 @@ def page() -> str:
     lines: list[str] = []
     for program, text in _expositions():
         rows = [
-            (f"`{one.name}`", _kind(one.type), cell(one.documentation))
+            (f"`{_name(one)}`", _kind(one.type), cell(one.documentation))
             for one in sorted(
                 text_string_to_metric_families(text.decode()), key=lambda one: one.name
             )
@@ -34,9 +37,12 @@ def page() -> str:
     return "\n".join(lines)
 
 
+def _name(one: Metric) -> str:
+    return f"{one.name}{_COUNTED}" if one.type == "counter" else one.name
+
+
 def _kind(kind: str) -> str:
-    ending = _ENDINGS.get(kind)
-    return f"{kind}: `{ending}`" if ending else kind
+    return f"{kind}: `{_ENDINGS}`" if kind == "histogram" else kind
 
 
 def _expositions() -> Iterator[tuple[str, bytes]]:

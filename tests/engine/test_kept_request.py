@@ -28,6 +28,7 @@ from gantt.scheduler.options import SchedulerOptions
 from gantt.store.interface import StoreOptions
 
 SECRET = "hunter2"
+GROUP = "aaaaaaaa-5555-4555-8555-000000000001"
 MOST = 4096
 FULL = RequestSpec(
     flavor=Flavor(
@@ -47,7 +48,7 @@ FULL = RequestSpec(
         aggregates=(frozenset(("x", "y")),), forbidden_aggregates=frozenset("z")
     ),
     retry_hosts=(("h", "n"),),
-    instance_group=InstanceGroup("g", "anti-affinity", hosts=frozenset("h")),
+    instance_group=InstanceGroup(GROUP, "anti-affinity", hosts=frozenset("h")),
     scheduler_hints={"different_host": ("u", "v")},
     requested_resources=(
         ResourceGroup("port", {"CUSTOM_X": 1}, frozenset(("CUSTOM_B",))),
