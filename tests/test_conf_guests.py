@@ -78,15 +78,17 @@ def test_options_of_an_application_stay(tmp_path: Path) -> None:
     assert {*done.stdout.split("\n")} == {"read freepool", ""}, done.stderr
 
 
-@pytest.mark.parametrize("command", ["serve", "scheduler"])
+@pytest.mark.parametrize(
+    "command", [("serve", "--listen", "127.0.0.1:0"), ("scheduler",)]
+)
 def test_a_value_that_cannot_be_read_is_refused_at_the_start(
-    tmp_path: Path, command: str
+    tmp_path: Path, command: tuple[str, ...]
 ) -> None:
     program = "from gantt.cli.start import gantt; gantt()"
     done = run(
         tmp_path,
         "most = many",
-        *("-c", program, command, "--config-file", "nova.conf"),
+        *("-c", program, *command, "--config-file", "nova.conf"),
         *("--database", "memory://"),
     )
     assert done.returncode not in (0, None)
