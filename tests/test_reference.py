@@ -66,8 +66,8 @@ def test_every_metric_of_a_service_is_there_with_its_help() -> None:
     text = document("docs/reference/metrics.md")
     for line in Meters(dict, lambda: ({}, {})).exposition().decode().splitlines():
         found = re.match(r"# HELP (gantt_\w+) (.+)", line)
-        is_told = not found or found[1].endswith("_created")
-        assert is_told or f"| `{found[1]}` | " in text, line
+        if found and not found[1].endswith("_created"):
+            assert f"| `{found[1]}` | " in text, line
 
 
 def test_every_operation_of_placement_has_a_sample_that_succeeded() -> None:
