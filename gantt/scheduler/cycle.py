@@ -28,7 +28,7 @@ from gantt.placement.candidates.combine import Budget
 from gantt.scheduler.contract import Request
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.explain.trials import Trials
-from gantt.scheduler.explain.why import too_few, why_at_once
+from gantt.scheduler.explain.why import Ending, why, why_at_once
 from gantt.scheduler.feasibility.candidates import CandidateSource, HostMask
 from gantt.scheduler.feasibility.feasible_hosts import (
     FeasibleHosts,
@@ -60,6 +60,26 @@ class Binder(Protocol):
 
     def unreserve(self, claim: Claim, reserved: Claimed) -> None:
         """End the claim, and remove what was written for it."""
+
+
+class TooFew(NoValidHost):
+    """Fewer than the ``wanted`` instances found a host: ``found``."""
+
+    def __init__(self, found: Selected, wanted: int) -> None:
+        picks, trouble = len(found.picks), found.feasible.candidates.trouble
+        text = "No valid host was found."
+        if not len(found.feasible.all_rows):
+            text += (
+                " No host has reported yet: send what they have with "
+                "update_resource_stats."
+            )
+        elif picks or wanted > 1:
+            text += (
+                f" There are not enough hosts available: {wanted} instances were asked "
+                f"for, {picks} have a place."
+            )
+        super().__init__(f"{text} {trouble}" if trouble else text)
+        self.found = found
 
 
 class Stale(Exception):
@@ -134,38 +154,39 @@ def decide(
     held: Mapping[int, HeldHost] = MappingProxyType({}),
     mark: Mark | None = None,
 ) -> Selected:
-    """A pick for every instance, or why there is none: pure. ``request`` is within its
-    limits. Without ``rng`` the best where any of a few would do. ``pause``: wherever
-    others may write meanwhile. ``held``: hosts that were advised to others, by row.
-    ``mark``: is told of the stages. Raises NoValidHost (with ``why``), Invalid,
-    UnknownName, BudgetSpent, Moved."""
+    """A pick for every instance, or that there are too few hosts: pure. ``request`` is
+    within its limits. Without ``rng`` the best where any of a few would do. ``pause``:
+    wherever others may write meanwhile. ``held``: hosts that were advised to others, by
+    row. ``mark``: is told of the stages. Raises NoValidHost (TooFew, once hosts were
+    judged), Invalid, UnknownName, BudgetSpent, Moved."""
     options = driver.policy.options
-    given = state, request, source, driver, now
-    began = state.applied
-
-    def trials() -> Trials:
-        return Trials(pick_hosts, *given, budget, pause, began)
-
-    try:
-        found = pick_hosts(
-            *given, Budget(budget), rng=rng, pause=pause, held=held, mark=mark
-        )
-    except NoValidHost as refusal:
-        if mark is not None:
-            mark(EXPLAIN)
-        raise NoValidHost(refusal.message, why_at_once(trials())) from None
-    feasible, picks = found.feasible, found.picks
+    given = state, request, source, driver, now, Budget(budget)
+    found = pick_hosts(*given, rng=rng, pause=pause, held=held, mark=mark)
+    picks = found.picks
     if len(picks) < request.count:
-        # The hosts that are left have no candidate, else there would be another pick.
-        if mark is not None:
-            mark(EXPLAIN)
-        left = found.remaining.left()
-        raise too_few(state, feasible, left, len(picks), request.count, trials())
+        raise TooFew(found, request.count)
     if not request.return_alternates or len(picks) == 1:
         return found
     # Alternates: Nova builds on up to ``max_attempts`` hosts.
     spare = spare_picks(found.remaining, found.candidates, len(picks), options, rng)
     return replace(found, spare=spare)
+
+
+def explained(
+    refusal: NoValidHost, trials: Trials, mark: Mark | None = None
+) -> NoValidHost:
+    """The refusal of ``decide`` with what stopped the request and what would help.
+    ``trials``: of that request, on the same State. Raises Moved."""
+    if mark is not None:
+        mark(EXPLAIN)
+    if not isinstance(refusal, TooFew):
+        return NoValidHost(refusal.message, why_at_once(trials))
+    found = refusal.found
+    # These have no candidate, else there would be another pick.
+    left = found.remaining.left()
+    ending = Ending(kept=left, refused=left, picked=len(found.picks))
+    told = why(trials.state, found.feasible, ending, trials)
+    return NoValidHost(refusal.message, told)
 
 
 def evaluate(

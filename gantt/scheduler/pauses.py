@@ -22,6 +22,10 @@ class Moved(Exception):
     """Results from before a pause are invalid after it; compute them again."""
 
 
+class RowsMoved(Moved):
+    """The State is the same, but rows that were looked up are not."""
+
+
 def never() -> None:
     """Keep the State throughout."""
 
@@ -68,7 +72,7 @@ def within(state: State, feasible: FeasibleHosts | None, pause: Pause) -> Pause:
         before = stand()
         pause()
         if stand() != before:
-            raise Moved
+            raise RowsMoved
 
     return paused
 

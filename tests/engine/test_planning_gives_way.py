@@ -11,7 +11,7 @@ from gantt.engine.clock import SystemClock
 from gantt.engine.gantt import Gantt
 from gantt.engine.opening import standard_names
 from gantt.engine.options import EngineOptions
-from gantt.errors import Busy
+from gantt.errors import Busy, NoValidHost
 from gantt.model.requests import CandidateRequest, Labels, RequestGroup
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.scheduler.options import SchedulerOptions
@@ -43,6 +43,12 @@ class Clock(SystemClock):
             self.then = then
 
 
+def refused(gantt: Gantt) -> None:
+    """The search for what would help."""
+    with pytest.raises(NoValidHost, match="VCPU"):
+        gantt.schedule(ScheduleRequest(TOO_LARGE, (uuid(2),)))
+
+
 def opened(clock: Clock) -> Gantt:
     options = EngineOptions(
         search_slice_ms=0,
@@ -62,8 +68,10 @@ def opened(clock: Clock) -> Gantt:
         lambda gantt: gantt.rule_prices(SMALL),
         lambda gantt: gantt.runs_out([SMALL]),
         lambda gantt: gantt.capacity(TOO_LARGE),
+        lambda gantt: gantt.decide(ScheduleRequest(TOO_LARGE)),
+        refused,
     ],
-    ids=["fair", "prices", "runs-out", "what would help"],
+    ids=["fair", "prices", "runs-out", "capacity", "dry run", "select"],
 )
 def test_others_decide_meanwhile(ask: Callable[[Gantt], object]) -> None:
     clock, placed = Clock(), list[str]()
@@ -125,4 +133,25 @@ def test_others_write_while_it_is_told_why_nothing_matches() -> None:
         assert found.relaxation is not None
     finally:
         clock.then = None
+        gantt.close()
+
+
+def test_a_refusal_is_told_where_others_write_all_the_time() -> None:
+    """What would help is then left out, and nothing is kept waiting for it."""
+    clock, hosts = Clock(), list[str]()
+    gantt = opened(clock)
+
+    def add() -> None:
+        hosts.append(f"new-{len(hosts)}")
+        add_hosts(gantt, hosts[-1])
+
+    try:
+        clock.then, clock.step_s = add, 0.6
+        found = gantt.decide(ScheduleRequest(TOO_LARGE))
+        assert found.failure is not None
+        assert found.why is not None
+        assert found.why.is_truncated
+        assert 0 < len(hosts) <= 4  # begun again twice, then not interrupted any more
+    finally:
+        clock.then, clock.step_s = None, 0.0
         gantt.close()

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gantt.engine.opening import standard_names
-from gantt.errors import GanttError
+from gantt.errors import GanttError, NoValidHost
 from gantt.model import commands as c
 from gantt.model.changes import Cursor
 from gantt.model.hosts import HostAggregate, HostStats, Instance, ServerGroup, Service
@@ -22,11 +22,15 @@ from gantt.model.spec import (
     ScheduleRequest,
 )
 from gantt.placement.rules import plan
+from gantt.scheduler import cycle
+from gantt.scheduler.drivers.contract import Driver
+from gantt.scheduler.explain.trials import Trials
 from gantt.scheduler.feasibility.candidates import (
     BOOK_SOURCE,
     REPORT_SOURCE,
     CandidateSource,
 )
+from gantt.scheduler.selection.picking import Selected
 from gantt.state.state import State
 
 T0 = 1_700_000_000_000_000
@@ -223,3 +227,15 @@ class Desk:
 def source(by_books: bool) -> CandidateSource:
     """Where amounts are asked."""
     return BOOK_SOURCE if by_books else REPORT_SOURCE
+
+
+def decided(
+    desk: Desk, driver: Driver, request: ScheduleRequest, **more: Any
+) -> Selected:
+    """By what hosts report; a refusal says why. ``more``: for ``cycle.decide``."""
+    given = desk.state, request, source(False), driver
+    try:
+        return cycle.decide(*given, now=desk.now, **more)
+    except NoValidHost as refusal:
+        trials = Trials(*given, desk.now)
+        raise cycle.explained(refusal, trials, more.get("mark")) from None

@@ -21,7 +21,8 @@ from gantt.engine.gantt import Gantt
 from gantt.engine.opening import open_gantt
 from gantt.engine.options import EngineOptions
 from gantt.engine.scheduling import scheduling
-from gantt.errors import GanttError, NoValidHost
+from gantt.errors import GanttError, Invalid, NoValidHost
+from gantt.model.diagnosis import Relaxation
 from gantt.model.hosts import HostStats, Service
 from gantt.model.selection import Why
 from gantt.model.spec import (
@@ -218,6 +219,32 @@ def test_exhausted_budget_is_reported_and_counted() -> None:
         assert engine.counts()["changes_cut"] == 4
 
 
+def test_a_filter_that_the_request_needs_is_not_to_be_disabled() -> None:
+    """The request would be refused for its hint then: that is left out instead."""
+    filters = (*DEFAULT_FILTERS, "JsonFilter")
+    hints = {"query": ('["=", "$host", "c"]',)}
+    with fleet({"a": 2, "b": 2}, enabled_filters=filters) as engine:
+        alone = refused(engine, 1, scheduler_hints=hints)
+        assert alone.change == "leave out the hint query"
+        both = refused(engine, 4, scheduler_hints=hints)
+        assert both.change == (
+            "ask for 2 instead of 4 VCPU, and leave out the hint query"
+        )
+
+
+def test_a_filter_given_up_leaves_no_hint_without_effect() -> None:
+    filters = (*DEFAULT_FILTERS, "JsonFilter")
+    hints = {"query": ('["=", "$host", "c"]',)}
+    flavor = Flavor(vcpus=1, memory_mb=64, root_gb=1)
+    request = ScheduleRequest(RequestSpec(flavor=flavor, scheduler_hints=hints))
+    disabled = Relaxation("filter", None, ("JsonFilter",))
+    with (
+        fleet({"a": 2}, enabled_filters=filters) as engine,
+        pytest.raises(Invalid, match="'query' limits nothing here"),
+    ):
+        engine.decide(request, (disabled,))
+
+
 def test_search_stays_within_its_budget(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -228,7 +255,7 @@ def test_search_stays_within_its_budget(
         tried.append(1)
         return pick_hosts(*given, **more)
 
-    monkeypatch.setattr("gantt.scheduler.cycle.pick_hosts", counted)
+    monkeypatch.setattr("gantt.scheduler.explain.trials.pick_hosts", counted)
     hosts = {f"h{vcpus}": vcpus for vcpus in range(1, 60)}
     with fleet(hosts, driver="caching", change_budget=500) as engine:
         for _ in range(2):

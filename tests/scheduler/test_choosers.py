@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from gantt.errors import Invalid, NoValidHost, PluginFailed, Refused
 from gantt.model.selection import Step, Why
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ScheduleRequest
-from gantt.scheduler import cycle
 from gantt.scheduler.contract import Chooser
 from gantt.scheduler.drivers.filter import FilterDriver
 from gantt.scheduler.held_host import HeldHost
@@ -22,7 +21,7 @@ from gantt.scheduler.plugins.drivers import driver_of
 from gantt.scheduler.policy import policy_of
 from gantt.scheduler.selection.picking import Selected
 from tests.scheduler.choosers import Told, install, install_told, named
-from tests.scheduler.desk import Desk, source
+from tests.scheduler.desk import Desk, decided
 
 SPEC = RequestSpec(flavor=Flavor(vcpus=1, memory_mb=1))
 OPTIONS = SchedulerOptions(driver="told")
@@ -58,12 +57,8 @@ def picked(
         tuple(desk.new_uuid() for _ in range(count)),
         return_alternates=alternates,
     )
-    return cycle.decide(
-        *(desk.state, request, source(False), driver_of(policy_of(options))),
-        now=desk.now,
-        rng=Dice(),
-        held=held or {},
-    )
+    driver = driver_of(policy_of(options))
+    return decided(desk, driver, request, rng=Dice(), held=held or {})
 
 
 def names(desk: Desk, found: Selected) -> list[list[str]]:
@@ -281,8 +276,10 @@ def test_the_search_for_a_reason_asks_it_a_few_times_only(
 ) -> None:
     install_told(monkeypatch, lambda h, w, count, _: [np.zeros(0, np.int64)] * count)
     hints = {f"hint-{number}": ("x",) for number in range(50)}
+    options = replace(OPTIONS, names_are_checked=True)
     with pytest.raises(NoValidHost) as caught:
-        picked(desk_of(3), spec=replace(SPEC, scheduler_hints=hints))
+        spec = replace(SPEC, scheduler_hints=hints)
+        picked(desk_of(3), spec=spec, options=options)
     assert isinstance(caught.value.why, Why)
     assert caught.value.why.is_truncated
     assert len(Told.asked) == 1 + 9

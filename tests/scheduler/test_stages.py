@@ -8,13 +8,12 @@ import pytest
 
 from gantt.errors import GanttError, NoValidHost
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
-from gantt.scheduler import cycle
 from gantt.scheduler.cache.driver import CachingDriver
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.drivers.filter import FilterDriver
 from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
 from gantt.scheduler.policy import Policy, policy_of
-from tests.scheduler.desk import Desk, source
+from tests.scheduler.desk import Desk, decided
 
 # Filters of all kinds: cached, asked for each request, and host by host.
 OPTIONS = SchedulerOptions(
@@ -89,8 +88,7 @@ def decide(
     told.clear()
     uuids = tuple(desk.new_uuid() for _ in range(count))
     request = ScheduleRequest(RequestSpec(flavor, scheduler_hints=hints), uuids)
-    given = desk.state, request, source(False), driver
-    cycle.decide(*given, now=desk.now, mark=told)
+    decided(desk, driver, request, mark=told)
     return told.named
 
 
@@ -107,8 +105,7 @@ def test_filters_and_weighers_run_within_their_stage(
         request = desk.request()
         told.clear()
         try:
-            given = desk.state, request, source(False), driver
-            cycle.decide(*given, now=desk.now, mark=told)
+            decided(desk, driver, request, mark=told)
         except NoValidHost:
             assert told.named[-1] == "explain"
         except GanttError:  # no request that could be decided

@@ -50,6 +50,7 @@ from gantt.scheduler.cycle import Stale
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.explain.capacity import capacity
 from gantt.scheduler.explain.giving_up import Changed, without
+from gantt.scheduler.explain.trials import Trials
 from gantt.scheduler.explain.why import Scoreboard
 from gantt.scheduler.feasibility.candidates import CandidateSource
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
@@ -235,28 +236,32 @@ class Scheduling:
         state: State,
         request: ScheduleRequest,
         source: CandidateSource,
+        driver: Driver,
         now: int,
-        driver: Driver | None = None,
         mark: Mark | None = None,
     ) -> Selected:
-        """The pure part of the cycle; ``driver`` None: the one in force, whose
-        decisions are recorded; ``mark``: is told of its stages. Raises NoValidHost,
+        """The pure part of the cycle, recorded where ``driver`` is the one in force;
+        ``mark``: is told of its stages. Raises NoValidHost with the reasons,
         Invalid."""
         if any(NAMING(request.spec)):
-            check_names(state, request.spec, self.driver)
+            check_names(state, request.spec, driver)
         held, rest = self.holds.others(state, request.names), self.reader.rest
-        given = (state, request, source, driver or self.driver)
-        if self.recording is not None and given[-1] is self.driver:
-            return self.recording.decide(*given, now, held, rest, mark)
-        return cycle.decide(
-            *given,
-            now=now,
-            rng=self._rng,
-            budget=self._search_budget,
-            pause=rest,
-            held=held,
-            mark=mark,
-        )
+        given, budget = (state, request, source, driver), self._search_budget
+        try:
+            if self.recording is not None and driver is self.driver:
+                return self.recording.decide(*given, now, held, rest, mark)
+            return cycle.decide(
+                *given,
+                now=now,
+                rng=self._rng,
+                budget=budget,
+                pause=rest,
+                held=held,
+                mark=mark,
+            )
+        except NoValidHost as refusal:
+            trials = Trials(*given, now, budget, self.plugins.give_way)
+            raise cycle.explained(refusal, trials, mark) from None
 
     def pick(
         self, state: State, request: ScheduleRequest, source: CandidateSource, now: int
@@ -304,7 +309,7 @@ class Scheduling:
     ) -> Decision:
         now, request = self.clock.now(), changed.request
         try:
-            selected = self.select(state, request, source, now, changed.driver)
+            selected = self.select(state, request, source, changed.driver, now)
         except NoValidHost as refusal:
             return replace(self._failed(request, refusal), revision=state.revision)
         feasible = selected.feasible
@@ -379,7 +384,7 @@ class _Run:
         now = at.clock.now()
         mark = self.stages
         try:
-            selected = at.select(state, request, source, now, mark=mark)
+            selected = at.select(state, request, source, at.driver, now, mark)
         finally:
             if mark is not None:
                 mark(OTHER)

@@ -3,7 +3,7 @@
 Small is, in this order: one amount lowered, by as small a share of it as will do; fewer
 instances; one constraint left out, by kind as in ``concessions.ORDER``; one filter
 disabled, which an operator must do; and where no single change helps, an amount lowered
-and a filter disabled. Each is tried before it is named.
+and a hint or group left out, or a filter disabled. Each is tried before it is named.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.hosts import Hosts
 
 _PINNED = "PCPU"
+_READ_BY_FILTERS: Final = ("hint", "server_group")
 _NEEDED: Final = {"VCPU": "CPU", _PINNED: "CPU", "MEMORY_MB": "memory"}
 
 
@@ -76,16 +77,15 @@ class _Quest:
         self._lower()
         if self.best:
             return
-        for one in self._optional(concessions(self._trials.request)):
-            if self._trials.helps(one):
-                self.best = (one,)
-                return
+        left_out = [*self._optional(concessions(self._trials.request))]
         filters = [*self._filters()]
-        for one in filters:
+        for one in (*left_out, *filters):
             if self._trials.helps(one):
                 self.best = (one,)
                 return
-        for one in filters:
+        # A filter that reads one of these cannot be disabled while it is asked for.
+        read = [one for one in left_out if one.kind in _READ_BY_FILTERS]
+        for one in (*read, *filters):
             self._lower(one)
             if self.best:
                 return
@@ -114,7 +114,9 @@ class _Quest:
             passed_by_all = {one.name for one in self._feasible.masks if one.mask.all()}
         for one in self._trials.driver.policy.filters:
             if one.name not in passed_by_all or not one.once:
-                yield Relaxation("filter", None, (one.name,))
+                disabled = Relaxation("filter", None, (one.name,))
+                if self._trials.is_allowed(disabled):
+                    yield disabled
 
     # -- amounts ------------------------------------------------------------------
 

@@ -42,7 +42,6 @@ from gantt.scheduler.feasibility.candidates import CandidateSource
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.pauses import Pause, never
 from gantt.scheduler.selection.fitting import Fitting, fitting_of
-from gantt.scheduler.selection.picking import pick_hosts
 from gantt.scheduler.selection.remaining_candidates import RemainingCandidates
 from gantt.state.column import Bools, Int64s
 from gantt.state.state import State
@@ -79,18 +78,8 @@ def capacity(
     hosts = _by_host(state, feasible, counts)
     trials = None
     if not hosts:
-        request = ScheduleRequest(spec)
-        trials = Trials(
-            pick_hosts,
-            state,
-            request,
-            source,
-            driver,
-            now,
-            budget,
-            give_way,
-            state.applied,
-        )
+        given = state, ScheduleRequest(spec), source, driver, now
+        trials = Trials(*given, budget, give_way)
     limits = by_count(blocks.by_name(counts), full(state, feasible, again))
     told = why(state, feasible, Ending(feasible.hosts.rows, refused), trials)
     return Capacity(

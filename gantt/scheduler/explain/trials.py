@@ -7,18 +7,19 @@ that a refusal takes a limited time; between two trials others may write.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import Final
 
-from gantt.errors import BudgetSpent, GanttError
+from gantt.errors import BudgetSpent, Busy, GanttError
 from gantt.model.diagnosis import Relaxation
 from gantt.model.spec import Destination, RequestSpec, ResourceGroup, ScheduleRequest
 from gantt.placement.candidates.combine import Budget, Spent
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.explain.concessions import conceded
 from gantt.scheduler.feasibility.candidates import CandidateSource
-from gantt.scheduler.pauses import Moved, Pause
+from gantt.scheduler.pauses import Pause, RowsMoved, never
+from gantt.scheduler.request.known_names import check_names
 from gantt.scheduler.request.limits import check_request
+from gantt.scheduler.selection.picking import pick_hosts
 from gantt.state.state import State
 
 ROWS_PER_STEP: Final = 1024
@@ -53,54 +54,26 @@ def _names(spec: RequestSpec, rows: int) -> int:
     )
 
 
-class Attempt(Protocol):
-    """The cycle's ``pick_hosts``, passed in because the cycle imports this module."""
-
-    def __call__(
-        self,
-        state: State,
-        request: ScheduleRequest,
-        source: CandidateSource,
-        driver: Driver,
-        now: int,
-        budget: Budget,
-        *,
-        is_trial: bool,
-        pause: Pause,
-    ) -> Attempted:
-        """Picks for as many instances as find a host."""
-
-
-class Attempted(Protocol):
-    """The part of an attempt that a trial uses."""
-
-    @property
-    def picks(self) -> Sequence[object]:
-        """One for each instance that has a host."""
-
-
 class Trials:
     """The decision on one State, for variants of ``request``. Of a remote Placement,
     only the candidates in ``source`` are known."""
 
     def __init__(
         self,
-        attempt: Attempt,
         state: State,
         request: ScheduleRequest,
         source: CandidateSource,
         driver: Driver,
         now: int,
-        search_budget: int | None,
-        pause: Pause,
-        began: int,
+        search_budget: int | None = None,
+        give_way: Pause = never,
     ) -> None:
-        """``began``: ``State.applied`` when the decision began."""
+        """``give_way``: between trials and within, where others may write and
+        decide."""
         self.state, self.request, self.driver = state, request, driver
         self.source = source
-        self._attempt = attempt
-        self._pause = pause
-        self._began = began
+        self._give_way = give_way
+        self._began = state.applied
         self._now, self._search_budget = now, search_budget
         self._known: dict[tuple[Relaxation, ...], bool] = {}
         self._budget = Budget(driver.policy.options.change_budget)
@@ -109,9 +82,24 @@ class Trials:
         """Whether every instance would have a host without these. Raises Spent."""
         known = self._known.get(given_up)
         if known is None:
-            self._pause()
+            try:
+                self._give_way()
+            except Busy:  # too much is written for it to go on
+                raise Spent from None
             known = self._known[given_up] = self._tried(given_up)
         return known
+
+    def is_allowed(self, given_up: Relaxation) -> bool:
+        """Whether what is left of the request would be asked for at all: a hint, say,
+        is refused where the filter that reads it is off."""
+        made = self._made((given_up,))
+        if made is None:
+            return False
+        try:
+            check_names(self.state, made[0].spec, made[1])
+        except GanttError:
+            return False
+        return True
 
     @property
     def has_moved(self) -> bool:
@@ -131,16 +119,23 @@ class Trials:
         self._budget.spend(1 + rows // ROWS_PER_STEP)
 
     def _tried(self, given_up: tuple[Relaxation, ...]) -> bool:
+        made = self._made(given_up)
+        return made is not None and self._fits(*made)
+
+    def _made(
+        self, given_up: tuple[Relaxation, ...]
+    ) -> tuple[ScheduleRequest, Driver] | None:
+        """The request and the driver without these; None: the driver needs one."""
         driver, request = self.driver, self.request
         for one in given_up:
             if one.kind == "filter":
                 less = driver.without(one.names[0])
                 if less is None:
-                    return False
+                    return None
                 driver = less
             else:
                 request = conceded(request, one)
-        return self._fits(request, driver)
+        return request, driver
 
     def _fits(self, request: ScheduleRequest, driver: Driver) -> bool:
         rows = 1 + self.state.fleet.hosts.count // ROWS_PER_STEP
@@ -156,8 +151,9 @@ class Trials:
         picked, fits = 0, driver.fits
         try:
             check_request(request, driver.policy.options)
+            check_names(self.state, request.spec, driver)
             picked = self._picked(request, driver, steps)
-        except Moved:
+        except (Busy, RowsMoved):
             # Unknown whether it helps; others wait meanwhile.
             raise Spent from None
         except (BudgetSpent, Spent):
@@ -171,14 +167,6 @@ class Trials:
         return picked == request.count
 
     def _picked(self, request: ScheduleRequest, driver: Driver, steps: Budget) -> int:
-        found = self._attempt(
-            self.state,
-            request,
-            self.source,
-            driver,
-            self._now,
-            steps,
-            is_trial=True,
-            pause=self._pause,
-        )
+        given = self.state, request, self.source, driver, self._now, steps
+        found = pick_hosts(*given, is_trial=True, pause=self._give_way)
         return len(found.picks)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec import Struct
 
-from gantt.errors import GanttError, NoValidHost
+from gantt.errors import GanttError
 from gantt.model.diagnosis import Diagnosis, Miss, shortened
 from gantt.model.selection import Near, Score, Scoring, Why
 from gantt.placement.candidates.explain import Limits, explain
@@ -70,35 +70,6 @@ def why(
         books,
         found.changes,
         found.is_truncated,
-    )
-
-
-def too_few(
-    state: State,
-    feasible: FeasibleHosts,
-    left: Int64s,
-    found: int,
-    wanted: int,
-    trials: Trials,
-) -> NoValidHost:
-    """The refusal of a request for ``wanted`` instances, of which ``found`` have a
-    host. ``left``: int64 rows of ``state.hosts`` that no candidate is left for."""
-    if not len(feasible.all_rows):
-        text = (
-            "No valid host was found. No host has reported yet: send what they have "
-            "with update_resource_stats."
-        )
-    elif found or wanted > 1:
-        text = (
-            "No valid host was found. There are not enough hosts available: "
-            f"{wanted} instances were asked for, {found} have a place."
-        )
-    else:
-        text = "No valid host was found."
-    trouble = feasible.candidates.trouble
-    ending = Ending(kept=left, refused=left, picked=found)
-    return NoValidHost(
-        f"{text} {trouble}" if trouble else text, why(state, feasible, ending, trials)
     )
 
 
