@@ -234,7 +234,7 @@ def test_a_filter_that_the_request_needs_is_not_to_be_disabled() -> None:
 
 def test_a_filter_given_up_leaves_no_hint_without_effect() -> None:
     filters = (*DEFAULT_FILTERS, "JsonFilter")
-    hints = {"query": ('["=", "$host", "c"]',)}
+    hints: dict[str, tuple[str, ...]] = {"query": ('["=", "$host", "c"]',)}
     flavor = Flavor(vcpus=1, memory_mb=64, root_gb=1)
     request = ScheduleRequest(RequestSpec(flavor=flavor, scheduler_hints=hints))
     disabled = Relaxation("filter", None, ("JsonFilter",))
