@@ -15,6 +15,7 @@ import click
 from gantt.cli.database import settings_for
 from gantt.cli.failure import refusals_reported
 from gantt.cli.output import bars, print_rows, say
+from gantt.model.printable import counted
 
 if TYPE_CHECKING:
     from gantt.conf import Settings
@@ -86,8 +87,8 @@ def release(database: str | None, *, dry_run: bool, drop_tables: bool) -> None:
     say(f"{done.url} holds {_listed(done.counts)}.")
     if done.leased:
         say(
-            f"{done.leased} claims are neither confirmed nor expired: they and their "
-            "allocations will not expire until Gantt runs again."
+            f"{counted(done.leased, 'claim')} neither confirmed nor expired: nothing "
+            "of this expires until Gantt runs again."
         )
     if done.dropped:
         would = "Would drop" if dry_run else "Dropped"

@@ -20,6 +20,7 @@ from gantt.model.audit import (
     Kind,
     Silence,
 )
+from gantt.model.printable import counted
 
 COLUMNS: Final = ("kind", "host", "node", "subject", "detail", "repair")
 _DIFFERS: Final = 1
@@ -99,15 +100,15 @@ def audit(
     unnamed = [one for one in chosen if one.repair and not _may_repair(one, kinds)]
     if unnamed:
         say(
-            f"{len(unnamed)} findings of host_gone are left: their hosts may only not "
-            "report here. See that these are gone, then name --kind host_gone.",
+            f"{counted(len(unnamed), 'finding')} of host_gone left: such a host may "
+            "only be silent. See that it is gone, then name --kind host_gone.",
             err=True,
         )
     if not yes:
         _print(session, found, curable)
         say(
-            f"Dry run: {len(curable)} of {len(chosen)} findings can be repaired. "
-            "Nothing was changed; --yes repairs them.",
+            f"Dry run: {len(curable)} of {counted(len(chosen), 'finding')} can be "
+            "repaired. Nothing was changed; --yes repairs them.",
             err=True,
         )
         raise SystemExit(_status(found))
@@ -119,7 +120,7 @@ def audit(
         _print(session, found, done)
         for message in refused:
             say(message, err=True)
-        say(f"{len(done)} of {len(chosen)} findings were repaired.", err=True)
+        say(f"{len(done)} of {counted(len(chosen), 'finding')} repaired.", err=True)
     is_whole = len(done) == len(chosen) and not found.is_truncated
     raise SystemExit((_BLIND if found.is_blind else 0) if is_whole else _DIFFERS)
 
@@ -160,7 +161,7 @@ def _print(session: Session, found: Audit, findings: list[Finding]) -> None:
     if session.output == "table":
         cut = "; there are more than --limit" if found.is_truncated else ""
         say(
-            f"What runs is known of {found.listing} of {found.hosts} hosts"
+            f"What runs is known of {found.listing} of {counted(found.hosts, 'host')}"
             f"{_silent(found)}{cut}.",
             err=True,
         )

@@ -12,6 +12,7 @@ from gantt.cli.output import plain, say
 from gantt.cli.session import Session, books_command, repeated
 from gantt.model.answers import Candidates
 from gantt.model.diagnosis import Count, Diagnosis, document
+from gantt.model.printable import counted
 from gantt.model.requests import CandidateRequest, RequestGroup
 
 Words = tuple[str, ...]
@@ -185,8 +186,9 @@ def _advice(found: Diagnosis) -> Iterator[tuple[str, str, str]]:
 
 def _print(found: Diagnosis) -> None:
     say(
-        f"\nOf {found.trees} trees ({found.providers} providers), {found.viable} meet "
-        "each group on its own."
+        f"\nOf {counted(found.trees, 'tree')} "
+        f"({counted(found.providers, 'provider')}), {found.viable} "
+        f"{'meets' if found.viable == 1 else 'meet'} each group on its own."
     )
     if found.walked < found.viable:
         say(f"Combinations of groups were tried on {found.walked} of these.")

@@ -13,6 +13,7 @@ from gantt.cli.failure import refusals_reported
 from gantt.cli.output import bars, plain, print_document, say, table
 from gantt.cli.program import config_file_option
 from gantt.errors import Invalid
+from gantt.model.printable import counted
 from gantt.version import __version__
 
 if TYPE_CHECKING:
@@ -250,8 +251,9 @@ def _paragraphs(
     drawings = len({one.seed for one in results})
     return [
         plain(
-            f"{name}: {first.placed + first.refused:,} instances on {len(machines):,} "
-            f"hosts; {first.scarce} is the scarcest. Medians of {drawings} drawings."
+            f"{name}: {counted(first.placed + first.refused, 'instance')} on "
+            f"{counted(len(machines), 'host')}; {first.scarce} is the scarcest. "
+            f"Medians of {counted(drawings, 'drawing')}."
         ),
         table(head, rows),
     ]

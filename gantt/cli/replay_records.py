@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gantt.cli.output import plain, print_document, say, table
 from gantt.cli.what_if import tell_unasked
 from gantt.errors import Invalid
+from gantt.model.printable import counted
 from gantt.version import __version__
 
 if TYPE_CHECKING:
@@ -96,9 +97,10 @@ def _report(
 
 def _paragraphs(found: RecordReport, took_s: float, *, is_other: bool) -> Iterator[str]:
     yield (
-        f"{found.again:,} of {found.decisions:,} decisions of {found.processes} "
-        f"processes made again in {took_s:.1f} s, at revisions "
-        f"{found.first_revision:,} to {found.last_revision:,}: {_verdict(found)}."
+        f"{found.again:,} of {counted(found.decisions, 'decision')} of "
+        f"{found.processes} process{'es' * (found.processes != 1)} made again in "
+        f"{took_s:.1f} s, at revisions {found.first_revision:,} to "
+        f"{found.last_revision:,}: {_verdict(found)}."
     )
     yield table(("figure", "value"), list(_figures(found)))
     for title, counts in (

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gantt.cli.output import table
+from gantt.model.printable import counted
 from gantt.replay.compare import Comparison
 from gantt.replay.decisions import Header
 from gantt.replay.report import Report
@@ -16,8 +17,9 @@ from gantt.replay.trace_trial import TraceTrial
 def paragraphs(found: Report, took_s: float) -> Iterator[str]:
     """What a replay came to."""
     yield (
-        f"{found.trace}: {found.arrived:,} instances on {found.hosts:,} hosts in "
-        f"{took_s:.1f} s ({found.arrived / max(took_s, 1e-9):,.0f}/s)."
+        f"{found.trace}: {counted(found.arrived, 'instance')} on "
+        f"{counted(found.hosts, 'host')} in {took_s:.1f} s "
+        f"({found.arrived / max(took_s, 1e-9):,.0f}/s)."
     )
     yield table(("figure", "value"), list(_figures(found)))
     if found.refused:
@@ -55,7 +57,10 @@ def _percent(share: float) -> str:
 def what_if_paragraphs(found: TraceTrial) -> Iterator[str]:
     """A trace as it is and with a what-if, and how they differ."""
     live, other = found.live, found.what_if
-    yield f"{live.trace}: {live.arrived:,} instances, {found.arrivals:,} arrivals."
+    yield (
+        f"{live.trace}: {counted(live.arrived, 'instance')}, "
+        f"{counted(found.arrivals, 'arrival')}."
+    )
     figures = zip(_figures(live), _figures(other), strict=True)
     rows: list[tuple[Any, ...]] = [("hosts", live.hosts, other.hosts)]
     rows += [(name, one, two) for (name, one), (_, two) in figures]

@@ -21,5 +21,5 @@ def _escape(one: str) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """``1 host``, ``2 hosts``: for nouns that take an s."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    """``1 host``, ``2,000 hosts``: for nouns that take an s."""
+    return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -10,6 +10,7 @@ from typing import Final, Protocol
 from msgspec import Struct
 
 from gantt.errors import Invalid
+from gantt.model.printable import counted
 from gantt.replay.events import Arrival, Skipped
 from gantt.replay.machines import Machine
 from gantt.replay.readers.azure import Azure
@@ -50,7 +51,9 @@ class Trace(Struct, frozen=True):
             yield one
         if is_empty:
             skipped = self.reader.skipped[before:]
-            why = f"{len(skipped):,} places were skipped" if skipped else "it is empty"
+            were = "was" if len(skipped) == 1 else "were"
+            places = f"{counted(len(skipped), 'place')} {were} skipped"
+            why = places if skipped else "it is empty"
             first = f", first {skipped[0]}" if skipped else ""
             raise Invalid(
                 f"Nothing of the trace {self.name} could be read: {why}{first}. "

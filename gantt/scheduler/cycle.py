@@ -76,7 +76,7 @@ class TooFew(NoValidHost):
         elif picks or wanted > 1:
             text += (
                 f" There are not enough hosts available: {wanted} instances were asked "
-                f"for, {picks} have a place."
+                f"for, {picks} {'has' if picks == 1 else 'have'} a place."
             )
         super().__init__(f"{text} {trouble}" if trouble else text)
         self.found = found

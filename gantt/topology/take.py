@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from gantt.errors import NotFree
 from gantt.model.cpu_sets import mask_of, text_of
+from gantt.model.printable import counted
 from gantt.model.topology import (
     Cpus,
     Device,
@@ -153,8 +154,8 @@ def _giver(pools: list[Pool], taken: TakenDevices) -> int:
     free = max((pools[place].count for place in alike), default=0)
     names = ", ".join(device.address for device in taken.devices)
     raise NotFree(
-        f"{taken.count} devices {names or taken.tags} at NUMA node {taken.numa_node} "
-        f"are to be taken, but {free} of that pool are free"
+        f"The instance takes {counted(taken.count, 'device')} {names or taken.tags} at "
+        f"NUMA node {taken.numa_node}, but {free} of that pool are free"
         f"{' and not those' if free >= taken.count else ''}. Fit the instance again."
     )
 

@@ -79,7 +79,7 @@ def test_an_orphan_is_found_and_healed(cli: Program, tree: Tree) -> None:
 
     healed = cli.run(*NOW, "--heal", "--yes")
     assert (healed.exit_code, A in healed.stdout) == (0, True)
-    assert "1 of 1 findings were repaired" in healed.stderr
+    assert "1 of 1 finding repaired" in healed.stderr
     assert cli.do(*NOW)
     assert "2" not in [str(one) for one in cli.ask("usage", "show", "far")]
     told = cli.run("explain", A)
@@ -169,7 +169,7 @@ def test_what_was_repaired_before_the_service_went_is_told(
     result = orphans.run(*NOW, "--heal", "--yes")
     assert (result.exit_code, "Error: The s" in result.stderr) == (1, True)
     assert (A in result.stdout, B in result.stdout) == (True, False)
-    assert "1 of 2 findings were repaired" in result.stderr
+    assert "1 of 2 findings repaired" in result.stderr
 
 
 def test_odd_words_are_refused(cli: Program) -> None:

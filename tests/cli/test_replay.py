@@ -85,6 +85,18 @@ def test_the_last_departures_are_counted(tmp_path: Path, trace: list[str]) -> No
     assert (found["placed"], found["departed"]) == (2, 2)
 
 
+def test_one_is_no_several(trace: list[str], tmp_path: Path) -> None:
+    (tmp_path / "trace.csv").write_text("vm,made,cores\na,0,2\n")
+    (tmp_path / "more.toml").write_text("")
+    one = [*trace[:3], "--fleet", "1xvcpus=16,memory_mb=65536"]
+    assert "1 instance on 1 host in" in run(*one)
+    assert "1 instance, 1 arrival." in run(
+        *one, "--what-if", str(tmp_path / "more.toml")
+    )
+    (tmp_path / "trace.csv").write_text("vm,made,cores\na,x,2\n")
+    assert "1 place was skipped" in run(*trace, code=1)
+
+
 def test_two_policies_are_compared(trace: list[str], tmp_path: Path) -> None:
     conf = tmp_path / "nova.conf"
     conf.write_text("[filter_scheduler]\ncpu_weight_multiplier = -1\n")

@@ -29,7 +29,7 @@ def replay(*words: str | Path) -> Result:
 def test_the_report_says_that_all_is_the_same(record: Path) -> None:
     found = replay(record)
     assert found.exit_code == 0, found.output
-    assert "9 of 9 decisions of 1 processes made again" in found.output
+    assert "9 of 9 decisions of 1 process made again" in found.output
     assert "the same, bit for bit" in found.output
     whole = json.loads(replay(record, "-o", "json").output)
     assert (whole["same"], whole["placed"], whole["refused"]) == (9, 8, 1)

@@ -250,6 +250,17 @@ def test_a_disabled_cell_is_that_of_its_hosts_however_it_is_written(
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
+def test_a_cell_is_deleted_however_it_is_written(books: Gantt, spelling: str) -> None:
+    books.update_service(Service(UUID, CELL))
+    books.update_service(Service(UUID))
+    books.delete_service(spelling, CELL)
+    kept = [(one.host, one.binary) for one in books.list_services() if one.host]
+    assert kept == [(UUID, "nova-compute")]
+    books.delete_service(spelling)  # hosts may have any name, which is as it is
+    assert (UUID, "nova-compute") in {(s.host, s.binary) for s in books.list_services()}
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
 def test_a_page_begins_after_its_marker_however_that_is_written(
     books: Gantt, spelling: str
 ) -> None:

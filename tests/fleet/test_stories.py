@@ -106,7 +106,7 @@ def test_orphans_are_found_and_healed(tmp_path: Path) -> None:
         assert "Dry run: 1 of 1" in two.do(*heal, status=1)
         assert two.used_mb(host) == 64
         healed = two.do(*heal, "--yes")
-        assert "1 of 1 findings were repaired" in healed
+        assert "1 of 1 finding repaired" in healed
         assert two.used_mb(host) == 0 and two.findings(*NOW) == []
         assert "no_workload" in two.do("explain", instance)
 
@@ -117,7 +117,7 @@ def test_orphans_are_found_and_healed(tmp_path: Path) -> None:
         two.reaches(lambda: two.findings(*NOW) == told, tell="no finding")
         assert two.findings() == [], "it may be about to end"
         said = two.do(*heal, "--yes", status=1)
-        assert "0 of 1 findings were repaired" in said
+        assert "0 of 1 finding repaired" in said
         for pid in pids_of(stray):
             os.kill(pid, signal.SIGKILL)
         two.reaches(lambda: two.findings(*NOW) == [], tell="still a finding")

@@ -267,7 +267,7 @@ def test_an_instance_without_a_host_of_its_own_is_refused(
 ) -> None:
     """Also where others have hosts to spare."""
     install_told(monkeypatch, named("h0 h1", ""))
-    with pytest.raises(NoValidHost, match="2 instances were asked for, 1 have"):
+    with pytest.raises(NoValidHost, match="2 instances were asked for, 1 has"):
         picked(desk_of(3), 2)
 
 

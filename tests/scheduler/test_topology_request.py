@@ -508,8 +508,8 @@ def test_impossible_devices_are_refused(extra_specs: Texts, words: str) -> None:
     ("entry", "words"),
     [
         ({"count": 1025, "spec": [GPU]}, "count=1025"),
-        ({"count": 1, "spec": []}, "1 devices and has spec=[]"),
-        ({"count": 1, "spec": None}, "1 devices and has spec=[]"),
+        ({"count": 1, "spec": []}, "1 device and has spec=[]"),
+        ({"count": 1, "spec": None}, "1 device and has spec=[]"),
     ],
 )
 def test_requests_that_no_device_meets(entry: Plain, words: str) -> None:

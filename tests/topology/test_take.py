@@ -103,7 +103,7 @@ def test_devices_by_their_number() -> None:
     found = _fit(hosts, devices=(replace(ONE, count=2),))
     left = take(hosts, found)
     assert left.pools == (pool(1, 1),)
-    with pytest.raises(NotFree, match="1 devices"):
+    with pytest.raises(NotFree, match="takes 1 device "):
         take(left, found)
 
 

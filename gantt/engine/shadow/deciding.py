@@ -119,5 +119,5 @@ def _too_few(found: int, request: ScheduleRequest) -> str:
         return NO_HOST
     return (
         f"No valid host was found: {request.count} instances were asked for, {found} "
-        "have a place."
+        f"{'has' if found == 1 else 'have'} a place."
     )

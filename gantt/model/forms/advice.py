@@ -20,6 +20,7 @@ from gantt.model.advice import (
 )
 from gantt.model.bounds import MAX_NAME, Name
 from gantt.model.forms.spec import read_spec
+from gantt.model.printable import counted
 
 _SHOWN = 5
 
@@ -112,10 +113,11 @@ def check_weights(hosts: list[str], weights: Mapping[str, float]) -> None:
         return
     lacking, extra = sorted(known - weights.keys()), sorted(weights.keys() - known)
     found = [
-        f"{len(some)} {what} ({', '.join(some[:_SHOWN])}{', …' * (len(some) > _SHOWN)})"
-        for some, what in (
-            (lacking, "hosts have no weight"),
-            (extra, "weights have no host"),
+        f"{what} {counted(len(some), of)} "
+        f"({', '.join(some[:_SHOWN])}{', …' * (len(some) > _SHOWN)})"
+        for some, what, of in (
+            (lacking, "no weight for", "host"),
+            (extra, "no host for", "weight"),
         )
         if some
     ]

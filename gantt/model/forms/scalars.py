@@ -18,6 +18,7 @@ import msgspec
 from gantt.errors import Invalid
 from gantt.model.bounds import MAX_LEASE_S, MAX_NAME, MAX_REAL, MAX_TEXT, MAX_WHOLE
 from gantt.model.names import canonical_uuid, is_canonical
+from gantt.model.printable import counted
 
 INT64: Final = (-(2**63), 2**63 - 1)
 MAX_DEPTH: Final = 32
@@ -43,7 +44,7 @@ def shown(value: Any) -> str:
     if isinstance(value, float):
         return repr(value)
     if isinstance(value, Mapping):
-        return f"an object with {len(value)} fields"
+        return f"an object with {counted(len(value), 'field')}"
     if isinstance(value, list | tuple | set | frozenset):
         return f"a list of {len(value)}"
     return f"a {type(value).__name__}"

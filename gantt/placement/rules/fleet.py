@@ -27,7 +27,7 @@ from gantt.model.commands import (
 )
 from gantt.model.fleet import CELL
 from gantt.model.hosts import HostAggregate
-from gantt.model.names import MAX_INT
+from gantt.model.names import MAX_INT, spellings
 from gantt.model.rows import (
     HostAggregateRow,
     ProviderRow,
@@ -146,10 +146,11 @@ def update_service(draft: Draft, command: UpdateService) -> None:
 
 def delete_service(draft: Draft, command: DeleteService) -> None:
     """Not known is no error."""
-    place = command.host, command.binary
-    row = draft.state.fleet.services.by_place.get(place)
-    if row is not None:
-        draft.delete(t.SERVICES, row)
+    host, by_place = command.host, draft.state.fleet.services.by_place
+    for name in spellings(host) if command.binary == CELL else (host,):
+        row = by_place.get((name, command.binary))
+        if row is not None:
+            draft.delete(t.SERVICES, row)
 
 
 def set_group(draft: Draft, command: SetServerGroup) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias, cast
 from msgspec import structs
 
 from gantt.errors import Invalid, NeverFits
+from gantt.model.printable import counted
 from gantt.model.spec import RequestSpec, ResourceGroup
 from gantt.model.topology import TYPE_PCI, TYPE_PF, TYPE_VF, Affinity, DeviceRequest
 from gantt.scheduler.request import settings
@@ -182,8 +183,9 @@ def _read(entry: dict[str, Any], asked: Affinity | None) -> DeviceRequest:
         )
     if count and not wanted:
         raise Invalid(
-            f"pci_requests asks for {count} devices and has spec={wanted!r}, which no "
-            "device is like: say what they are, vendor_id and product_id for example"
+            f"pci_requests asks for {counted(count, 'device')} and has "
+            f"spec={wanted!r}, which no device is like: say what they are, "
+            "vendor_id and product_id for example"
         )
     affinity = entry.get("numa_policy") or "legacy"
     if "numa_policy" not in entry and asked is not None:

@@ -214,9 +214,9 @@ def test_advice_evicts_no_record_of_a_decision() -> None:
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
-        ({"weights": {"one": 1.0}}, "1 hosts have no weight (two)"),
-        ({"weights": {"one": 1, "two": 2, "x": 3}}, "1 weights have no host (x)"),
-        ({"weights": {}}, "2 hosts have no weight (one, two)"),
+        ({"weights": {"one": 1.0}}, "no weight for 1 host (two)"),
+        ({"weights": {"one": 1, "two": 2, "x": 3}}, "no host for 1 weight (x)"),
+        ({"weights": {}}, "no weight for 2 hosts (one, two)"),
         ({"weights": {"one": "much", "two": 1}}, "$.weights[...]"),
         ({"weights": None}, "$.weights"),
         ({"hosts": "one"}, "$.hosts"),
