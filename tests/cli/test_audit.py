@@ -71,7 +71,7 @@ def test_an_orphan_is_found_and_healed(cli: Program, tree: Tree) -> None:
     result = cli.run(*NOW)
     assert result.exit_code == 1
     assert "no_workload" in result.stdout and A in result.stdout
-    assert "known of 1 of 1 hosts" in result.stderr
+    assert "known of 1 of 1 host" in result.stderr
 
     dry = cli.run(*NOW, "--heal")
     assert dry.exit_code == 1 and "Nothing was changed" in dry.stderr
@@ -100,14 +100,14 @@ def test_what_runs_unclaimed_is_found_and_stays(cli: Program, tree: Tree) -> Non
     assert cli.run(*NOW, "--host", "near", "--kind", "inventory_drift").exit_code == 0
     assert cli.run(*NOW, "--host", "far", "--kind", "no_claim").exit_code == 1
     healed = cli.run(*NOW, "--heal", "--yes")
-    assert (healed.exit_code, "0 of 1 findings" in healed.stderr) == (1, True)
+    assert (healed.exit_code, "0 of 1 finding " in healed.stderr) == (1, True)
 
 
 def test_what_could_not_be_compared_is_told(cli: Program, tree: Tree) -> None:
     words = ("--root", str(tree.root), "--host", "far", "--workloads", "none")
     cli.do("agent", "--once", *words)
     found = cli.run("audit")
-    why = "known of 0 of 1 hosts; not of 1 (neither an agent nor a cell tells all"
+    why = "known of 0 of 1 host; not of 1 (neither an agent nor a cell tells all"
     assert (found.exit_code, why in found.stderr) == (3, True)
     assert cli.ask("audit", "--kind", "inventory_drift")["audit"]["silent"] == {
         "no_list": 1
@@ -147,9 +147,9 @@ def orphans(cli: Program, tree: Tree) -> Program:
 def test_what_is_beyond_the_limit_is_no_success(orphans: Program) -> None:
     assert orphans.run(*NOW, "--limit", "1", "--heal").exit_code == 1
     one = orphans.run(*NOW, "--limit", "1", "--heal", "--yes")
-    assert (one.exit_code, "1 of 1 findings" in one.stderr) == (1, True)
+    assert (one.exit_code, "1 of 1 finding " in one.stderr) == (1, True)
     rest = orphans.run(*NOW, "--limit", "1", "--heal", "--yes")
-    assert (rest.exit_code, "1 of 1 findings" in rest.stderr) == (0, True)
+    assert (rest.exit_code, "1 of 1 finding " in rest.stderr) == (0, True)
 
 
 def test_what_was_repaired_before_the_service_went_is_told(
