@@ -8,8 +8,8 @@ from gantt.model.requests import ProviderQuery, TraitQuery, UsageQuery
 from gantt.model.rows import ROW_TYPES
 from gantt.placement import queries
 from gantt.placement.usages import total_usages
-from gantt.sim.reference import Reference
 from gantt.state.state import State
+from tests.simulation.reference import Reference
 
 Books = dict[str, Any]
 

@@ -28,12 +28,12 @@ from gantt.model.answers import Provider, ProviderInventories
 from gantt.model.changes import Change, Cursor
 from gantt.placement import queries
 from gantt.placement.rules import plan
-from gantt.sim.reference import Reference
 from gantt.state import check
 from gantt.state.state import State
 from gantt.store.changelog.codec import decode, encode
 from tests.laws import wishes
 from tests.laws.books import dump, told_by_queries, told_by_reference
+from tests.simulation.reference import Reference
 
 EXAMPLES = int(os.environ.get("GANTT_LAWS_EXAMPLES", "25"))
 STEPS = int(os.environ.get("GANTT_LAWS_STEPS", "40"))

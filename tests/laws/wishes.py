@@ -13,7 +13,7 @@ from msgspec import UNSET, UnsetType
 
 from gantt.model import commands as c
 from gantt.model.names import MAX_INT, MAX_RATIO
-from gantt.sim.reference import Reference
+from tests.simulation.reference import Reference
 
 T = TypeVar("T")
 

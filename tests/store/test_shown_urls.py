@@ -13,14 +13,14 @@ from gantt import errors
 from gantt.cli.manage import manage
 from gantt.cli.status import status
 from gantt.connection import connect
-from gantt.sim import __main__ as simulation
-from gantt.sim.run import Plan
 from gantt.store import StoreOptions
 from gantt.store.database import Database, open_database
 from tests.cli.conftest import Program
 from tests.databases import Databases
 from tests.kinds import SERVER_KINDS
 from tests.live import free_port
+from tests.simulation import __main__ as simulation
+from tests.simulation.run import Plan
 
 SECRETS = "passwd=canary&password=canary&ssl_key_password=can%23ary"
 WORDS = [

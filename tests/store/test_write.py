@@ -280,7 +280,7 @@ def test_children_are_deleted_before_and_inserted_after_parents() -> None:
 
 
 def test_a_row_can_refer_to_a_name_in_the_same_batch(store: SqlStore) -> None:
-    """Found by `python -m gantt.sim --seed 2 --store sqlite`."""
+    """Found by `python -m tests.simulation --seed 2 --store sqlite`."""
     kinds = books.name_row(1, "INSTANCE"), books.name_row(2, "MIGRATION")
     before = replace(books.consumer_row(1), consumer_type_id=1)
     after = replace(books.consumer_row(1, generation=2), consumer_type_id=2)

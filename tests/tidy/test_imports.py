@@ -42,7 +42,6 @@ BELOW: dict[str, frozenset[str]] = {
     "openstack": VALUES
     | PROGRAM
     | {"scheduler", "store", "engine", "connection", "client"},
-    "sim": VALUES | {"state", "placement", "store", "engine"},
     "testing": VALUES | {"state", "placement", "scheduler", "engine"},
     "replay": DECIDERS | {"scheduler", "store", "engine", "conf"},
     "bench": VALUES

@@ -11,14 +11,14 @@ from typing import Protocol
 from gantt.errors import Refused
 from gantt.model.changes import Cursor, LogEntry
 from gantt.model.rows import ROW_TYPES, key_of
-from gantt.sim.history import Tables, empty_tables
-from gantt.sim.place import Place
-from gantt.sim.shared import Books, SharedStore
-from gantt.sim.sql import WiredStore, Wires
-from gantt.sim.world import World
 from gantt.store import open_store
 from gantt.store.database import open_database
 from gantt.store.interface import Store, StoreOptions
+from tests.simulation.history import Tables, empty_tables
+from tests.simulation.place import Place
+from tests.simulation.shared import Books, SharedStore
+from tests.simulation.sql import WiredStore, Wires
+from tests.simulation.world import World
 
 _ALL = 1_000_000_000
 _MARK = "sim"
@@ -138,7 +138,7 @@ def _empty(url: str) -> None:
         "root_provider_id = NULL"
     )
     for table in (*reversed(ROW_TYPES), "gantt_log", *_FORGOTTEN):
-        cursor.execute(f"DELETE FROM {table}")  # noqa: S608 - our own names
+        cursor.execute(f"DELETE FROM {table}")
     cursor.execute("UPDATE gantt_head SET compacted_to = 0")
     cursor.execute("DELETE FROM gantt_leader")
     cursor.execute("UPDATE gantt_fingerprint SET revision = -1")

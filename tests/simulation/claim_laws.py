@@ -14,7 +14,7 @@ from gantt.model import rows as t
 from gantt.model.holding import Amounts
 from gantt.model.request_identity import read_answered
 from gantt.model.rows import Key
-from gantt.sim.history import Finding, Tables
+from tests.simulation.history import Finding, Tables
 
 _BOOKED = "what is booked is what was asked"
 _FREED = "a claim that ends frees what it added"

@@ -1,7 +1,9 @@
-"""One run: several processes on one database, killed and restarted.
+"""One seeded run: several processes on one database, killed and restarted.
 
-Separate from ``world``, which only has actors: here are the engines, their clients, and
-their records in the history.
+The engines are the real ones: clock, threads, locks and the database's driver are the
+simulator's, so that one seed is one schedule. Here are the engines and their clients;
+``world`` schedules actors, ``fault_schedule`` injects faults, ``history`` records what
+callers saw, ``checker`` validates it.
 """
 
 from __future__ import annotations
@@ -18,17 +20,17 @@ from gantt.engine.options import EngineOptions
 from gantt.errors import GanttError, StoreFailed
 from gantt.model.changes import Cursor
 from gantt.model.rows import ROW_TYPES, key_of
-from gantt.sim.checker import check
-from gantt.sim.databases import InMemory, OnDatabase, Shared
-from gantt.sim.fault_schedule import FaultSchedule
-from gantt.sim.history import Finding, History, Op, Read, Tables, empty_tables
-from gantt.sim.place import Place
-from gantt.sim.snapshot import Snapshot
-from gantt.sim.threads import SimThreads
-from gantt.sim.workload import STANDARD, Workload
-from gantt.sim.world import Event, Stuck, World
 from gantt.state.state import State
 from gantt.store.interface import Store, StoreOptions
+from tests.simulation.checker import check
+from tests.simulation.databases import InMemory, OnDatabase, Shared
+from tests.simulation.fault_schedule import FaultSchedule
+from tests.simulation.history import Finding, History, Op, Read, Tables, empty_tables
+from tests.simulation.place import Place
+from tests.simulation.snapshot import Snapshot
+from tests.simulation.threads import SimThreads
+from tests.simulation.workload import STANDARD, Workload
+from tests.simulation.world import Event, Stuck, World
 
 MEMORY, GALERA = "memory", "galera"
 

@@ -15,8 +15,8 @@ from itertools import pairwise
 from msgspec import Struct
 
 from gantt.model.changes import LogEntry
-from gantt.sim import laws
-from gantt.sim.history import Finding, History, Op, Tables, empty_tables
+from tests.simulation import laws
+from tests.simulation.history import Finding, History, Op, Tables, empty_tables
 
 # Commands of the engines' own.
 _OWN = frozenset({"SyncNames", "ExpireClaims"})

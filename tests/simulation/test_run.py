@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from gantt.errors import Refused
-from gantt.sim import __main__ as program
-from gantt.sim.fault_schedule import CRASH, KINDS, FaultSchedule
-from gantt.sim.history import Finding
-from gantt.sim.run import GALERA, MEMORY, Plan, Run
 from tests.databases import SERVERS, Databases
 from tests.kinds import KINDS as DATABASES
 from tests.kinds import SERVER_KINDS
-from tests.sim import servers
+from tests.simulation import __main__ as program
+from tests.simulation import servers
+from tests.simulation.fault_schedule import CRASH, KINDS, FaultSchedule
+from tests.simulation.history import Finding
+from tests.simulation.run import GALERA, MEMORY, Plan, Run
 
 SEEDS = int(os.environ.get("GANTT_SIM_SEEDS", "4"))
 PINNED = ("claims on cells or devices", "that no longer fitted")
@@ -83,7 +83,7 @@ def test_server_seed_is_one_command(
     assert "0 laws broken" in capsys.readouterr().out
     told = program.command(Plan(7, "URL", 20), "URL").replace(" --store URL", "")
     assert servers.as_ours(told, kind).startswith(
-        f"python -m tests.sim.servers {kind} --seed 7 --steps 20"
+        f"python -m tests.simulation.servers {kind} --seed 7 --steps 20"
     )
 
 
@@ -142,7 +142,7 @@ def test_failure_prints_its_replay_command(
     def broken(history: Any) -> list[Finding]:
         return [Finding("a law", "broken")] if len(history.ops) >= 5 else []
 
-    monkeypatch.setattr("gantt.sim.run.check", broken)
+    monkeypatch.setattr("tests.simulation.run.check", broken)
     assert program.main(["--seed", "2", "--steps", "60"]) == 1
     told = capsys.readouterr().out
     assert "BROKEN a law: broken" in told

@@ -15,11 +15,6 @@ from gantt import errors
 from gantt.model.changes import Change, Cursor, LogEntry
 from gantt.model.selection import Asked
 from gantt.model.usage_history import HistoryQuery, UsageRecord
-from gantt.sim.drivers import Driver
-from gantt.sim.fault_schedule import ABORT, ABORT_COMMIT, CUT, DROPPED, FULL, KEPT
-from gantt.sim.place import Place
-from gantt.sim.threads import SimLock
-from gantt.sim.world import Crashed
 from gantt.store.background.decisions import DecisionTable
 from gantt.store.database import Database, open_database
 from gantt.store.interface import (
@@ -36,6 +31,18 @@ from gantt.store.interface import (
     UsageRows,
 )
 from gantt.store.sql import SqlStore
+from tests.simulation.drivers import Driver
+from tests.simulation.fault_schedule import (
+    ABORT,
+    ABORT_COMMIT,
+    CUT,
+    DROPPED,
+    FULL,
+    KEPT,
+)
+from tests.simulation.place import Place
+from tests.simulation.threads import SimLock
+from tests.simulation.world import Crashed
 
 if TYPE_CHECKING:
     from gantt.store.database.psycopg_connection import Pipeline

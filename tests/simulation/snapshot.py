@@ -11,8 +11,8 @@ from typing import TypeVar
 
 from gantt.model import rows as t
 from gantt.model.commands import Inventory
-from gantt.sim.history import Tables
-from gantt.sim.reference import Reference
+from tests.simulation.history import Tables
+from tests.simulation.reference import Reference
 
 R = TypeVar("R")
 Place = tuple[str, str]

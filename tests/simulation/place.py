@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gantt.sim.fault_schedule import (
+from tests.simulation.fault_schedule import (
     ABORT_COMMIT,
     CLOCK,
     CRASH,
@@ -18,8 +18,8 @@ from gantt.sim.fault_schedule import (
     SLOW,
     FaultSchedule,
 )
-from gantt.sim.threads import SimClock
-from gantt.sim.world import Crashed, Site, World
+from tests.simulation.threads import SimClock
+from tests.simulation.world import Crashed, Site, World
 
 _HOUR_US: Final = 3_600_000_000
 

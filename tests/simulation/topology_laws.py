@@ -15,7 +15,7 @@ import msgspec
 
 from gantt.model import commands as c
 from gantt.model import rows as t
-from gantt.sim.history import Finding, Tables
+from tests.simulation.history import Finding, Tables
 
 _ONCE = "no CPU and no device is promised twice"
 _RISE = "a claim is counted by use that rose, and each rise once"

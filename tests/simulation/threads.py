@@ -10,7 +10,7 @@ from itertools import count
 from types import TracebackType
 
 from gantt.engine.threads import Condition, Event, Lock, Thread
-from gantt.sim.world import Actor, Site, World
+from tests.simulation.world import Actor, Site, World
 
 
 class SimLock:

@@ -18,8 +18,8 @@ from gantt.model import rows as t
 from gantt.model.hosts import HostStats, Instance, ServerGroup, Service
 from gantt.model.request_identity import RequestIdentity, read_answered
 from gantt.model.spec import InstanceGroup
-from gantt.sim.machines import topology_of, wanted_of
-from gantt.sim.snapshot import Snapshot
+from tests.simulation.machines import topology_of, wanted_of
+from tests.simulation.snapshot import Snapshot
 
 CLASSES = ("VCPU", "MEMORY_MB", "DISK_GB", "CUSTOM_SLOT")
 NAMES = ("a", "b", "c", "d", "e", "f")

@@ -9,8 +9,15 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
-from gantt.sim.fault_schedule import ABORT, ABORT_COMMIT, CUT, DROPPED, FULL, KEPT
 from gantt.store.database import Database
+from tests.simulation.fault_schedule import (
+    ABORT,
+    ABORT_COMMIT,
+    CUT,
+    DROPPED,
+    FULL,
+    KEPT,
+)
 
 _SQLITE = {
     ABORT: sqlite3.SQLITE_BUSY,

@@ -14,14 +14,14 @@ from gantt.model.forms.shared_topology import read_host
 from gantt.model.hosts import HostStats, Instance
 from gantt.model.topology import Fit
 from gantt.placement.rules import counting, leases
-from gantt.sim import topology_laws as laws
-from gantt.sim.history import Tables, empty_tables
-from gantt.sim.machines import topology_of, wanted_of
-from gantt.sim.run import Plan, Run
 from gantt.state.view import View
 from gantt.topology import counting as topology_counting
 from gantt.topology.fit import fit
 from gantt.topology.pending import Pending, from_text, to_text
+from tests.simulation import topology_laws as laws
+from tests.simulation.history import Tables, empty_tables
+from tests.simulation.machines import topology_of, wanted_of
+from tests.simulation.run import Plan, Run
 
 ONCE = "no CPU and no device is promised twice"
 EARLY = "a claim on cells lasts until a later report counts it"

@@ -13,9 +13,9 @@ from gantt.model import rows as t
 from gantt.model.changes import Change, Cursor, LogEntry
 from gantt.model.rows import Row
 from gantt.model.spec import InstanceGroup
-from gantt.sim.checker import check
-from gantt.sim.history import History, Op
-from gantt.sim.run import Plan, Run
+from tests.simulation.checker import check
+from tests.simulation.history import History, Op
+from tests.simulation.run import Plan, Run
 
 ONCE = "acknowledged writes are there exactly once, others not or once"
 Plant = Callable[[History], None]

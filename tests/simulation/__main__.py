@@ -1,4 +1,4 @@
-"""``python -m gantt.sim``: replay one seed as a trace, or try many and count.
+"""``python -m tests.simulation``: replay one seed as a trace, or try many and count.
 
 Separate from the run because this has all of its output.
 """
@@ -21,8 +21,8 @@ from msgspec.structs import replace
 
 from gantt.model.addresses import without_secrets
 from gantt.model.commands import Claim
-from gantt.sim.fault_schedule import KINDS
-from gantt.sim.run import GALERA, MEMORY, Plan, Result, Run
+from tests.simulation.fault_schedule import KINDS
+from tests.simulation.run import GALERA, MEMORY, Plan, Result, Run
 
 SQLITE = "sqlite"
 _WIDTH = 60  # of the line that tells how far it is
@@ -62,7 +62,7 @@ def _silent(*names: str) -> Iterator[None]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m gantt.sim",
+        prog="python -m tests.simulation",
         description="Several engines on one database, with faults, from a seed.",
     )
     parser.add_argument("--seed", type=int, default=0, help="the (first) seed")
@@ -198,8 +198,8 @@ def command(plan: Plan, store: str) -> str:
     store = without_secrets(store)
     rest = "".join(f" --without '{kind}'" for kind in sorted(plan.without))
     return (
-        f"python -m gantt.sim --seed {plan.seed} --store {store} --steps {plan.steps}"
-        f" --engines {plan.engines} --clients {plan.clients}{rest}"
+        f"python -m tests.simulation --seed {plan.seed} --store {store}"
+        f" --steps {plan.steps} --engines {plan.engines} --clients {plan.clients}{rest}"
     )
 
 
@@ -219,5 +219,6 @@ if __name__ == "__main__":
     # The order of sets is part of the schedule.
     if os.environ.get("PYTHONHASHSEED") != "0":
         os.environ["PYTHONHASHSEED"] = "0"
-        os.execv(sys.executable, [sys.executable, "-m", "gantt.sim", *sys.argv[1:]])  # noqa: S606
+        words = [sys.executable, "-m", "tests.simulation", *sys.argv[1:]]
+        os.execv(sys.executable, words)
     sys.exit(main())

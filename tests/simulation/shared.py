@@ -18,9 +18,6 @@ from gantt import errors
 from gantt.model.changes import Change, Cursor, LogEntry
 from gantt.model.rows import ROW_TYPES, Key, LinkRow, Row
 from gantt.model.usage_history import HistoryQuery, UsageRecord
-from gantt.sim.fault_schedule import ABORT, ABORT_COMMIT, CUT, DROPPED, FULL, KEPT
-from gantt.sim.place import Place
-from gantt.sim.world import World
 from gantt.store.changelog.pages import page_of
 from gantt.store.interface import (
     Chunks,
@@ -33,6 +30,16 @@ from gantt.store.interface import (
 from gantt.store.memory import MemoryUsageRows
 from gantt.store.outcomes import DefiniteAbort, ForeignWrite, UnknownOutcome
 from gantt.store.tables import COLUMNS, UNIQUE
+from tests.simulation.fault_schedule import (
+    ABORT,
+    ABORT_COMMIT,
+    CUT,
+    DROPPED,
+    FULL,
+    KEPT,
+)
+from tests.simulation.place import Place
+from tests.simulation.world import World
 
 T = TypeVar("T")
 

@@ -21,11 +21,11 @@ from gantt.model.answers import Claimed
 from gantt.model.changes import Cursor, LogEntry
 from gantt.model.rows import ROW_TYPES, Row
 from gantt.placement.rules import plan
-from gantt.sim import claim_laws, topology_laws
-from gantt.sim.history import Finding, Op, Tables
-from gantt.sim.reference import Reference
-from gantt.sim.snapshot import Snapshot
 from gantt.state.state import State
+from tests.simulation import claim_laws, topology_laws
+from tests.simulation.history import Finding, Op, Tables
+from tests.simulation.reference import Reference
+from tests.simulation.snapshot import Snapshot
 
 _RESHAPED = "Reshape"
 _SOFT = frozenset({None, "soft-affinity", "soft-anti-affinity"})

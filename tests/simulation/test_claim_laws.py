@@ -8,7 +8,7 @@ import pytest
 
 from gantt.placement.rules import claims, leases
 from gantt.placement.rules.standing import Standing, standing
-from gantt.sim.run import Plan, Run
+from tests.simulation.run import Plan, Run
 
 SEEDS = range(1, 13)
 

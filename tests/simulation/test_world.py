@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gantt.sim.threads import SimLock, SimThreads
-from gantt.sim.world import Crashed, Site, Stuck, World
+from tests.simulation.threads import SimLock, SimThreads
+from tests.simulation.world import Crashed, Site, Stuck, World
 
 
 def order_of(seed: int) -> list[str]:

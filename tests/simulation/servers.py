@@ -1,8 +1,8 @@
 """The simulator on a PostgreSQL or MariaDB of its own, from the command line.
 
-Apart from ``gantt.sim``, which is given a database: here a server is started for it, as
-for the tests. ``python -m tests.sim.servers mariadb --seed 7`` replays a seed;
-arguments but the first go to ``python -m gantt.sim``.
+Apart from ``tests.simulation``, which is given a database: here a server is started for
+it, as for the tests. ``python -m tests.simulation.servers mariadb --seed 7`` replays a
+seed; arguments but the first go to ``python -m tests.simulation``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def main(kind: str, *arguments: str) -> int:
             return 2
         server.execute("CREATE DATABASE gantt_sim")
         url = server.url("gantt_sim")
-        words = [sys.executable, "-m", "gantt.sim", "--store", url, *arguments]
+        words = [sys.executable, "-m", "tests.simulation", "--store", url, *arguments]
         process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
         with ending(process) as run:
             assert run.stdout is not None
@@ -41,8 +41,8 @@ def main(kind: str, *arguments: str) -> int:
 
 
 def as_ours(command: str, kind: str) -> str:
-    """What does here what ``python -m gantt.sim`` does on a database."""
-    return command.replace("-m gantt.sim", f"-m tests.sim.servers {kind}")
+    """What does here what ``python -m tests.simulation`` does on a database."""
+    return command.replace("-m tests.simulation", f"-m tests.simulation.servers {kind}")
 
 
 if __name__ == "__main__":
