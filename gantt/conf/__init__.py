@@ -9,6 +9,7 @@ from gantt.conf.feed import FeedOptions, feed_options
 from gantt.conf.guests import check as check_guests
 from gantt.conf.options import GANTT, list_opts
 from gantt.conf.reading import Source, engine_options, load, split_listen
+from gantt.conf.references import add_references
 from gantt.conf.remote import neutron_session, placement_session
 from gantt.conf.rpc import has_nova_databases
 from gantt.conf.values import (
@@ -39,6 +40,7 @@ __all__ = [
     "Settings",
     "Source",
     "TracingOptions",
+    "add_references",
     "check_guests",
     "check_written",
     "engine_options",

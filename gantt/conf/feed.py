@@ -13,6 +13,7 @@ from typing import Final
 from msgspec import Struct
 from oslo_config import cfg
 
+from gantt.conf.references import add_references
 from gantt.conf.table import rows
 from gantt.conf.written import check_written
 from gantt.errors import Refused
@@ -97,6 +98,7 @@ def feed_options(
         conf.register_opts(opts, None if group == "DEFAULT" else group)
     try:
         conf(args=[], project="gantt", default_config_files=list(config_files))
+        add_references(conf)
         for warning in check_written(config_files):
             LOG.warning("%s", warning)
         own = conf.nova

@@ -7,11 +7,12 @@ that Gantt runs in has read files of its own into it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from oslo_config import cfg
 
+from gantt.conf.references import add_references
 from gantt.errors import Refused
 
 _PROGRAM: Final = "gantt"
@@ -53,12 +54,22 @@ def check() -> None:
     """Whether each value can be read that they have registered so far; plug-ins do so
     when they are loaded. Raises Refused."""
     for place, read in _values():
+        value_of(place, read)
+
+
+def value_of(place: str, read: Callable[[], Any]) -> Any:
+    """What ``read`` finds at ``place``, also where that refers to an option of Nova's
+    which no plug-in brought along. Raises Refused."""
+    try:
         try:
-            read()
-        except (cfg.Error, ValueError) as error:
-            raise Refused(
-                f"{place}, an option of another package, cannot be read: {error}"
-            ) from error
+            return read()
+        except cfg.NoSuchOptError:
+            add_references(cfg.CONF)
+            return read()
+    except (cfg.Error, ValueError) as error:
+        raise Refused(
+            f"{place}, an option of another package, cannot be read: {error}"
+        ) from error
 
 
 def _values() -> Iterator[tuple[str, Any]]:

@@ -31,6 +31,7 @@ from gantt.conf import (
     tracing,
 )
 from gantt.conf.options import IGNORED, PROBES, RETIRED, Options, list_opts
+from gantt.conf.references import add_references
 from gantt.conf.unknown import unknown_options
 from gantt.conf.values import (
     SYSTEM_DIRECTORY,
@@ -165,6 +166,7 @@ def _parse(
             f"The configuration cannot be read: {_not_utf8(files, directories)} is not "
             f"UTF-8 ({error})."
         ) from error
+    add_references(conf)
     return conf
 
 

@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 from oslo_config import cfg
 
+from gantt.conf.references import add_references
 from gantt.conf.unknown import written_in
 from gantt.errors import Refused
 
@@ -66,6 +67,7 @@ def check_written(
         default_config_files=list(files),
         default_config_dirs=list(directories),
     )
+    add_references(conf)
     for (group, name), value in _values(conf, known):
         if name in _URLS and isinstance(value, str):
             _check_url(f"[{group}] {name}", name, value)

@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 import oslo_messaging as messaging
 from oslo_config import cfg
 
-from gantt.conf import check_written, guests
+from gantt.conf import add_references, check_written, guests
 from gantt.errors import GanttError, Invalid, Refused
 from gantt.model.forms.notification import read_payload
 from gantt.model.shadow import Phase, ShadowEvent
@@ -148,6 +148,7 @@ def read_conf(files: Sequence[str]) -> cfg.ConfigOpts:
     conf = cfg.ConfigOpts()
     try:
         conf([], project="nova", default_config_files=list(files))
+        add_references(conf)
         for warning in check_written(files):
             LOG.warning("%s", warning)
         guests.lend(files, ())

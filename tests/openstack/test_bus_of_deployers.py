@@ -39,7 +39,8 @@ def said(broker: Rabbitmq, locks: Path | None, **options: str) -> str:
     tls = {"ssl": "true", "ssl_ca_file": str(broker.authority)}
     lines = [f"[{GROUP}]", *(f"{name} = {v}" for name, v in (tls | options).items())]
     if locks is not None:
-        lines += ["[oslo_concurrency]", f"lock_path = {locks}"]
+        lines += ["[DEFAULT]", f"state_path = {locks.parent}"]
+        lines += ["[oslo_concurrency]", f"lock_path = $state_path/{locks.name}"]
     return "\n".join(lines) + "\n"
 
 

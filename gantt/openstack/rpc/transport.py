@@ -13,6 +13,7 @@ import oslo_messaging as messaging
 from oslo_config import cfg
 from oslo_messaging import get_rpc_transport
 
+from gantt.conf import guests
 from gantt.errors import Refused
 from gantt.model.addresses import without_secrets
 
@@ -54,12 +55,12 @@ def _check_locks(conf: cfg.ConfigOpts) -> None:
     (``conf.guests``). Raises Refused."""
     if "oslo_messaging_rabbit" not in conf:
         return
+    if not conf.oslo_messaging_rabbit.use_queue_manager:
+        return
     shared = cfg.CONF.oslo_concurrency
-    if (
-        conf.oslo_messaging_rabbit.use_queue_manager
-        and not shared.lock_path
-        and not shared.disable_process_locking
-    ):
+    place = "[oslo_concurrency] lock_path"
+    lock_path = guests.value_of(place, lambda: shared.lock_path)
+    if not (lock_path or shared.disable_process_locking):
         raise Refused(
             "[oslo_messaging_rabbit] use_queue_manager is on, and lock_path in "
             "[oslo_concurrency] is not set: name a directory there that this user may "

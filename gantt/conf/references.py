@@ -1,0 +1,33 @@
+"""Options of Nova's own that other values refer to, as in ``rabbit://a:b@$my_ip``.
+
+oslo.config looks a ``$name`` up among the options that the same program has registered.
+Gantt reads files in several parts, each with options of its own, and so do libraries:
+every part has these as well.
+"""
+
+from __future__ import annotations
+
+import socket
+from typing import Final
+
+from oslo_config import cfg
+
+from gantt.conf.options import PATHS
+
+# Nova takes the address of a route for it. Gantt looks for none: a default that refers
+# to nothing has what refers to it refused.
+_UNSET: Final = "$my_ip_is_not_set"
+_NAMES: Final = (
+    cfg.StrOpt("my_ip", default=_UNSET),
+    cfg.StrOpt("my_block_storage_ip", default="$my_ip"),
+    cfg.StrOpt("my_shared_fs_storage_ip", default="$my_ip"),
+    cfg.StrOpt("host", default=socket.gethostname()),
+    *PATHS,
+)
+
+
+def add_references(conf: cfg.ConfigOpts) -> None:
+    """Where they are not among its options yet."""
+    for option in _NAMES:
+        if option.dest not in conf:
+            conf.register_opt(option)
