@@ -34,7 +34,7 @@ from bench import (
     stream,
     topology,
 )
-from bench.report import Row, keep, show, timed
+from bench.report import Row, tell
 from gantt.bench.report import check_writable
 from gantt.cli.stopping import unwound
 from gantt.errors import Invalid
@@ -70,11 +70,8 @@ def main() -> None:
             check_writable("--out", options.out)
         except Invalid as refused:
             parser.error(refused.message)
-    suites = options.suites or list(SUITES)
-    found = timed("python -m bench", partial(_run, suites, options.scale))
-    show(found, options.form)
-    if options.out is not None:
-        keep(found, options.out)
+    run = partial(_run, options.suites or list(SUITES), options.scale)
+    tell("python -m bench", run, options.out, options.form)
 
 
 def _run(suites: Sequence[str], scale: float) -> list[Row]:
@@ -101,13 +98,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.set_defaults(form="table")
     forms = parser.add_mutually_exclusive_group()
-    for form, what in (
-        ("markdown", "print a table for a document"),
-        ("json", "print the same for a program"),
-    ):
-        forms.add_argument(
-            f"--{form}", dest="form", action="store_const", const=form, help=what
-        )
+    once = partial(forms.add_argument, dest="form", action="store_const")
+    once("--markdown", const="markdown", help="print a table for a document")
+    once("--json", const="json", help="print the same for a program")
     parser.add_argument("--out", type=Path, help="write the figures to this JSON file")
     parser.add_argument(
         "--scale", type=_share, default=1.0, help="fleets of this share of their size"

@@ -20,9 +20,10 @@ from typing import Any
 
 import gantt
 from bench import hosts
-from bench.report import Row, duration, say
+from bench.report import Row, say
 from gantt.api.app import build_app
 from gantt.api.hosting.middleware import WsgiApp
+from gantt.bench.figures import duration
 from gantt.conf import load
 from gantt.engine.gantt import Gantt
 from gantt.model.forms.primitive import spec_primitive

@@ -23,10 +23,11 @@ from typing import Final
 import msgspec
 
 from bench.connections import Connections, Sent, post
-from bench.report import Row, duration, say
+from bench.report import Row, say
 from bench.server import KB_PER_MB, Server
 from bench.simulated_hosts import SimulatedHost, fleet
 from gantt.agent.loop import PACE
+from gantt.bench.figures import duration
 from gantt.bench.servers import free_port, program, used_s
 from gantt.connection import connect
 from gantt.model.reports import Report, ReportOutcome

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from bench.report import Row, duration, say
+from bench.report import Row, say
+from gantt.bench.figures import duration
 from tests.attacks import beside
 from tests.attacks.beside import Beside, Seen
 from tests.attacks.service import ADMIN, MEMBER, PROVIDERS, Service, attacked, fill

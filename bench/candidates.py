@@ -8,8 +8,9 @@ from urllib.parse import urlencode
 
 from bench import fleet, load
 from bench.asking import Client, Runner, medians
-from bench.report import Row, compared, duration, say
+from bench.report import Row, compared, say
 from bench.server import Server
+from gantt.bench.figures import duration
 
 FLAT = 10_000
 TREES = 1_000

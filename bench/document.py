@@ -15,10 +15,10 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from bench.report import Kept, kept, markdown
+from bench.report import HEADINGS, Kept, kept, markdown
 from gantt.bench import report as reports
-from gantt.bench.comparing import Measured, Ratio
-from gantt.bench.figures import circumstances, duration, left_out_text, times
+from gantt.bench.comparing import Measured
+from gantt.bench.figures import circumstances, duration, left_out_text, spread
 from gantt.bench.profiling import PathProfile
 from gantt.bench.report import Report, Result
 
@@ -54,7 +54,8 @@ def renewed(text: str) -> str:
 def rows_of(found: Kept) -> str:
     """The rows of suites as a table, under their command and circumstances."""
     where = f"`{found.command}`. {found.machine}. {circumstances(found)}"
-    return f"\n{where}\n\n{markdown(found.rows)}\n\n"
+    rows = markdown(HEADINGS, (row.cells for row in found.rows))
+    return f"\n{where}\n\n{rows}\n\n"
 
 
 def block(report: Report, size: int | None = None) -> str:
@@ -66,11 +67,11 @@ def block(report: Report, size: int | None = None) -> str:
     parts = [f"{report.machine}. {circumstances(report)}"]
     rows = [row for result in report.results for row in _ratios(result)]
     headings = ("requests and fleet", "Gantt", "beside it", "times as long")
-    parts.append(_table(headings, rows))
+    parts.append(markdown(headings, rows))
     parts += _left_out(report)
     if report.paths:
         headings = ("path", "median", "processor time", "slowest stages")
-        parts.append(_table(headings, list(map(_path, report.paths))))
+        parts.append(markdown(headings, map(_path, report.paths)))
     return "\n" + "\n\n".join(parts) + "\n\n"
 
 
@@ -92,7 +93,7 @@ def _ratios(result: Result) -> Iterator[tuple[str, ...]]:
             result.title,
             _cell(sides[ratio.rival]),
             _cell(sides[ratio.side]),
-            _spread(ratio),
+            spread(ratio) or f"none: {ratio.refused}",
         )
 
 
@@ -103,17 +104,6 @@ def _path(one: PathProfile) -> tuple[str, ...]:
 
 def _cell(one: Measured) -> str:
     return f"{one.side} {duration(one.median_s)}"
-
-
-def _spread(ratio: Ratio) -> str:
-    if ratio.times is None or ratio.least is None or ratio.most is None:
-        return f"none: {ratio.refused}"
-    return f"{times(ratio.times)} ({times(ratio.least)} – {times(ratio.most)})"
-
-
-def _table(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    lines = (headings, ("---",) * len(headings), *rows)
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 def main() -> None:

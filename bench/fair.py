@@ -15,7 +15,8 @@ from msgspec import Struct
 
 from bench.launching import launch, place
 from bench.random_fleets import Case, case
-from bench.report import Row, duration, say
+from bench.report import Row, say
+from gantt.bench.figures import duration
 from gantt.model.spec import Flavor, RequestSpec
 from gantt.replay.fleets import fleet_of
 from gantt.replay.machines import build

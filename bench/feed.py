@@ -15,7 +15,8 @@ from typing import Any, Final
 from uuid import uuid4
 
 import gantt
-from bench.report import Row, duration, say
+from bench.report import Row, say
+from gantt.bench.figures import duration
 from gantt.conf.feed import FeedOptions
 from gantt.engine.gantt import Gantt
 from gantt.openstack.feed import Feed

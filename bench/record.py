@@ -12,7 +12,8 @@ from statistics import median, quantiles
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from bench.report import Row, duration, say
+from bench.report import Row, say
+from gantt.bench.figures import duration
 from gantt.connection import open_gantt
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions

@@ -1,12 +1,11 @@
-"""Results as rows with their goals, the machine, and files that keep both."""
+"""Results as rows with their goals, in the files and with the figures of ``gantt
+bench``."""
 
 from __future__ import annotations
 
 import shlex
 import sys
-import time
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -15,9 +14,9 @@ from msgspec import Struct
 from rich.console import Console
 from rich.table import Table
 
-from gantt import __version__
 from gantt.bench import machine
-from gantt.bench.report import Run, write_text
+from gantt.bench.figures import duration
+from gantt.bench.report import Begun, Run, write
 
 Form: TypeAlias = Literal["table", "markdown", "json"]
 HEADINGS = ("work", "goal", "Gantt", "upstream", "ratio", "")
@@ -50,38 +49,58 @@ class Kept(Run, frozen=True, kw_only=True):
 def timed(program: str, measure: Callable[[], list[Row]]) -> Kept:
     """The rows that ``measure`` finds, in a process that was started by ``program``
     and arguments."""
-    began, clock, before = datetime.now(UTC), time.monotonic(), machine.load()
+    begun = Begun()
     rows = measure()
-    return Kept(
-        command=shlex.join([*program.split(), *sys.argv[1:]]),
-        version=__version__,
-        began=began.isoformat(timespec="seconds"),
-        took_s=round(time.monotonic() - clock, 1),
-        machine=str(machine.describe()),
-        load_before=before,
-        load_after=machine.load(),
-        rows=rows,
-    )
+    command = shlex.join([*program.split(), *sys.argv[1:]])
+    return Kept(**begun.ended(command), machine=str(machine.describe()), rows=rows)
+
+
+def tell(
+    program: str,
+    measure: Callable[[], list[Row]],
+    out: Path | None,
+    form: Form = "table",
+) -> None:
+    """Measure, print the rows, and write them into ``out``. Raises Invalid."""
+    found = timed(program, measure)
+    show(found, form)
+    if out is not None:
+        write(found, out)
+
+
+def per_second(rate: float) -> str:
+    """A rate as text."""
+    return f"{rate:,.0f}/s"
+
+
+def megabytes(amount: float) -> str:
+    """An amount of memory as text."""
+    return f"{amount:,.0f} MB"
+
+
+def at_most(
+    work: str,
+    goal: float,
+    found: float,
+    form: Callable[[float], str] = duration,
+    more: str = "",
+) -> Row:
+    """What is to be small: seconds, or what ``form`` tells; ``more`` is told too."""
+    return Row(work, f"≤ {form(goal)}", f"{form(found)}{more}", is_met=found <= goal)
+
+
+def at_least(
+    work: str, goal: float, found: float, form: Callable[[float], str] = per_second
+) -> Row:
+    """What is to be large."""
+    return Row(work, f"≥ {form(goal)}", form(found), is_met=found >= goal)
 
 
 def compared(work: str, goal: float, gantt_s: float, upstream_s: float) -> Row:
     """How many times faster than upstream, against the goal."""
     ratio = upstream_s / gantt_s
-    return Row(
-        work,
-        f"≥ {goal:,.0f}×",
-        duration(gantt_s),
-        duration(upstream_s),
-        f"{ratio:,.0f}×",
-        ratio >= goal,
-    )
-
-
-def duration(seconds: float) -> str:
-    """With three digits, in a suitable unit."""
-    if seconds >= 1:
-        return f"{seconds:.2f} s"
-    return f"{seconds * 1000:.3g} ms"
+    took = duration(gantt_s), duration(upstream_s)
+    return Row(work, f"≥ {goal:,.0f}×", *took, f"{ratio:,.0f}×", ratio >= goal)
 
 
 def say(text: str) -> None:
@@ -92,34 +111,22 @@ def say(text: str) -> None:
 def show(found: Kept, form: Form) -> None:
     """Print the table and the machine."""
     if form == "markdown":
-        print(markdown(found.rows))
+        print(markdown(HEADINGS, (row.cells for row in found.rows)))
     elif form == "json":
-        print(encoded(found))
+        print(msgspec.json.format(msgspec.json.encode(found), indent=1).decode())
     else:
-        table = Table(caption=found.machine)
-        for heading in HEADINGS:
-            table.add_column(heading)
+        table = Table(*HEADINGS, caption=found.machine)
         for row in found.rows:
             table.add_row(*row.cells)
         Console(width=130).print(table)
 
 
-def keep(found: Kept, path: Path) -> None:
-    """Write it as JSON. Raises Invalid."""
-    write_text(path, encoded(found) + "\n")
-
-
-def encoded(found: Kept) -> str:
-    """As indented JSON."""
-    return msgspec.json.format(msgspec.json.encode(found), indent=1).decode()
-
-
 def kept(path: Path) -> Kept:
-    """What ``keep`` wrote."""
+    """The rows in a file."""
     return msgspec.json.decode(path.read_bytes(), type=Kept)
 
 
-def markdown(rows: Iterable[Row]) -> str:
-    """The table for a document."""
-    lines = [HEADINGS, ("---",) * len(HEADINGS), *(row.cells for row in rows)]
+def markdown(headings: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    """A table for a document."""
+    lines = (headings, ("---",) * len(headings), *rows)
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)

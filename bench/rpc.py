@@ -19,7 +19,8 @@ from uuid import uuid4
 import oslo_messaging as messaging
 from oslo_config import cfg
 
-from bench.report import Row, duration, say
+from bench.report import Row, say
+from gantt.bench.figures import duration
 from gantt.model.forms.primitive import spec_primitive
 from gantt.model.spec import Flavor, Image, RequestSpec
 from gantt.openstack.rpc.transport import open_transport

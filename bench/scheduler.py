@@ -18,7 +18,8 @@ from msgspec import UNSET, structs
 
 import gantt
 from bench import hosts
-from bench.report import Row, compared, duration, say
+from bench.report import Row, compared, say
+from gantt.bench.figures import duration
 from gantt.bench.fleets import fleet_of
 from gantt.bench.workloads import asks
 from gantt.client.scheduler import SchedulerClient

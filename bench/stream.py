@@ -19,9 +19,10 @@ from typing import Any, Final, TypeAlias, cast
 import msgspec
 from confluent_kafka import Producer
 
-from bench.report import Row, duration, say
+from bench.report import Row, say
 from bench.simulated_hosts import fleet
 from gantt.api.hosting import server
+from gantt.bench.figures import duration
 from gantt.connection import open_gantt
 from gantt.engine.gantt import Gantt
 from gantt.engine.protocol import Engine

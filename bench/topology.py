@@ -20,7 +20,8 @@ from msgspec.structs import replace
 
 import gantt
 from bench import hosts
-from bench.report import Row, compared, duration, say
+from bench.report import Row, compared, say
+from gantt.bench.figures import duration
 from gantt.bench.fleets import NIC, Host, cards_of, cells_of, fleet_of
 from gantt.bench.gantt_side import TOPOLOGY_FILTERS
 from gantt.bench.workloads import asks

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.report import Row, keep, show, timed
+from bench.report import Row, tell
 from tests.told import listed, sums
 
 GOAL = "the tests pass"
@@ -40,10 +40,7 @@ def main(arguments: list[str] | None = None) -> None:
     options = _parser().parse_args(arguments)
     os.environ["GANTT_REQUIRE_SERVERS"] = "1"  # what is skipped would be missing
     os.environ.update(one.split("=", 1) for one in options.set)
-    found = timed("python -m tests.measured", partial(run, options.paths))
-    show(found, "table")
-    if options.out is not None:
-        keep(found, options.out)
+    tell("python -m tests.measured", partial(run, options.paths), options.out)
 
 
 def run(paths: list[str]) -> list[Row]:

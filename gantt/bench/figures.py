@@ -28,14 +28,16 @@ def times(value: float) -> str:
 
 
 def ratio_text(ratio: Ratio | None) -> str:
-    """How many times as long as its rival: the median, the least and the most of the
-    rounds."""
-    if ratio is None:
-        return ""
+    """How many times as long as its rival, which is named."""
+    return (spread(ratio, f" {ratio.rival}") or "none") if ratio else ""
+
+
+def spread(ratio: Ratio, rival: str = "") -> str:
+    """The median of the rounds, the least and the most; empty: there is no ratio."""
     if ratio.times is None or ratio.least is None or ratio.most is None:
-        return "none"
-    spread = f"{times(ratio.least)} – {times(ratio.most)}"
-    return f"{times(ratio.times)} {ratio.rival} ({spread})"
+        return ""
+    range_ = f"{times(ratio.least)} – {times(ratio.most)}"
+    return f"{times(ratio.times)}{rival} ({range_})"
 
 
 def circumstances(run: Run) -> str:

@@ -6,16 +6,19 @@ A file of a newer format is refused with the version that reads it.
 from __future__ import annotations
 
 import os
+import time
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
 
 from gantt.bench.comparing import Comparison, Measured, Ratio
-from gantt.bench.machine import Machine
+from gantt.bench.machine import Machine, load
 from gantt.bench.profiling import PathProfile
 from gantt.errors import Invalid
+from gantt.version import __version__
 
 FORMAT: Final = 1
 KIND: Final = "gantt bench"
@@ -59,6 +62,24 @@ class Run(Struct, frozen=True, kw_only=True):
     load_after: tuple[float, float, float]
 
 
+class Begun:
+    """A run that begins now."""
+
+    def __init__(self) -> None:
+        self._at, self._clock, self._load = datetime.now(UTC), time.monotonic(), load()
+
+    def ended(self, command: str) -> dict[str, Any]:
+        """The fields of ``Run``, once all is measured."""
+        return {
+            "version": __version__,
+            "command": command,
+            "began": self._at.isoformat(timespec="seconds"),
+            "took_s": round(time.monotonic() - self._clock, 1),
+            "load_before": self._load,
+            "load_after": load(),
+        }
+
+
 class Report(Run, frozen=True, kw_only=True):
     """``left_out``: sides that are not installed."""
 
@@ -76,9 +97,9 @@ class _Head(Struct):
     version: str = ""
 
 
-def write(report: Report, path: Path) -> None:
+def write(run: Run, path: Path) -> None:
     """Write it as JSON. Raises Invalid."""
-    text = msgspec.json.format(msgspec.json.encode(report), indent=1)
+    text = msgspec.json.format(msgspec.json.encode(run), indent=1)
     write_text(path, text.decode() + "\n")
 
 

@@ -5,10 +5,8 @@ of its own that is gone afterwards. Those in a row on one fleet begin with copie
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 
@@ -16,10 +14,9 @@ from gantt.bench import machine
 from gantt.bench.comparing import Comparison, Progress, ratios, take_turns
 from gantt.bench.fleets import Fleet, fleet_of
 from gantt.bench.paths import REQUESTS, profiles
-from gantt.bench.report import LeftOut, Report, Result
+from gantt.bench.report import Begun, LeftOut, Report, Result
 from gantt.bench.sides import RIVALS, SIDES, Furnished, Sides, lack_of, why_not
 from gantt.errors import GanttError
-from gantt.version import __version__
 
 
 def measure(
@@ -33,8 +30,7 @@ def measure(
 ) -> Report:
     """All of ``comparisons``; with ``profiled_hosts`` the paths on so many as well.
     Databases are made below ``folder``."""
-    began, clock = datetime.now(UTC), time.monotonic()
-    before = machine.load()
+    begun = Begun()
     results: list[Result] = []
     for fleet, alike in groupby(comparisons, _fleet_of):
         with tempfile.TemporaryDirectory(prefix="gantt-bench-", dir=folder) as name:
@@ -50,13 +46,8 @@ def measure(
             paths = list(profiles(fleet, Path(name), progress, requests))
     asked = {side for one in comparisons for side in one.sides}
     return Report(
-        version=__version__,
-        command=command,
-        began=began.isoformat(timespec="seconds"),
-        took_s=round(time.monotonic() - clock, 1),
+        **begun.ended(command),
         machine=machine.describe(),
-        load_before=before,
-        load_after=machine.load(),
         left_out=[
             LeftOut(side, why)
             for side in SIDES

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from bench import __main__ as program
 from bench import document
-from bench.report import Kept, Row, keep, kept, timed
+from bench.report import Kept, Row, kept, timed
 from gantt import __version__
 from gantt.bench import report as reports
 from gantt.bench.comparing import Comparison, Measured, Ratio
@@ -130,7 +130,7 @@ def test_rows_of_suites_are_kept_and_shown(tmp_path: Path) -> None:
         load_after=loads,
         rows=rows,
     )
-    keep(found, tmp_path / "books.json")
+    reports.write(found, tmp_path / "books.json")
     assert kept(tmp_path / "books.json") == found
     text = document.rows_of(found)
     assert "`python -m bench books`. two processors. " in text

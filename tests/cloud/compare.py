@@ -21,7 +21,8 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.report import Row, duration, keep, say, show, timed
+from bench.report import Row, say, tell
+from gantt.bench.figures import duration
 from gantt.connection import open_gantt
 from gantt.engine.gantt import Gantt
 from gantt.model.answers import Inventory
@@ -223,10 +224,7 @@ def main() -> None:
     parser.add_argument("--hosts", type=int, default=1000)
     parser.add_argument("--out", type=Path, help="write the figures to this JSON file")
     options = parser.parse_args()
-    found = timed(parser.prog, partial(compare, options.hosts))
-    show(found, "table")
-    if options.out is not None:
-        keep(found, options.out)
+    tell(parser.prog, partial(compare, options.hosts), options.out)
 
 
 def compare(hosts: int) -> list[Row]:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
-from bench.report import Row, keep, say, show, timed
+from bench.report import Row, say, tell
 from tests.cloud.cloud import SIZES, Cloud
 from tests.cloud.schedulers import (
     Advised,
@@ -51,10 +51,7 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path, help="keep the results in this file")
     options = parser.parse_args()
-    found = timed(parser.prog, measured)
-    show(found, "table")
-    if options.out is not None:
-        keep(found, options.out)
+    tell(parser.prog, measured, options.out)
 
 
 def measured() -> list[Row]:

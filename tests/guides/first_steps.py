@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from bench.report import Row, keep, show, timed
+from bench.report import Row, tell
 from tests.live import STOP_S, Live, free_port
 from tests.shown import blocks, document
 from tests.tidy.source import ROOT
@@ -103,10 +103,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, help="write the figures to this JSON file")
     out: Path | None = parser.parse_args().out
-    found = timed("python -m tests.guides.first_steps", follow)
-    show(found, "table")
-    if out is not None:
-        keep(found, out)
+    tell("python -m tests.guides.first_steps", follow, out)
 
 
 def follow() -> list[Row]:

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from bench.report import Row, keep, show, timed
+from bench.report import Row, tell
 from tests.ui.browser import Chromium
 from tests.ui.conftest import MANY
 from tests.ui.load import PER_SECOND, SHOWN, Round, first_views, look
@@ -33,10 +33,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="write the figures to this JSON file")
     parser.add_argument("--soak-s", type=float, default=3600.0, help="default: an hour")
     options = parser.parse_args()
-    found = timed("python -m tests.ui.measured", partial(measure, options.soak_s))
-    show(found, "table")
-    if options.out is not None:
-        keep(found, options.out)
+    tell("python -m tests.ui.measured", partial(measure, options.soak_s), options.out)
 
 
 def measure(soak_s: float) -> list[Row]:
