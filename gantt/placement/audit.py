@@ -12,6 +12,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from gantt.errors import Invalid
 from gantt.model.audit import Audit, AuditTerms, Finding, Silence
 from gantt.model.names import canonical, spellings
 from gantt.model.paging import text_of
@@ -33,8 +34,13 @@ Allocations = dict[str, dict[str, int]]
 
 def audit(state: State, now: int, terms: AuditTerms, rest: Pause = never) -> Audit:
     """All hosts, then what is on none. ``now``: microseconds; ``rest`` is called
-    between hosts, and may let others write."""
+    between hosts, and may let others write. Raises Invalid: no such host."""
     table = state.fleet.hosts
+    if terms.host and terms.after is None and not table.rows_of(terms.host):
+        raise Invalid(
+            f"The host {terms.host!r} is not known here: 'gantt host list' lists those "
+            "that are. Correct it, or leave it out."
+        )
     ids = [int(table.id[row]) for row in table.live_rows()]
     page = _Page(terms)
     counts: Counter[str] = Counter()

@@ -96,8 +96,8 @@ def test_what_runs_unclaimed_is_found_and_stays(cli: Program, tree: Tree) -> Non
     assert found.exit_code == 1 and '"no_claim"' in found.stdout
     assert cli.run(*NOW, "--kind", "inventory_drift").exit_code == 0
     near = cli.run(*NOW, "--host", "near")
-    assert (near.exit_code, "known of 0 of 0 hosts" in near.stderr) == (3, True)
-    assert cli.run(*NOW, "--host", "near", "--kind", "inventory_drift").exit_code == 0
+    assert (near.exit_code, "host 'near' is not known here" in near.stderr) == (1, True)
+    assert cli.run(*NOW, "--host", "near", "--kind", "inventory_drift").exit_code == 1
     assert cli.run(*NOW, "--host", "far", "--kind", "no_claim").exit_code == 1
     healed = cli.run(*NOW, "--heal", "--yes")
     assert (healed.exit_code, "0 of 1 finding " in healed.stderr) == (1, True)

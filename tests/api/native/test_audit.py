@@ -50,6 +50,8 @@ def test_kinds_and_a_host_are_chosen(client: WsgiClient, found: Any) -> None:
 
     assert asked("kinds=no_claim,no_workload") == asked("host=one") == [found]
     assert asked("kinds=no_claim") == asked("host=two") == []
+    refused = client("GET", f"{AUDIT}?host=tow")
+    assert refused.status == 400 and "'tow' is not known here" in refused.text
 
 
 def test_a_repair_and_its_record(client: WsgiClient, books: Gantt, found: Any) -> None:
