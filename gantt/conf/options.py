@@ -185,8 +185,9 @@ GANTT = [
             "unconfirmed_per_address 1..100000": "Requests of one address that may "
             "wait for these threads in each worker; further ones are refused with 503.",
             "waiting_requests 1": "Requests that may wait for a thread in each worker, "
-            "and as many again for a thread for searches, counts and lists each; "
-            "further requests are refused with 503.",
+            "and as many again for a thread for searches, counts and lists each, and "
+            "for Keystone to confirm their tokens; further requests are refused with "
+            "503.",
             "body_timeout_s 0.1..3600": "Seconds to wait for a request body to arrive; "
             "then 408.",
             "bodies_bytes 1024": "Maximum total size of the bodies of all unanswered "

@@ -165,6 +165,8 @@ _GAUGES = {
         "known_tokens": "Tokens that Keystone confirmed and that have not expired.",
         "unconfirmed_waiting": "Requests with tokens that Keystone has not confirmed, "
         "which wait for a thread.",
+        "unconfirmed_waiting_limit": "Such requests that may wait, of all addresses "
+        "(waiting_requests of each process).",
         "watchers": "Requests that watch.",
         "shadow_pending": "Observed requests that wait for Nova's claim.",
         "recorded_waiting": "Decisions and changed rows that wait to be recorded.",
@@ -252,8 +254,8 @@ _COUNTERS = {
     "already waiting.",
     "decisions_trimmed": "Old decisions dropped from the shared table.",
     "hosts_adopted": "Hosts that were adopted under another name or uuid.",
-    "unconfirmed_refused": "Requests refused because too many of their address "
-    "waited for Keystone to confirm a token.",
+    "unconfirmed_refused": "Requests refused because too many, of their address or "
+    "in all, waited for Keystone to confirm a token.",
     "audits": "Audits of the fleet.",
     "audit_repairs": "Findings of audits that were repaired.",
     "shadow_observed": "Requests that were decided beside Nova.",

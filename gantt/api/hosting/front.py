@@ -34,8 +34,9 @@ LOG = logging.getLogger(__name__)
 
 QUEUE_FULL = "queue_full"
 _MANY_UNCONFIRMED = (
-    "Too many requests from this address wait for Keystone to confirm their tokens "
-    "(unconfirmed_threads, unconfirmed_per_address). Try again later."
+    "Too many requests, from this address or in all, wait for Keystone to confirm "
+    "their tokens (unconfirmed_threads, unconfirmed_per_address, waiting_requests). "
+    "Try again later."
 )
 # How often deadlines and the run directory are checked.
 TURN_S = 0.25

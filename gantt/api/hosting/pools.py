@@ -188,10 +188,10 @@ class Pools:
         options = settings.serve
         self._tokens = tokens
         self._is_behind_proxy = settings.proxy_headers
-        self._unconfirmed = Unconfirmed(
-            options.unconfirmed_threads, options.unconfirmed_per_address
-        )
         waiting = options.waiting_requests
+        self._unconfirmed = Unconfirmed(
+            options.unconfirmed_threads, options.unconfirmed_per_address, waiting
+        )
         threads: dict[Work, int] = {
             "quick": options.blocking_threads,
             "search": options.search_threads,
@@ -244,6 +244,7 @@ class Pools:
             "requests_waiting": sum(pool.waiting for pool in pools),
             "requests_waiting_limit": sum(pool.limits.waiting for pool in pools),
             "unconfirmed_waiting": self._unconfirmed.waiting,
+            "unconfirmed_waiting_limit": self._unconfirmed.most,
             "unconfirmed_threads_limit": self._unconfirmed.threads,
             "unconfirmed_per_address_limit": self._unconfirmed.per_address,
             "unconfirmed_refused": self._unconfirmed.refused,

@@ -40,22 +40,17 @@ def address_of(environ: Environ, is_behind_proxy: bool) -> str:
 
 
 class Unconfirmed:
-    """``threads`` at once, and ``per_address`` requests of one address that wait;
-    ``refused`` counts what found its queue full."""
+    """``threads`` at once, and ``per_address`` requests of one address that wait,
+    ``most`` of all; ``refused`` counts what found no place."""
 
-    def __init__(self, threads: int, per_address: int) -> None:
-        self.threads, self.per_address = threads, per_address
+    def __init__(self, threads: int, per_address: int, most: int) -> None:
+        self.threads, self.per_address, self.most = threads, per_address, most
         self._most_of_one = max(1, threads // 2)
         self._lock = threading.Lock()
         # By address, in the order of their turns; how many of each are carried out.
         self._waiting: dict[str, deque[Job]] = {}
         self._running: dict[str, int] = {}
-        self.refused = 0
-
-    @property
-    def waiting(self) -> int:
-        """Jobs that wait."""
-        return sum(map(len, self._waiting.values()))
+        self.waiting = self.refused = 0
 
     def at(self, address: str) -> Seat:
         """The queue of an address."""
@@ -67,11 +62,13 @@ class Unconfirmed:
             if self._has_thread_for(address):
                 self._start(address, job)
                 return True
-            queue = self._waiting.setdefault(address, deque())
-            if len(queue) >= self.per_address:
+            queue = self._waiting.get(address, deque())
+            if len(queue) >= self.per_address or self.waiting >= self.most:
                 self.refused += 1
                 return False
+            self._waiting[address] = queue
             queue.append(job)
+            self.waiting += 1
             return True
 
     def _has_thread_for(self, address: str) -> bool:
@@ -105,6 +102,7 @@ class Unconfirmed:
             if self._has_thread_for(address):
                 queue = self._waiting.pop(address)
                 job = queue.popleft()
+                self.waiting -= 1
                 if queue:
                     self._waiting[address] = queue  # the last in turn
                 self._start(address, job)

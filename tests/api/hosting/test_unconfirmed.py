@@ -46,7 +46,7 @@ class Slow:
 
 
 def test_one_address_has_half_of_the_threads_and_a_bounded_queue() -> None:
-    threads, slow = Unconfirmed(8, 32), Slow()
+    threads, slow = Unconfirmed(8, 32, 4096), Slow()
     accepted = sum(threads.take(A, slow.job("a")) for _ in range(300))
     assert accepted == 4 + 32
     assert (threads.waiting, threads.refused) == (32, 300 - accepted)
@@ -80,8 +80,21 @@ def test_whose_queue_a_request_waits_in(
     assert address_of(environ, is_behind_proxy) == expected
 
 
+def test_the_requests_of_all_addresses_that_wait_are_bounded() -> None:
+    threads, slow = Unconfirmed(2, 8, 20), Slow()
+    many = [f"192.0.2.{number}" for number in range(100)]
+    accepted = sum(threads.take(one, slow.job(one)) for one in many)
+    assert accepted == 2 + 20
+    assert (threads.waiting, threads.refused) == (20, 78)
+    slow.go.set()
+    slow.wait_for(accepted)
+    assert sorted(slow.began) == sorted(many[:accepted])
+    assert threads.waiting == 0
+    assert threads.take(A, slow.job("a"))
+
+
 def test_a_job_that_fails_gives_its_thread_back() -> None:
-    threads, slow = Unconfirmed(2, 32), Slow()
+    threads, slow = Unconfirmed(2, 32, 4096), Slow()
 
     def fails() -> None:
         raise ValueError
