@@ -14,12 +14,15 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from bench.report import Row, say, tell
+from gantt.bench.figures import duration
 from tests.cloud.cloud import SIZES, Cloud
 from tests.cloud.schedulers import (
     Advised,
     Notified,
+    Observed,
     Ordered,
     Replaced,
     Setup,
@@ -32,16 +35,18 @@ from tests.cloud.test_shadow import Shadow
 EQUAL = dict.fromkeys(SIZES, Size(16, 32_768, 400))
 BOOTS = 24
 APART_S = 1.0
-SETUPS: tuple[type[Setup], ...] = (Upstream, Notified, Ordered, Replaced)
+SHADOWS: dict[type[Setup], str] = {Notified: "notifications", Observed: "the plug-in"}
+SETUPS: tuple[type[Setup], ...] = (Upstream, *SHADOWS, Ordered, Replaced)
 
 
 class Spread:
-    """Where the servers of a set-up went, in the order in which they were asked for."""
+    """Where the servers of a set-up went, in the order in which they were asked for,
+    and what a shadow reports of them."""
 
-    def __init__(self, hosts: Sequence[str], same: str = "") -> None:
+    def __init__(self, hosts: Sequence[str], report: Any) -> None:
         self.in_a_row = max(len([*group]) for _, group in groupby(hosts))
         self.on_one_host = max(Counter(hosts).values())
-        self.same = same
+        self.report = report
 
 
 def main() -> None:
@@ -83,12 +88,13 @@ def spread(setup: Setup, tenant: Tenant) -> Spread:
         time.sleep(max(0.0, began + number * APART_S - time.monotonic()))
         servers.append(tenant.ask(SMALL))
     tenant.running(servers)
-    same = ""
-    if isinstance(setup, Notified):
-        records = shadow.wait_for(*servers)
-        count = sum(records[one]["verdict"] == "same" for one in servers)
-        same = f"{count} of {BOOTS}"
-    found = Spread([tenant.host(one) for one in servers], same)
+    report = None
+    if type(setup) in SHADOWS:
+        shadow.wait_for(*servers)
+        report = shadow("report")
+        for one in report["disagreements"]:
+            say(f"{one['count']} × {one['verdict']}: {one['reason']}")
+    found = Spread([tenant.host(one) for one in servers], report)
     tenant.clear()
     setup.stop()
     return found
@@ -105,8 +111,16 @@ def rows_of(found: dict[str, Spread]) -> list[Row]:
             (f"of {BOOTS} on one host", ours.on_one_host, theirs.on_one_host),
         ):
             rows.append(Row(f"{name}, most {work}", "", str(count), str(other)))
-    same = found[Notified.name].same
-    return [*rows, Row("a shadow by notifications, the same host as Nova", "", same)]
+    for shadow, way in SHADOWS.items():
+        report = found[shadow.name].report
+        same, facts = report["verdicts"]["same"], report["facts"]
+        ages = f"{duration(facts['p50_s'])}, {duration(facts['p99_s'])}"
+        for work, value in (
+            ("the same host as Nova", f"{same} of {BOOTS}"),
+            ("age of its facts, median and 99th percentile", ages),
+        ):
+            rows.append(Row(f"a shadow by {way}, {work}", "", value))
+    return rows
 
 
 if __name__ == "__main__":

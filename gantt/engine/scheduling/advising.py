@@ -36,6 +36,7 @@ from gantt.model.advice import Advice, AdviceRequest, Order, undecided
 from gantt.model.selection import Decision
 from gantt.model.spec import RequestSpec, ScheduleRequest
 from gantt.placement import groups
+from gantt.placement.fleet_queries import reported_at
 from gantt.scheduler import advising
 from gantt.scheduler.advising import Ranked
 from gantt.scheduler.explain.why import Scoreboard
@@ -121,7 +122,7 @@ class Advising:
         began = at.clock.monotonic()
         asked = _as_dry_run(request, self._checks.spec(advising.spec_of(request)))
         try:
-            ranked, record, board = at.reader.search(
+            ranked, record, board, judged = at.reader.search(
                 at.plugins.decided(self._run_on),
                 request,
                 asked,
@@ -144,13 +145,6 @@ class Advising:
         timings = {"decide": at.clock.monotonic() - began}
         kept = self._records.kept(asked)
         self._records.add(replace(record, timings=timings, request=kept), board)
-        best = [] if ranked.best is None else [request.hosts[int(ranked.order[0])]]
-        judged = Judged(
-            picks=tuple((one.host, one.node or "") for one in best),
-            failure=None if best else NO_HOST,
-            scoring=board.scoring,
-            revision=record.revision,
-        )
         self._observed(request, asked.spec, ranked, judged, began)
         return Order(
             request, ranked.order.tolist(), ranked.weights.tolist(), ranked.refusals
@@ -176,7 +170,7 @@ class Advising:
         asked: ScheduleRequest,
         settle: Callable[[], bool],
         is_current: bool,
-    ) -> tuple[Ranked, Decision, Scoreboard]:
+    ) -> tuple[Ranked, Decision, Scoreboard, Judged]:
         at, now = self._scheduling, self._scheduling.clock.now()
         consumer = asked.spec.instance_uuid or request.request_id
         ranked = advising.rank(
@@ -200,7 +194,7 @@ class Advising:
             record = replace(record, chosen=chosen)
             if _is_followed(request, asked.spec) and settle():
                 self._hold(state, consumer, ranked, ranked.best)
-        return ranked, record, board
+        return ranked, record, board, _judged(state, request, ranked, board)
 
     def _hold(self, state: State, consumer: str, ranked: Ranked, best: Pick) -> None:
         job = ranked.feasible.job
@@ -236,6 +230,22 @@ class Advising:
     def close(self) -> None:
         """End threads that wait."""
         self._threads.close()
+
+
+def _judged(
+    state: State, request: AdviceRequest, ranked: Ranked, board: Scoreboard
+) -> Judged:
+    """For the shadow."""
+    best, scoring, revision = ranked.best, board.scoring, state.revision
+    if best is None:
+        return Judged(failure=NO_HOST, scoring=scoring, revision=revision)
+    first = request.hosts[int(ranked.order[0])]
+    return Judged(
+        picks=((first.host, first.node or ""),),
+        reported_at=(reported_at(state, best.row),),
+        scoring=scoring,
+        revision=revision,
+    )
 
 
 def _is_followed(request: AdviceRequest, spec: RequestSpec) -> bool:

@@ -131,6 +131,8 @@ def test_advice_is_compared_with_the_claim(two: Gantt) -> None:
     assert found.nova_s is not None, "from its question to its claim in these books"
     report = two.shadow_report()
     assert (report.lag.count, report.nova_latency.count) == (1, 1)
+    assert found.facts_s is not None, "of the last report of the host that it chose"
+    assert report.facts.count == 1
 
 
 def test_advice_that_refuses_all_hosts_is_compared(two: Gantt) -> None:
