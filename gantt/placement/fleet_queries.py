@@ -162,6 +162,12 @@ def reported_at(state: State, row: int) -> int:
     return saved_at or updated_at or created_at or 0
 
 
+def is_read_from_nova(stats: dict[str, Any]) -> bool:
+    """Whether the feed read the report of the host with these ``stats`` from Nova's
+    database: no agent sent it."""
+    return SAVED in stats and PLACE not in stats
+
+
 def has_agents_cells(stats: dict[str, Any]) -> bool:
     """Whether the cells or devices of the host with these ``stats`` are as its agent
     told: that counts what there is, and not what is whose."""

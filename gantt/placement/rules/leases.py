@@ -30,7 +30,7 @@ from gantt.model.commands import (
 )
 from gantt.model.names import spellings
 from gantt.model.rows import AllocationRow, ClaimRow, ConsumerRow
-from gantt.placement.fleet_queries import is_arrival, is_changed
+from gantt.placement.fleet_queries import is_arrival, is_changed, is_read_from_nova
 from gantt.placement.rules import counting
 from gantt.placement.rules.draft import Draft
 from gantt.state.column import NO_ROW
@@ -271,12 +271,16 @@ def named(
     draft: Draft, host: str, instance_uuid: str, saved_at: int | None = None
 ) -> None:
     """``host`` names the instance: a claim on it is no longer pending, unless it
-    promises cells or devices. These are counted by a report of the host, which Nova
-    saves after the instance. ``saved_at``: as in Instance."""
+    promises cells or devices, or the host's report is older: Nova tells by a cast what
+    runs, and what that takes with the next reading of its databases. These are counted
+    by a report of the host. ``saved_at``: as in Instance."""
     known = promised(draft.state, host, instance_uuid)
     row = None if known is None else counting.current(draft, known)
     if row is not None and not row.is_open and not row.is_running:
-        if row.topology is None:
+        hosts = draft.state.fleet.hosts
+        stats = hosts.stats[hosts.row_by_id[row.host_id]]
+        is_cast = saved_at is None and is_read_from_nova(stats)
+        if row.topology is None and not is_cast:
             draft.delete(t.CLAIMS, row)
         else:
             counting.name(draft, row, host, saved_at)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
 from gantt.model.hosts import HostAggregate, Instance
+from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.openstack.feed import Feed
 from gantt.openstack.feed.notes import MOST, Notes
 from gantt.openstack.feed.tables import INSTANCES
@@ -53,6 +56,43 @@ def test_a_late_cast_is_put_right_by_the_next_reading(cloud: Cloud) -> None:
     cloud.books.update_instances("h1", (Instance(instance),))
     feed.note_update(host="h2")
     until(lambda: (on(cloud, "h1"), on(cloud, "h2")) == ((), (instance,)))
+
+
+@pytest.mark.parametrize("tell", ["update", "sync"])
+def test_what_a_cast_names_counts_until_its_host_is_read(
+    cloud: Cloud, tell: str
+) -> None:
+    """A cast says what runs, and nothing of what that takes."""
+    cell = cloud.cell("one")
+    nodes = {name: cell.host(name) for name in ("h1", "h2")}
+    cloud.feed(feed_interval=60.0)
+    spec = RequestSpec(Flavor(vcpus=1, memory_mb=64), project_id="p", user_id="u")
+    left = cloud.books.read(lambda state: int(state.fleet.hosts.free_ram_mb[0]))
+
+    def place(uuid: str) -> str:
+        (found,) = cloud.books.schedule(ScheduleRequest(spec, (uuid,)))
+        return found[0].service_host
+
+    def free(host: str) -> int:
+        def look(state: Any) -> int:
+            (row,) = state.fleet.hosts.rows_of(host)
+            return int(state.fleet.hosts.free_ram_mb[row])
+
+        return cloud.books.read(look)
+
+    key, uuid = cell.instance(None)
+    host = place(uuid)
+    if tell == "update":
+        cloud.books.update_instances(host, (Instance(uuid),))
+    else:
+        cloud.books.sync_instances(host, (uuid,))
+    assert (on(cloud, host), free(host)) == ((uuid,), left - 64)
+    assert place(cell.instance(None)[1]) != host
+    # Nova's rows say both: it counts once.
+    cell.change("instances", key, host=host)
+    cell.change("compute_nodes", nodes[host], memory_mb_used=576, free_ram_mb=left - 64)
+    cloud.feed(feed_interval=60.0)
+    assert (on(cloud, host), free(host)) == ((uuid,), left - 64)
 
 
 def test_aggregates_of_a_late_cast_are_put_right(
