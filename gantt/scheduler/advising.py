@@ -167,7 +167,10 @@ def _weights(request: AdviceRequest) -> Floats:
 
 
 def _subset_size(request: AdviceRequest, options: AdviceOptions) -> int:
-    """From how many of the best hosts the first is drawn."""
+    """From how many of the best hosts the first is drawn: from one where no caller
+    follows it, so that several cannot choose the same."""
+    if request.mode == "observe":
+        return 1
     subset = options.advice_subset_size
     if is_evacuation(request):
         subset = max(subset, options.advice_evacuate_subset_size)

@@ -71,10 +71,12 @@ class Waiting:
 
     def claimed_after(self, seen: Claimed) -> float | None:
         """Seconds from Nova's question to its claim; None: not known. What another
-        service keeps, and what hosts name, is seen late."""
-        if seen.at is None or seen.learnt_from != "allocations":
+        service keeps, and what hosts name, is seen late; MySQL and MariaDB keep whole
+        seconds of the time."""
+        at = seen.at or 0
+        if seen.learnt_from != "allocations" or at % 1_000_000 == 0:
             return None
-        return max(0.0, (seen.at - self.observed.asked_at) / 1_000_000)
+        return max(0.0, (at - self.observed.asked_at) / 1_000_000)
 
     def end(self, at: int, uuid: str | None) -> None:
         """Nova has selected hosts. ``uuid``: of the last instance, which is all that

@@ -8,11 +8,15 @@ import pytest
 from msgspec.structs import replace
 
 from gantt.engine.gantt import Gantt
+from gantt.engine.shadow.deciding import Judged
+from gantt.engine.shadow.pending import Waiting
 from gantt.engine.shadow.settling import UNNAMED
+from gantt.engine.shadow.verdict import Observed
 from gantt.errors import Invalid
 from gantt.model.advice import AdviceHost, AdviceRequest
 from gantt.model.shadow import ShadowEvent
 from gantt.model.spec import Flavor, RequestedNetwork, RequestSpec, ScheduleRequest
+from gantt.placement.claimed import Claimed
 from tests.engine.shadow.observed import (
     claim,
     new,
@@ -133,6 +137,17 @@ def test_advice_is_compared_with_the_claim(two: Gantt) -> None:
     assert (report.lag.count, report.nova_latency.count) == (1, 1)
     assert found.facts_s is not None, "of the last report of the host that it chose"
     assert report.facts.count == 1
+
+
+def test_no_time_of_novas_is_told_from_a_claim_in_whole_seconds() -> None:
+    """As MySQL and MariaDB keep it: the claim seems to be older than the question."""
+    asked_at = 1_795_814_505_371_780
+    observed = Observed((new(),), 1, Judged(), "advice", asked_at)
+    waiting = Waiting(observed, 0.0)
+    exact = Claimed("big", "big", True, asked_at + 60_000)
+    assert waiting.claimed_after(exact) == 0.06
+    for at in (asked_at - 371_780, asked_at + 628_220, None):
+        assert waiting.claimed_after(replace(exact, at=at)) is None
 
 
 def test_advice_that_refuses_all_hosts_is_compared(two: Gantt) -> None:
