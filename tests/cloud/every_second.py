@@ -113,10 +113,16 @@ def rows_of(found: dict[str, Spread]) -> list[Row]:
             rows.append(Row(f"{name}, most {work}", "", str(count), str(other)))
     for shadow, way in SHADOWS.items():
         report = found[shadow.name].report
-        same, facts = report["verdicts"]["same"], report["facts"]
+        same, facts = report["verdicts"].get("same", 0), report["facts"]
         ages = f"{duration(facts['p50_s'])}, {duration(facts['p99_s'])}"
+        equal = sum(
+            one["count"]
+            for one in report["disagreements"]
+            if one["reason"] == "equal weight"
+        )
         for work, value in (
             ("the same host as Nova", f"{same} of {BOOTS}"),
+            ("another host of equal weight", f"{equal} of {BOOTS}"),
             ("age of its facts, median and 99th percentile", ages),
         ):
             rows.append(Row(f"a shadow by {way}, {work}", "", value))
