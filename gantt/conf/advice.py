@@ -42,7 +42,8 @@ OPTIONS: Sequence[cfg.Opt] = [
         min=0,
         max=10_000,
         help="Draw the best host at random from this many of the best. 0: from as many "
-        "as there are workers, because workers do not see each other's holds.",
+        "as there are workers, because workers do not see each other's holds. Mode "
+        "observe draws none.",
     ),
     *rows(
         _OURS,

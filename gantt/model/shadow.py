@@ -104,10 +104,11 @@ class ShadowRecord(Struct, frozen=True):
     instances of the request. ``asked_at``: when Nova asked or said so; ``lag_s``: from
     then until Gantt had decided; ``gantt_s``: the decision itself; ``nova_s``: that of
     Nova, where its notifications tell it, else from ``asked_at`` to its claim, where it
-    claims in these books. ``is_late``: Nova's claim could not be left
-    out of the decision. ``hosts`` were judged, ``feasible`` pass; ``ranked``: the best
-    of these; ``refused``: filter -> hosts that it refused first; ``refused_hosts``:
-    some of them. ``gantt_host``: Gantt's choice; None, with ``failure``: it has none.
+    claims in these books and they keep fractions of seconds. ``is_late``: Nova's claim
+    could not be left out of the decision. ``hosts`` were judged, ``feasible`` pass;
+    ``ranked``: the best of these; ``refused``: filter -> hosts that it refused first;
+    ``refused_hosts``: some of them. ``gantt_host``: Gantt's choice; None, with
+    ``failure``: it has none.
 
     ``host``: that of Nova's claim, ``learnt_from`` allocations, remote allocations or
     instances, claimed at ``claimed_at``. ``rank``: of that host in Gantt's order, from
