@@ -81,6 +81,24 @@ def test_what_other_packages_read_may_refer_to_them(
         guests.check()
 
 
+@pytest.mark.parametrize(
+    ("line", "place"),
+    [
+        ("[oslo_messaging_notifications]\ntransport_url = $transport_url", "transport"),
+        ("[DEFAULT]\nhost = a$host", "host"),
+        ("[DEFAULT]\nhost = $my_ip\nmy_ip = $host", "host"),
+    ],
+)
+def test_what_refers_to_itself_is_refused(
+    tmp_path: Path, line: str, place: str
+) -> None:
+    """oslo.config looks in the section of the value first, and never ends."""
+    file = tmp_path / "nova.conf"
+    file.write_text(f"[DEFAULT]\ntransport_url = rabbit://a:b@h/\n{line}\n")
+    with pytest.raises(Refused, match=rf"\] {place}.*, or it refers back here"):
+        load([str(file)], environ={})
+
+
 def test_an_address_that_is_not_set_is_none(tmp_path: Path) -> None:
     file = tmp_path / "nova.conf"
     file.write_text("[DEFAULT]\ntransport_url = rabbit://nova:secret@$my_ip:5672/\n")

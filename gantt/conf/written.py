@@ -38,6 +38,7 @@ _REFERENCE: Final = re.compile(
     r"\$(?:\{[_a-z][._a-z0-9]*\}|[_a-z][._a-z0-9]*)", re.ASCII | re.IGNORECASE
 )
 _NO_OPTION: Final = (
+    RecursionError,
     cfg.TemplateSubstitutionError,
     cfg.NoSuchOptError,
     cfg.NoSuchGroupError,
@@ -112,8 +113,8 @@ def _values(
         except _NO_OPTION as error:
             raise Refused(
                 f"[{group}] {name} has a $, and the configuration reads what follows "
-                "as the name of an option, but there is no such option. Write each $ "
-                "as $$, in passwords too."
+                "as the name of an option, but there is no such option, or it refers "
+                "back here. Write each $ as $$, in passwords too."
             ) from error
         except (cfg.Error, ValueError):
             continue  # refused where it is read
