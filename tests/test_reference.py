@@ -89,7 +89,7 @@ def test_a_sample_is_shown_again_where_the_answer_changes(
 
 
 def test_every_operation_of_our_own_is_there(pages: dict[str, str]) -> None:
-    from gantt.api.native.table import OPERATIONS
+    from gantt.model.operations import OPERATIONS
 
     missing = [
         one.path

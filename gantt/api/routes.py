@@ -8,7 +8,7 @@ content type, policy, body) are not repeated here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final, Literal
+from typing import Final
 from urllib.parse import parse_qsl
 
 from msgspec import Struct
@@ -29,9 +29,10 @@ from gantt.api.handlers import (
 )
 from gantt.api.hosting.middleware import ROUTE
 from gantt.api.native import snapshot, watch
-from gantt.api.native.operation import Operation
-from gantt.api.native.table import OPERATIONS
+from gantt.api.native.table import performer
 from gantt.api.wire.problem import Problem
+from gantt.model.operation import Operation, Work
+from gantt.model.operations import OPERATIONS
 
 Handler = Callable[..., None]
 
@@ -46,18 +47,10 @@ class Route(Struct, frozen=True):
     first: Callable[[Call], None] | None = None
 
 
-def _native(operations: Iterable[Operation]) -> dict[str, dict[str, Route]]:
-    """Without a microversion in the request, errors are those of the newest."""
-    table: dict[str, dict[str, Route]] = {}
-    for one in operations:
-        route = Route(one.perform, first=diagnosis.assume_newest)
-        table.setdefault(one.path, {})[one.method] = route
-    return table
-
-
 _PROVIDER = "/resource_providers/{uuid}"
 
-ROUTES: dict[str, dict[str, Route]] = {
+# Placement's, and those of Gantt that stream or take a microversion.
+_HANDLED: dict[str, dict[str, Route]] = {
     "/": {"GET": Route(root.show)},
     "/resource_classes": {
         "GET": Route(resource_classes.list_, 2),
@@ -120,45 +113,34 @@ ROUTES: dict[str, dict[str, Route]] = {
     },
     "/usages": {"GET": Route(usages.total, 9)},
     "/reshaper": {"POST": Route(allocations.reshape, 30)},
-    **_native(OPERATIONS),
 }
 
 
-Work = Literal["quick", "search", "count", "list"]
-"""``quick``: looks one thing up, or writes; ``search``: searches for places, of which
-there is one at a time; ``count``: counts or compares everything; ``list``: a page."""
+def _native(operations: Iterable[Operation]) -> dict[str, dict[str, Route]]:
+    """Without a microversion in the request, errors are those of the newest."""
+    table: dict[str, dict[str, Route]] = {}
+    for one in operations:
+        route = Route(performer(one), first=diagnosis.assume_newest)
+        table.setdefault(one.path, {})[one.method] = route
+    return table
+
+
+ROUTES: dict[str, dict[str, Route]] = {
+    **_HANDLED,
+    **_native(one for one in OPERATIONS if one.path not in _HANDLED),
+}
 
 _WORK: Final[Mapping[tuple[str, str], Work]] = {
     ("GET", "/allocation_candidates"): "search",
     ("GET", "/resource_providers"): "search",
     ("GET", "/usages"): "search",
-    ("GET", "/gantt/candidates/explain"): "search",
-    ("POST", "/gantt/select"): "search",
     ("POST", "/reshaper"): "search",
-    ("GET", "/gantt/audit"): "count",
-    ("GET", "/gantt/shadow/report"): "count",
-    ("GET", "/gantt/verify"): "count",
-    ("POST", "/gantt/capacity"): "count",
-    ("POST", "/gantt/capacity/fair"): "count",
-    ("POST", "/gantt/capacity/prices"): "count",
-    ("POST", "/gantt/capacity/runs-out"): "count",
-    ("GET", "/gantt/aggregates"): "list",
-    ("GET", "/gantt/decisions"): "list",
-    ("GET", "/gantt/fleet"): "list",
-    ("GET", "/gantt/hosts"): "list",
-    ("GET", "/gantt/instances"): "list",
-    ("GET", "/gantt/server_groups"): "list",
-    ("GET", "/gantt/services"): "list",
-    ("GET", "/gantt/shadow/records"): "list",
-    ("GET", "/gantt/usage-history"): "list",
+    **{(one.method, one.path): one.work for one in OPERATIONS},
 }
 # With one of these parameters, not empty, a list is a look-up, or short.
 _NARROW: Final = {
     "/resource_providers": ("name", "uuid", "in_tree"),
-    "/gantt/decisions": ("request_id", "instance_uuid"),
-    "/gantt/fleet": ("after",),
-    "/gantt/hosts": ("host", "node"),
-    "/gantt/instances": ("uuid", "claim"),
+    **{one.path: one.narrow for one in OPERATIONS if one.narrow},
 }
 
 

@@ -1,51 +1,15 @@
-"""What operators ask and mend over HTTP: the audit, repairs, hosts that came back.
-
-Beside the rest of Gantt's own API because no scheduler calls these. How all of that API
-is called is here, too.
-"""
+"""The audit over HTTP: its findings, page by page."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from types import MappingProxyType
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec import structs
 
-from gantt import errors
-from gantt.client import decode, encode
-from gantt.client.exchange import Exchange, NoSuchRoute
-from gantt.client.transport import Reply
-from gantt.model.audit import GRACE_S, Audit, Finding, Kind
-from gantt.model.takeover import Takeover
-
-
-class Native:
-    """Gantt's own API, below ``/gantt``."""
-
-    _wire: Exchange
-
-    def _native(
-        self,
-        method: str,
-        *path: str,
-        body: Any = None,
-        query: Mapping[str, object] = MappingProxyType({}),
-    ) -> Reply:
-        for part in path:
-            if not part or "/" in part:
-                raise errors.Invalid(
-                    f"{part!r} cannot be part of a path: it must not be empty or "
-                    "contain a slash."
-                )
-        route = encode.query(encode.path("gantt", *path), encode.given(query))
-        try:
-            return self._wire.ask(method, route, body)
-        except NoSuchRoute:
-            raise errors.Invalid(
-                "This service does not schedule, which is Gantt's own addition to "
-                "Placement: ask a Gantt, or the database in process."
-            ) from None
+from gantt.client import decode
+from gantt.client.native import Native
+from gantt.model.audit import GRACE_S, Audit, Kind
 
 
 class RemoteAudits(Native):
@@ -76,35 +40,3 @@ class RemoteAudits(Native):
 
     def _audited(self, asked: dict[str, Any]) -> Audit:
         return decode.native(self._native("GET", "audit", query=asked), Audit)
-
-    def repair(
-        self,
-        finding: Finding,
-        *,
-        grace_s: float = GRACE_S,
-        kinds: Iterable[Kind] = (),
-    ) -> Finding:
-        body = {"finding": finding, "grace_s": grace_s, "kinds": tuple(kinds)}
-        reply = self._native("POST", "audit", "repairs", body=body)
-        return decode.native(reply, Finding)
-
-    def adopt_host(
-        self,
-        host: str,
-        new_host: str = "",
-        *,
-        node: str = "",
-        new_node: str = "",
-        uuid: str | None = None,
-        dry_run: bool = False,
-    ) -> Takeover:
-        body = {
-            "host": host,
-            "new_host": new_host,
-            "node": node,
-            "new_node": new_node,
-            "uuid": uuid,
-            "dry_run": dry_run,
-        }
-        reply = self._native("POST", "takeovers", body=body)
-        return decode.native(reply, Takeover)

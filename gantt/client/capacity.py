@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from gantt.client import decode
-from gantt.client.audits import Native
+from gantt.client.native import Native
 from gantt.model.capacity import By, FairSplit, Forecast, Prices
 from gantt.model.forms import values
 from gantt.model.selection import Capacity
-from gantt.model.spec import Flavor, RequestSpec
+from gantt.model.spec import RequestSpec
 
 
 class RemoteCapacity(Native):
@@ -22,10 +22,6 @@ class RemoteCapacity(Native):
     def capacity(self, spec: RequestSpec) -> Capacity:
         body = {"request_spec": values.spec(spec)}
         return decode.native(self._native("POST", "capacity", body=body), Capacity)
-
-    def named_flavors(self) -> tuple[Flavor, ...]:
-        reply = self._native("GET", "flavors")
-        return decode.enclosed(reply, "flavors", tuple[Flavor, ...])
 
     def fair_split(
         self,

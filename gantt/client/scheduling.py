@@ -6,11 +6,10 @@ distinguished from an unknown object.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeVar
 
-from msgspec import Raw, structs
+from msgspec import Raw
 
 from gantt import errors
 from gantt.client import decode, encode
@@ -32,25 +31,20 @@ from gantt.model.hosts import (
     HostStats,
     HostView,
     Instance,
-    InstanceView,
     ServerGroup,
     Service,
 )
-from gantt.model.needs import Needs
-from gantt.model.paging import followed
+from gantt.model.operations import NAMED
 from gantt.model.reports import Report, ReportOutcome
 from gantt.model.scheduling import Selections
 from gantt.model.selection import Decision
 from gantt.model.shadow import (
     ShadowEvent,
     ShadowRecord,
-    ShadowReport,
     Verdict,
     check_limit,
 )
 from gantt.model.spec import ScheduleRequest
-from gantt.model.topology_view import HostTopologyView
-from gantt.model.usage_history import UsageRecord
 from gantt.model.watching import Event, Events
 
 T = TypeVar("T")
@@ -96,37 +90,6 @@ class RemoteScheduling(RemoteAudits, RemoteCapacity):
     def release_claim(self, claim: str) -> None:
         self._native("DELETE", "claims", scalars.name("claim", claim))
 
-    def decisions(
-        self,
-        *,
-        request_id: str | None = None,
-        instance_uuid: str | None = None,
-        limit: int = 100,
-    ) -> tuple[Decision, ...]:
-        asked = {"request_id": request_id, "instance_uuid": instance_uuid}
-        return self._listed("decisions", Decision, asked, limit, "decisions")
-
-    def _listed(
-        self,
-        name: str,
-        kind: type[T],
-        asked: Mapping[str, object],
-        limit: int | None,
-        *path: str,
-    ) -> tuple[T, ...]:
-        """The first ``limit`` things of a list (None: all), page by page. A service
-        from before there were pages answers in one."""
-
-        def page(after: str, most: int) -> tuple[tuple[T, ...], str]:
-            query = {**asked, "after": after or asked.get("after") or None}
-            if limit is not None:
-                query["limit"] = most
-            reply = self._native("GET", *path, query=query)
-            found = decode.enclosed(reply, name, tuple[kind, ...])  # type: ignore[valid-type]
-            return found, decode.enclosed(reply, "next", str, "")
-
-        return followed(page, sys.maxsize if limit is None else limit)
-
     def update_host(self, host: str, node: str | None, stats: HostStats) -> HostView:
         host = scalars.name("host", host)
         node = self._node_of(host) if node is None else scalars.name("node", node)
@@ -164,58 +127,9 @@ class RemoteScheduling(RemoteAudits, RemoteCapacity):
                 found[place] = outcome
         return tuple(one for one in found if one is not None)
 
-    def needs(self) -> Needs:
-        return decode.native(self._native("GET", "needs"), Needs)
-
-    def delete_host(self, host: str, node: str) -> None:
-        host, node = scalars.name("host", host), scalars.name("node", node)
-        self._native("DELETE", "hosts", host, node)
-
-    def list_hosts(
-        self, *, host: str | None = None, node: str | None = None
-    ) -> tuple[HostView, ...]:
-        asked = {"host": host, "node": node}
-        return self._listed("hosts", HostView, asked, None, "hosts")
-
-    def host_topology(self, host: str, node: str) -> HostTopologyView:
-        host, node = scalars.name("host", host), scalars.name("node", node)
-        reply = self._native("GET", "hosts", host, node, "topology")
-        return decode.native(reply, HostTopologyView)
-
     def set_host_aggregates(self, aggregates: Iterable[HostAggregate]) -> None:
         body = {"aggregates": values.aggregates(aggregates)}
         self._native("PUT", "aggregates", body=body)
-
-    def delete_host_aggregate(
-        self, *, uuid: str | None = None, number: int | None = None
-    ) -> None:
-        self._native("DELETE", "aggregates", query={"uuid": uuid, "id": number})
-
-    def list_host_aggregates(
-        self, query: HostAggregateQuery = _AGGREGATES
-    ) -> tuple[HostAggregate, ...]:
-        asked = structs.asdict(query)
-        return self._listed(
-            "aggregates", HostAggregate, asked, query.limit, "aggregates"
-        )
-
-    def list_services(self, query: ServiceQuery = _SERVICES) -> tuple[Service, ...]:
-        asked = structs.asdict(query)
-        return self._listed("services", Service, asked, query.limit, "services")
-
-    def list_server_groups(
-        self, query: GroupQuery = _GROUPS
-    ) -> tuple[ServerGroup, ...]:
-        asked = structs.asdict(query)
-        return self._listed(
-            "server_groups", ServerGroup, asked, query.limit, "server_groups"
-        )
-
-    def list_instances(
-        self, query: InstanceQuery = _INSTANCES
-    ) -> tuple[InstanceView, ...]:
-        asked = structs.asdict(query) | {"is_claimed": query.is_claimed or None}
-        return self._listed("instances", InstanceView, asked, query.limit, "instances")
 
     def update_instances(self, host: str, instances: Iterable[Instance]) -> None:
         body = {"instances": values.instances(instances)}
@@ -235,10 +149,6 @@ class RemoteScheduling(RemoteAudits, RemoteCapacity):
 
     def update_service(self, service: Service) -> None:
         self._native("PUT", "services", body=values.service(service))
-
-    def delete_service(self, host: str, binary: str = "nova-compute") -> None:
-        host, binary = scalars.name("host", host), scalars.name("binary", binary)
-        self._native("DELETE", "services", host, binary)
 
     def set_fleet(self, statement: FleetStatement) -> tuple[FleetRefusal, ...]:
         found: list[FleetRefusal] = []
@@ -281,31 +191,7 @@ class RemoteScheduling(RemoteAudits, RemoteCapacity):
         verdict: Verdict | None = None,
         limit: int = 100,
     ) -> tuple[ShadowRecord, ...]:
-        asked = {"since": since, "until": until, "instance_uuid": instance_uuid}
-        more = {"request_id": request_id, "verdict": verdict}
-        return self._listed(
-            *("shadow_records", ShadowRecord, {**asked, **more}),
-            *(check_limit(limit), "shadow", "records"),
-        )
-
-    def shadow_report(
-        self, *, since: int | None = None, until: int | None = None
-    ) -> ShadowReport:
-        asked = {"since": since, "until": until}
-        reply = self._native("GET", "shadow", "report", query=asked)
-        return decode.native(reply, ShadowReport)
-
-    def usage_history(
-        self,
-        resource_class: str | None = None,
-        *,
-        since: int | None = None,
-        until: int | None = None,
-        period: str = "hour",
-        limit: int = 1000,
-        zone: str | None = None,
-    ) -> tuple[UsageRecord, ...]:
-        asked = {"resource_class": resource_class, "since": since, "until": until}
-        more = {"period": period, "limit": limit, "zone": zone}
-        reply = self._native("GET", "usage-history", query={**asked, **more})
-        return decode.enclosed(reply, "usage_history", tuple[UsageRecord, ...])
+        times = {"since": since, "until": until}
+        of = {"instance_uuid": instance_uuid, "request_id": request_id}
+        asked = {**times, **of, "verdict": verdict, "limit": check_limit(limit)}
+        return self._all_pages(NAMED["shadow_records"], ("shadow", "records"), asked)

@@ -87,21 +87,20 @@ class Auditing:
         *,
         grace_s: float = GRACE_S,
         kinds: Iterable[Kind] = (),
-        request_id: str = "",
     ) -> Finding:
-        """See GanttProtocol. ``request_id``: of the record."""
+        """See GanttProtocol."""
         if not isinstance(finding, Finding):
             raise Invalid(
                 f"A repair is of a Finding of the audit; got {type(finding).__name__}."
             )
         terms = replace(self._terms(grace_s, MOST_FINDINGS), kinds=_kinds(kinds))
         project = self._reader.read(_project, finding.instance_uuid)
-        undone = self._committer.submit(c.Repair(finding, terms), request_id)
+        undone = self._committer.submit(c.Repair(finding, terms))
         self._repairs += 1
         uuid = undone.instance_uuid
         self._records.add_repair(
             Decision(
-                request_id,
+                self._committer.request_id,
                 () if uuid is None else (uuid,),
                 project,
                 self._reader.revision,

@@ -53,8 +53,9 @@ class Mapping:
             lambda state, rest: fleet_map(state, terms, epoch, rest)
         )
 
-    def whole_host(self, host: str, node: str) -> WholeHost:
+    def whole_host(self, host: str, node: str | None = None) -> WholeHost:
         """See the protocol. Raises NotFound, StoreFailed."""
+        node = host if node is None else node
         return self._reader.read(whole_host, host, node, self._clock.now())
 
 

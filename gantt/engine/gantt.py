@@ -13,8 +13,9 @@ import socket
 import uuid as uuids
 from collections.abc import Callable, Generator
 from functools import wraps
+from inspect import BoundArguments
 from operator import attrgetter
-from typing import Concatenate, ParamSpec, Self, TypeVar, TypeVarTuple
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, TypeVarTuple
 
 from gantt.engine import verify as verifying
 from gantt.engine.auditing import Auditing
@@ -57,6 +58,8 @@ from gantt.engine.watching import Watching
 from gantt.engine.whole_fleet import WholeFleet
 from gantt.errors import Refused
 from gantt.model import commands as c
+from gantt.model.operation import Operation
+from gantt.model.operations import Library
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.drivers import driver_of
@@ -211,7 +214,7 @@ class _Parts:
 
 
 @_named
-class Gantt(_Parts):
+class Gantt(_Parts, Library):
     """The books of a fleet in this process; thread safe. Implements GanttProtocol."""
 
     def __init__(
@@ -262,6 +265,14 @@ class Gantt(_Parts):
         raises, and StoreFailed."""
         return self._reader.read(query, *args, consistency=consistency)
 
+    def _perform(self, one: Operation, given: BoundArguments) -> Any:
+        """See Library: the method of the part that has it."""
+        told = (self._fleet, self._mapping, self._shadow, self._scheduling)
+        asked = (self._auditing, self._takeovers, self._planning)
+        found = (getattr(part, one.name, None) for part in (*told, *asked))
+        method = next(filter(None, found))
+        return method(*given.args[1:], **given.kwargs)
+
     submit = _of("_committer", Committer.submit)
     bearing = _of("_committer", Committer.bearing)
     read_touched = _of("_reader", Reader.read_touched)
@@ -303,26 +314,16 @@ class Gantt(_Parts):
     update_host = _of("_fleet", Fleet.update_host)
     report_hosts = _of("_reporting", Reporting.report_hosts)
     take_deliveries = _of("_reporting", Reporting.take_deliveries)
-    needs = _of("_scheduling", Scheduling.needs)
-    delete_host = _of("_fleet", Fleet.delete_host)
-    list_hosts = _of("_fleet", Fleet.list_hosts)
     host_page = _of("_fleet", Fleet.host_page)
-    host_topology = _of("_fleet", Fleet.host_topology)
     set_host_aggregates = _of("_fleet", Fleet.set_host_aggregates)
-    delete_host_aggregate = _of("_fleet", Fleet.delete_host_aggregate)
-    list_host_aggregates = _of("_fleet", Fleet.list_host_aggregates)
     host_aggregate_page = _of("_fleet", Fleet.host_aggregate_page)
-    list_instances = _of("_fleet", Fleet.list_instances)
     instance_page = _of("_fleet", Fleet.instance_page)
     update_instances = _of("_fleet", Fleet.update_instances)
     delete_instance = _of("_fleet", Fleet.delete_instance)
     sync_instances = _of("_fleet", Fleet.sync_instances)
-    list_services = _of("_fleet", Fleet.list_services)
     service_page = _of("_fleet", Fleet.service_page)
-    list_server_groups = _of("_fleet", Fleet.list_server_groups)
     server_group_page = _of("_fleet", Fleet.server_group_page)
     update_service = _of("_fleet", Fleet.update_service)
-    delete_service = _of("_fleet", Fleet.delete_service)
     set_fleet = _of("_whole_fleet", WholeFleet.set_fleet)
     fleet_map = _of("_mapping", Mapping.fleet_map)
     whole_host = _of("_mapping", Mapping.whole_host)
@@ -334,7 +335,6 @@ class Gantt(_Parts):
     advise = _of("_advising", Advising.advise)
     order_hosts = _of("_advising", Advising.order_hosts)
     capacity = _of("_scheduling", Scheduling.capacity)
-    named_flavors = _of("_planning", Planning.named_flavors)
     fair_split = _of("_planning", Planning.fair_split)
     rule_prices = _of("_planning", Planning.rule_prices)
     runs_out = _of("_planning", Planning.runs_out)
@@ -346,13 +346,10 @@ class Gantt(_Parts):
     decision_page = _of("_scheduling.records", Records.decision_page)
 
     audit = _of("_auditing", Auditing.audit)
-    repair = _of("_auditing", Auditing.repair)
-    adopt_host = _of("_takeovers", Takeovers.adopt_host)
 
     shadow_event = _of("_shadow", Shadow.shadow_event)
     shadow_records = _of("_shadow", Shadow.shadow_records)
     shadow_page = _of("_shadow", Shadow.shadow_page)
-    shadow_report = _of("_shadow", Shadow.shadow_report)
 
     usage_history = _of("_background.usage", UsageHistory.find)
     events = _of("_watching", Watching.events)

@@ -16,7 +16,7 @@ from gantt.engine.options import EngineOptions
 from gantt.engine.reading.reader import Consistency, Truncatable
 from gantt.errors import GanttError
 from gantt.model.advice import AdviceRequest, Order
-from gantt.model.audit import GRACE_S, Audit, Finding, Kind
+from gantt.model.audit import GRACE_S, Audit, Kind
 from gantt.model.commands import Command
 from gantt.model.fleet_lists import (
     GroupQuery,
@@ -38,7 +38,6 @@ from gantt.model.reports import Delivery, Report, ReportOutcome
 from gantt.model.requests import CandidateRequest
 from gantt.model.selection import Asked, DecisionPage
 from gantt.model.shadow import ShadowPage, ShadowQuery
-from gantt.model.takeover import Takeover
 from gantt.model.watching import Snapshot
 from gantt.model.whole_host import WholeHost
 from gantt.state.state import State
@@ -92,35 +91,13 @@ class Engine(GanttProtocol, Protocol):
         """What became of each report, once that is durable. Each may only say what the
         token of its host may. Raises Unavailable, and some may have been applied."""
 
-    def repair(
-        self,
-        finding: Finding,
-        *,
-        grace_s: float = GRACE_S,
-        kinds: Iterable[Kind] = (),
-        request_id: str = "",
-    ) -> Finding:
-        """See GanttProtocol. ``request_id``: of the record."""
-
-    def adopt_host(
-        self,
-        host: str,
-        new_host: str = "",
-        *,
-        node: str = "",
-        new_node: str = "",
-        uuid: str | None = None,
-        dry_run: bool = False,
-        request_id: str = "",
-    ) -> Takeover:
-        """See GanttProtocol. ``request_id``: of the record."""
-
     def submit(self, command: Command[T], request_id: str = "") -> T:
         """Carry out ``command``; its answer, once it is durable. ``request_id`` "":
         that of ``bearing``. Raises the refusal of its rule, Busy, StoreFailed."""
 
     def bearing(self, request_id: str) -> AbstractContextManager[None]:
-        """What this thread submits meanwhile belongs to the request ``request_id``."""
+        """What this thread submits meanwhile, and records of it, belong to the request
+        ``request_id``."""
 
     def search(
         self, query: Callable[..., Found], request: CandidateRequest, *args: object
@@ -177,9 +154,9 @@ class Engine(GanttProtocol, Protocol):
         hosts that changed since, or all again if that cannot be told. Raises Invalid,
         StoreFailed."""
 
-    def whole_host(self, host: str, node: str) -> WholeHost:
-        """All that is known of the host, as of one moment. Raises NotFound,
-        StoreFailed."""
+    def whole_host(self, host: str, node: str | None = None) -> WholeHost:
+        """All that is known of the host, as of one moment. ``node`` None: the one of
+        its name. Raises NotFound, StoreFailed."""
 
     def claim_projects(self, claim: str) -> frozenset[str | None]:
         """The projects of a claim's instances; None: not known. Empty: it has ended."""

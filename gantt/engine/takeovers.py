@@ -51,9 +51,8 @@ class Takeovers:
         new_node: str = "",
         uuid: str | None = None,
         dry_run: bool = False,
-        request_id: str = "",
     ) -> Takeover:
-        """See GanttProtocol. ``request_id``: of the record."""
+        """See GanttProtocol."""
         command = c.AdoptHost(
             scalars.name("host", host),
             scalars.name("node", node) if node else "",
@@ -65,20 +64,20 @@ class Takeovers:
         )
         if dry_run:
             return self._reader.read(_preview, command, self._clock.now())
-        done = self._committer.submit(command, request_id)
+        done = self._committer.submit(command)
         self._done += 1
-        self._note(done, request_id)
+        self._note(done)
         return done
 
     def counts(self) -> dict[str, float]:
         """How often it was done; for metrics."""
         return {"hosts_adopted": self._done}
 
-    def _note(self, done: Takeover, request_id: str) -> None:
+    def _note(self, done: Takeover) -> None:
         uuids = sorted({*done.allocations, *done.claims, *done.instances})
         self._records.add_takeover(
             Decision(
-                request_id,
+                self._committer.request_id,
                 tuple(uuids),
                 None,
                 self._reader.revision,

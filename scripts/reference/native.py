@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from gantt.api.native.openapi import document
-from gantt.api.native.table import OPERATIONS
 from scripts.reference.markdown import cell, escaped, table
 from scripts.reference.types import shown
 
@@ -19,7 +18,7 @@ OURS = ("/gantt/", "/scheduler/")
 @functools.cache
 def described() -> Json:
     """The OpenAPI document."""
-    return document(OPERATIONS)
+    return document()
 
 
 def operations() -> Iterator[tuple[str, str, Json]]:

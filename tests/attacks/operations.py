@@ -13,6 +13,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from gantt.bench.fleets import NIC
+from gantt.model.operations import OPERATIONS
 
 HOSTS = 2_000
 RECORDS = 10_000
@@ -87,8 +88,7 @@ _FLEET = {"aggregates": [_AGGREGATE], "groups": [_GROUP]}
 _FINDING = {"kind": "no_workload", "host": "host1", "node": "host1"}
 _HOST = "/gantt/hosts/host1/host1"
 
-DEAREST: Mapping[str, Dear] = {
-    "GET /gantt/openapi.json": Dear("/gantt/openapi.json"),
+_DEARER: Mapping[str, Dear] = {
     "POST /gantt/select": Dear(
         "/gantt/select",
         {"request_spec": LABELLED, "dry_run": True},
@@ -116,7 +116,6 @@ DEAREST: Mapping[str, Dear] = {
     ),
     "GET /gantt/decisions": Dear("/gantt/decisions", query="limit=1000000"),
     "POST /gantt/capacity": Dear("/gantt/capacity", {"request_spec": PINNED}),
-    "GET /gantt/flavors": Dear("/gantt/flavors"),
     "POST /gantt/capacity/fair": Dear(
         "/gantt/capacity/fair",
         {"request_specs": [PINNED, {"flavor": flavor()}]},
@@ -144,8 +143,6 @@ DEAREST: Mapping[str, Dear] = {
     ),
     "POST /gantt/shadow/events": Dear("/gantt/shadow/events", {"request_spec": PINNED}),
     "GET /gantt/shadow/records": Dear("/gantt/shadow/records", query="limit=100000"),
-    "GET /gantt/shadow/report": Dear("/gantt/shadow/report"),
-    "GET /gantt/hosts": Dear("/gantt/hosts"),
     "GET /gantt/hosts/{host}/{node}": Dear(_HOST),
     "GET /gantt/hosts/{host}/{node}/topology": Dear(f"{_HOST}/topology"),
     "GET /gantt/host": Dear("/gantt/host", query="host=host1"),
@@ -155,7 +152,6 @@ DEAREST: Mapping[str, Dear] = {
     "DELETE /gantt/hosts/{host}/{node}": Dear(
         "/gantt/hosts/another/another", expected=CHANGED
     ),
-    "GET /gantt/needs": Dear("/gantt/needs"),
     "POST /gantt/reports": Dear("/gantt/reports", {"reports": _REPORTS}),
     "GET /gantt/aggregates": Dear("/gantt/aggregates", query="limit=10000"),
     "PUT /gantt/aggregates": Dear("/gantt/aggregates", {"aggregates": [_AGGREGATE]}),
@@ -184,7 +180,6 @@ DEAREST: Mapping[str, Dear] = {
         "/gantt/services", {"host": "host1", "binary": "nova-compute", "version": 68}
     ),
     "DELETE /gantt/services/{host}/{binary}": Dear("/gantt/services/none/none"),
-    "GET /gantt/fleet": Dear("/gantt/fleet"),
     "PUT /gantt/fleet": Dear("/gantt/fleet", _FLEET),
     "GET /gantt/server_groups": Dear("/gantt/server_groups", query="limit=10000"),
     "PUT /gantt/server_groups/{uuid}": Dear(
@@ -195,12 +190,17 @@ DEAREST: Mapping[str, Dear] = {
         "/gantt/candidates/explain",
         query="resources=VCPU:1000,MEMORY_MB:99999999,DISK_GB:1",
     ),
-    "GET /gantt/verify": Dear("/gantt/verify"),
-    "GET /gantt/snapshot": Dear("/gantt/snapshot"),
     "GET /gantt/watch": Dear(
         "/gantt/watch", query="since=1&wait=0", expected="200 410"
     ),
 }
+# Nothing makes these dearer than their bare path.
+_BARE = {
+    one.at: Dear(one.path)
+    for one in OPERATIONS
+    if one.method == "GET" and "{" not in one.path
+}
+DEAREST: Mapping[str, Dear] = {**_BARE, **_DEARER}
 
 
 def of_routes(routes: Mapping[str, Mapping[str, object]]) -> Iterator[str]:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gantt.api.native.table import OPERATIONS
 from gantt.api.routes import ROUTES
+from gantt.model.operations import OPERATIONS
 from tests.attacks.attackers import HUGE_NAME, STRANGE
 from tests.attacks.beside import BUSY_MEDIAN, BUSY_WORST, Beside, check_attack
 from tests.attacks.service import ADMIN, MEMBER, Service, attacked, provider

@@ -106,7 +106,8 @@ def test_a_new_name_of_a_known_provider(books: Gantt) -> None:
     assert shown.host_aggregates == (AGGREGATE,)
     assert len(books.list_hosts()[0].aggregates) == 1, "nothing was changed"
     revision = books.revision
-    assert books.adopt_host("old", "new", request_id="req-1") == shown
+    with books.bearing("req-1"):
+        assert books.adopt_host("old", "new") == shown
     assert books.revision == revision + 1, "all in one commit"
     check_moved(books, "new")
     assert report(books, "new", KNOWN, 2).outcome == "applied"

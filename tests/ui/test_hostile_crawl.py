@@ -17,10 +17,10 @@ from urllib.parse import quote, urlencode
 import pytest
 
 import gantt
-from gantt.api.native.table import OPERATIONS
 from gantt.api.ui.dashboard import STATIC
 from gantt.errors import NoValidHost
 from gantt.model.hosts import Service as HostService
+from gantt.model.operations import OPERATIONS
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from tests.attacks.service import ADMIN, Service, attacked
 from tests.ui import fleets

@@ -20,6 +20,7 @@ from gantt.api.access.policy_files import PolicyFiles, misspelt
 from gantt.api.call import Caller
 from gantt.engine.reading.reader import WouldWait
 from gantt.errors import Refused
+from gantt.model.operations import OPERATIONS
 
 LOG = logging.getLogger(__name__)
 
@@ -230,10 +231,7 @@ def list_rules() -> list[Any]:
 def _rule(name: str, check: str) -> Any:
     from oslo_policy import policy
 
-    from gantt.api.native.openapi import OTHERS
-    from gantt.api.native.table import OPERATIONS
-
-    mine = [one for one in (*OPERATIONS, *OTHERS) if one.rule == name]
+    mine = [one for one in OPERATIONS if one.rule == name]
     scope = [SCOPE]
     if not mine:
         return policy.RuleDefault(name, check, scope_types=scope)

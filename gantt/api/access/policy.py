@@ -17,6 +17,7 @@ from gantt.api.access.policy_files import PolicyFiles, misspelt
 from gantt.api.call import Caller, Policy
 from gantt.conf import SYSTEM_DIRECTORY, Settings
 from gantt.errors import Refused, how_to_install
+from gantt.model.operations import OPERATIONS
 
 # A rule -> its check in the language of oslo.policy.
 Checks: TypeAlias = dict[str, str]
@@ -68,60 +69,34 @@ _PLACEMENT = (
     "allocation_candidates:list",
 )
 
-_NATIVE = (
-    "verify",
-    "watch",
-    "snapshot",
-    "audit",
-    "audit:repair",
-    "select",
-    "advise",
-    "claims:confirm",
-    "claims:release",
-    "claims:any",
-    "decisions:whole",
-    "capacity",
-    "usage_history",
-    "shadow:observe",
-    "shadow:read",
-    "hosts:list",
-    "hosts:show",
-    "hosts:update",
-    "hosts:delete",
-    "hosts:adopt",
-    "hosts:choose",
-    "reports:any",
-    "aggregates:list",
-    "aggregates:show",
-    "aggregates:update",
-    "aggregates:delete",
-    "instances:update",
-    "instances:list",
-    "instances:sync",
-    "instances:delete",
-    "services:list",
-    "services:update",
-    "services:delete",
-    "fleet:update",
-    "server_groups:list",
-    "server_groups:update",
-    "server_groups:delete",
-)
-
 _ADMIN_OR_SERVICE = "rule:admin_or_service_api"
 _OWN_PROJECT_TOO = "rule:admin_or_project_reader_or_service_api"
 _HOST_TOO = "role:admin or role:service or role:host"
 
-RULES: Checks = {
-    **dict.fromkeys((f"placement:{name}" for name in _PLACEMENT), _ADMIN_OR_SERVICE),
-    "placement:usages": _OWN_PROJECT_TOO,
-    "placement:reshaper:reshape": "rule:service_api",
-    **dict.fromkeys((f"gantt:{name}" for name in _NATIVE), _ADMIN_OR_SERVICE),
+# Of Gantt's own operations, those that more callers may use.
+_WIDER: Checks = {
     # A reader of a project sees its own decisions, redacted.
     "gantt:decisions:list": _OWN_PROJECT_TOO,
     # A host reports itself, and no other: gantt:reports:any.
     "gantt:reports:create": _HOST_TOO,
     "gantt:needs": _HOST_TOO,
+}
+
+
+def _native() -> Iterator[str]:
+    """The rules of Gantt's own operations but these."""
+    for one in OPERATIONS:
+        for rule in (one.rule, *one.permissions):
+            if rule.startswith("gantt:") and rule not in _WIDER:
+                yield rule
+
+
+RULES: Checks = {
+    **dict.fromkeys((f"placement:{name}" for name in _PLACEMENT), _ADMIN_OR_SERVICE),
+    "placement:usages": _OWN_PROJECT_TOO,
+    "placement:reshaper:reshape": "rule:service_api",
+    **dict.fromkeys(_native(), _ADMIN_OR_SERVICE),
+    **_WIDER,
 }
 # ``rule:name`` in a check, and how deep they refer to each other at most.
 _REFERENCE: Final = re.compile(r"\brule:([\w:]+)")

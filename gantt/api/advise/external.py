@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from gantt.api.call import Call
 from gantt.api.native.bodies import Body
-from gantt.api.native.operation import Operation
 from gantt.api.native.permitted import permitted
 from gantt.model.advice import Mode
 from gantt.model.forms import advice as forms
@@ -26,40 +25,6 @@ def nova(call: Call) -> Names:
     return Names(call.gantt.order_hosts(request).names())
 
 
-def cinder(call: Call) -> Names:
-    """POST /scheduler/cinder/external"""
+def storage(call: Call) -> Names:
+    """POST /scheduler/cinder/external, and /scheduler/manila/external"""
     return forms.by_weights(_STORAGE.read(call))
-
-
-def manila(call: Call) -> Names:
-    """POST /scheduler/manila/external"""
-    return forms.by_weights(_STORAGE.read(call))
-
-
-EXTERNAL: tuple[Operation, ...] = (
-    Operation(
-        "POST",
-        "/scheduler/nova/external",
-        nova,
-        "The hosts that were sent, in the order in which to try them. No token is "
-        "needed from the networks of advice_from.",
-        rule="gantt:advise",
-        body=NovaBody,
-    ),
-    Operation(
-        "POST",
-        "/scheduler/cinder/external",
-        cinder,
-        "The backends that were sent, by the weights that were sent.",
-        rule="gantt:advise",
-        body=StorageBody,
-    ),
-    Operation(
-        "POST",
-        "/scheduler/manila/external",
-        manila,
-        "The backends that were sent, by the weights that were sent.",
-        rule="gantt:advise",
-        body=StorageBody,
-    ),
-)

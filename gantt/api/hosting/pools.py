@@ -26,8 +26,9 @@ from gantt.api.hosting.middleware import MOUNT
 from gantt.api.hosting.reading import Bodies, BodyLimits
 from gantt.api.hosting.rsgi import Answer
 from gantt.api.hosting.unconfirmed import Seat, Unconfirmed, address_of
-from gantt.api.routes import Work, work_of
+from gantt.api.routes import work_of
 from gantt.conf import Settings
+from gantt.model.operation import Work
 
 LOG = logging.getLogger(__name__)
 

@@ -9,28 +9,18 @@ from msgspec import Struct
 
 from gantt.api.call import Call
 from gantt.api.native import redaction
-from gantt.api.native.bodies import Body, CapacityBody, FairBody, RunsOutBody
+from gantt.api.native.bodies import Body
 from gantt.api.native.claims import bound_to
 from gantt.api.native.permitted import permitted
 from gantt.model.capacity import FairSplit, Forecast, Prices
 from gantt.model.forms.spec import read_spec
+from gantt.model.operation_bodies import CapacityBody, FairBody, RunsOutBody
 from gantt.model.selection import Capacity
-from gantt.model.spec import Flavor, RequestSpec
+from gantt.model.spec import RequestSpec
 
 _BODY = Body(CapacityBody)
 _FAIR = Body(FairBody)
 _RUNS_OUT = Body(RunsOutBody)
-
-
-class NamedFlavors(Struct, frozen=True):
-    """In the order of the configuration."""
-
-    flavors: tuple[Flavor, ...]
-
-
-def flavors(call: Call) -> NamedFlavors:
-    """GET /gantt/flavors"""
-    return NamedFlavors(call.gantt.named_flavors())
 
 
 def count(call: Call) -> Capacity:

@@ -1,35 +1,82 @@
-"""A whole fleet, or parts of it, over HTTP."""
+"""What is told of a fleet over HTTP, in Gantt's own form or in Nova's."""
 
 from __future__ import annotations
 
-from msgspec import Struct
-
 from gantt.api.call import Call
-from gantt.api.native.bodies import Body, query
-from gantt.model.fleet import FleetRefusal, FleetStatement
-from gantt.model.fleet_map import FleetMap
+from gantt.api.native.bodies import DOCUMENT, Body, check_same
+from gantt.errors import NotFound
+from gantt.model.fleet_lists import HostAggregateQuery
+from gantt.model.forms.document import is_envelope
+from gantt.model.forms.fleet import (
+    read_aggregates,
+    read_instances,
+    read_server_group,
+    read_service,
+)
+from gantt.model.forms.stats import read_stats
+from gantt.model.hosts import HostAggregate, HostView
+from gantt.model.operation_bodies import AggregatesBody, Document, InstancesBody
 
-_STATEMENT = Body(FleetStatement)
-
-
-class Refused(Struct, frozen=True):
-    """The parts of a statement that were refused; all others hold."""
-
-    refused: tuple[FleetRefusal, ...]
-
-
-class FleetQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """GET /gantt/fleet. ``after``: the place of an earlier answer; only what changed
-    since is returned."""
-
-    after: str | None = None
+_AGGREGATES = Body(AggregatesBody)
+_INSTANCES = Body(InstancesBody)
 
 
-def show(call: Call) -> FleetMap:
-    """GET /gantt/fleet"""
-    return call.gantt.fleet_map(query(call, FleetQuery).after)
+def host(call: Call, host: str, node: str) -> HostView:
+    """GET /gantt/hosts/{host}/{node}"""
+    found = call.gantt.list_hosts(host=host, node=node)
+    if not found:
+        raise NotFound(f"There is no host {host} with node {node}.")
+    return found[0]
 
 
-def update(call: Call) -> Refused:
-    """PUT /gantt/fleet"""
-    return Refused(call.gantt.set_fleet(_STATEMENT.read(call)))
+def update_host(call: Call, host: str, node: str) -> HostView:
+    """PUT /gantt/hosts/{host}/{node}: omitted fields keep their values."""
+    stats = read_stats(DOCUMENT.read(call), host=host)
+    return call.gantt.update_host(host, node, stats)
+
+
+def aggregate(call: Call, uuid: str) -> HostAggregate:
+    """GET /gantt/aggregates/{uuid}"""
+    for found in call.gantt.list_host_aggregates(HostAggregateQuery(uuid=uuid)):
+        return found
+    raise NotFound(f"There is no host aggregate with uuid {uuid}.")
+
+
+def update_aggregates(call: Call) -> None:
+    """PUT /gantt/aggregates: replaces those in the body and keeps all others."""
+    call.gantt.set_host_aggregates(read_aggregates(_AGGREGATES.read(call).aggregates))
+
+
+def update_aggregate(call: Call, uuid: str) -> None:
+    """PUT /gantt/aggregates/{uuid}"""
+    (aggregate,) = read_aggregates([_with_uuid(call, uuid)])
+    check_same("aggregate", uuid, aggregate.uuid)
+    call.gantt.set_host_aggregates((aggregate,))
+
+
+def delete_aggregate(call: Call, uuid: str) -> None:
+    """DELETE /gantt/aggregates/{uuid}"""
+    call.gantt.delete_host_aggregate(uuid=uuid)
+
+
+def update_instances(call: Call, host: str) -> None:
+    """POST /gantt/instances/{host}: the host has these, among others."""
+    call.gantt.update_instances(host, read_instances(_INSTANCES.read(call).instances))
+
+
+def update_service(call: Call) -> None:
+    """PUT /gantt/services: omitted fields keep their values."""
+    call.gantt.update_service(read_service(DOCUMENT.read(call)))
+
+
+def update_server_group(call: Call, uuid: str) -> None:
+    """PUT /gantt/server_groups/{uuid}: creates or replaces the group."""
+    group = read_server_group(_with_uuid(call, uuid))
+    check_same("server group", uuid, group.uuid)
+    call.gantt.set_server_group(group)
+
+
+def _with_uuid(call: Call, uuid: str) -> Document:
+    """The body; its own uuid, or that of the path where it may be left out."""
+    body = DOCUMENT.read(call)
+    return body if is_envelope(body) else {"uuid": uuid, **body}

@@ -7,23 +7,18 @@ document cannot differ from the service.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
 
-from gantt.api.handlers import diagnosis, verification
-from gantt.api.native import snapshot, watch
-from gantt.api.native.operation import Operation
 from gantt.api.native.placement_part import add_paths
 from gantt.api.wire.problem import STATUSES
-from gantt.model.answers import Report
-from gantt.model.diagnosis import Diagnosis
 from gantt.model.hosts import HostAggregate, HostStats, Instance, ServerGroup, Service
+from gantt.model.operation import Operation
+from gantt.model.operations import OPERATIONS
 from gantt.model.selection import Why
 from gantt.model.spec import RequestSpec
-from gantt.model.watching import Event, Events
 
 Json = dict[str, Any]
 
@@ -59,49 +54,6 @@ class Unauthorized(Struct, frozen=True):
     title: str
 
 
-# Operations of Gantt whose routes are in the table of Placement's.
-OTHERS: tuple[Operation, ...] = (
-    Operation(
-        "GET",
-        "/gantt/candidates/explain",
-        diagnosis.explain,
-        "Explain why GET /allocation_candidates with the same query is empty.",
-        rule="placement:allocation_candidates:list",
-        query=dict[str, str],
-        answer=Diagnosis,
-    ),
-    Operation(
-        "GET",
-        "/gantt/verify",
-        verification.verify,
-        "Compare the columns of the process that answers with its tables.",
-        rule="gantt:verify",
-        answer=Report,
-    ),
-    Operation(
-        "GET",
-        "/gantt/snapshot",
-        snapshot.snapshot,
-        "All rows of the books and the fleet at one revision, and the policy, as the "
-        "lines of a record (JSON arrays, with MIME type application/x-ndjson): for "
-        "questions asked of a copy.",
-        rule="gantt:snapshot",
-        answer=list[str],
-    ),
-    Operation(
-        "GET",
-        "/gantt/watch",
-        watch.watch,
-        "Changes, revision by revision: as server-sent events with "
-        "an Event as data, or, with wait, as JSON.",
-        rule="gantt:watch",
-        query=watch.WatchQuery,
-        answer=Events,
-        event=Event,
-        errors=(410,),
-    ),
-)
-
 # Types that bodies refer to by name.
 _FORMS: Final = (
     Errors,
@@ -127,9 +79,9 @@ _NOVA_OBJECT: Final[Json] = {
 }
 
 
-def document(operations: Iterable[Operation]) -> Json:
-    """The document of ``operations`` and ``OTHERS``."""
-    known = (*operations, *OTHERS)
+def document() -> Json:
+    """The document of all operations."""
+    known = OPERATIONS
     sent = [kind for one in known for kind in (one.body, one.query) if kind is not None]
     kinds = [*sent, *(kind for one in known for kind in one.answers), *_FORMS]
     kinds += [one.event for one in known if one.event is not None]
@@ -162,9 +114,8 @@ def document(operations: Iterable[Operation]) -> Json:
 
 
 def _operation(one: Operation, schema_of: dict[str, Json], components: Json) -> Json:
-    module = one.handler.__module__.rpartition(".")[2]
     described: Json = {
-        "operationId": f"{module}_{one.handler.__name__.rstrip('_')}",
+        "operationId": one.known_as,
         "summary": one.summary,
         "tags": [one.path.split("/")[2].partition(".")[0]],
         "parameters": [

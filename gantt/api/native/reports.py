@@ -11,8 +11,7 @@ from msgspec import Struct
 
 from gantt.api.call import Call
 from gantt.api.native.bodies import Body
-from gantt.model.needs import Needs
-from gantt.model.reports import ReportOutcome
+from gantt.model.operation_bodies import Outcomes
 
 ANY = "gantt:reports:any"
 
@@ -23,18 +22,7 @@ class _Reports(Struct, frozen=True, forbid_unknown_fields=True):
     reports: list[msgspec.Raw]
 
 
-class Outcomes(Struct, frozen=True):
-    """What became of each report, in their order."""
-
-    outcomes: tuple[ReportOutcome, ...]
-
-
 _REPORTS = Body(_Reports)
-
-
-def needs(call: Call) -> Needs:
-    """GET /gantt/needs"""
-    return call.gantt.needs()
 
 
 def take_in(call: Call) -> Outcomes:

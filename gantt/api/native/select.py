@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import msgspec
-from msgspec import Struct
 
 from gantt.api.call import Call
 from gantt.api.native import redaction
-from gantt.api.native.bodies import Body, SelectBody
+from gantt.api.native.bodies import Body
 from gantt.api.native.claims import bound_to
 from gantt.api.native.permitted import permitted
 from gantt.api.wire.problem import NO_VALID_HOST, Problem
 from gantt.errors import NoValidHost
 from gantt.model.forms.spec import read_spec
-from gantt.model.scheduling import Selections
+from gantt.model.operation_bodies import SelectBody, Selected
 from gantt.model.selection import Decision, Why
 from gantt.model.spec import ScheduleRequest
 
 _BODY = Body(SelectBody)
-
-
-class Selected(Struct, frozen=True):
-    """For each instance, in order: its host, then its alternates."""
-
-    selections: Selections
 
 
 def select(call: Call) -> Selected | Decision:

@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import Annotated
 
 import msgspec
-from msgspec import Meta, Struct
 
 from gantt.api.call import Call
 from gantt.api.native.bodies import query
 from gantt.api.wire.problem import Problem
 from gantt.errors import GanttError, Gone, Unavailable
+from gantt.model.operation_bodies import WatchQuery
 from gantt.model.watching import Event, Events
 
-MOST_WAIT_S = 60.0
 RETRY_AFTER_S = 5
 # How soon a stream notices that the server is draining.
 _TURN_S = 0.5
@@ -31,32 +29,6 @@ _MANY = 50
 _PAUSE_S = 0.02
 
 _encode = msgspec.json.Encoder().encode
-
-Since = Annotated[
-    str,
-    Meta(
-        description="REVISION, or REVISION-BATCHPREFIX as in the id of an event: "
-        "start after it. Omitted: start now. The header "
-        "Last-Event-ID takes precedence."
-    ),
-]
-Wait = Annotated[
-    float,
-    Meta(
-        ge=0,
-        le=MOST_WAIT_S,
-        description="Return a page of events as JSON, as soon as there are any, "
-        "or an empty one after this many seconds. Omitted: a stream "
-        "of server-sent events.",
-    ),
-]
-
-
-class WatchQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """GET /gantt/watch."""
-
-    since: Since | None = None
-    wait: Wait | None = None
 
 
 def watch(call: Call) -> None:

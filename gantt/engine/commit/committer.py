@@ -125,6 +125,11 @@ class Committer:
         finally:
             self._caller.request_id = ""
 
+    @property
+    def request_id(self) -> str:
+        """Of ``bearing``; "": outside of it."""
+        return self._caller.request_id
+
     def observe(self, observer: Observer) -> None:
         """Report each batch to ``observer`` from now on."""
         self._group.observer, self._group.origin = observer, observer.origin

@@ -11,12 +11,12 @@ from msgspec import Struct
 
 from gantt.api.access.fields import BY_NAME, FIELDS, HINTS, VERDICTS
 from gantt.api.app import build_app
-from gantt.api.native.table import OPERATIONS
 from gantt.conf import load
 from gantt.engine.gantt import Gantt
 from gantt.engine.scheduling.kept_request import HINTS as KNOWN_HINTS
 from gantt.model import hosts
 from gantt.model.hosts import HostAggregate, Instance, ServerGroup
+from gantt.model.operations import OPERATIONS
 from gantt.model.spec import RequestSpec
 from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
 from tests.api.native.fleet import SPEC, A, B, report

@@ -1,0 +1,119 @@
+"""How Gantt's own API is called; most of its methods need no more than their row.
+
+Other Placements lack these routes: that is distinguished from an unknown object.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from inspect import BoundArguments
+from types import MappingProxyType
+from typing import Any, Final
+
+from msgspec import structs
+
+from gantt import errors
+from gantt.client import decode, encode
+from gantt.client.exchange import Exchange, NoSuchRoute
+from gantt.client.transport import Reply
+from gantt.model.forms import scalars
+from gantt.model.operation import Operation
+from gantt.model.operation_bodies import Enclosing
+from gantt.model.operations import Library
+from gantt.model.paging import followed
+
+_FIELD: Final = re.compile(r"\{\w+\}")
+
+
+class Native(Library):
+    """Gantt's own API, below ``/gantt``."""
+
+    _wire: Exchange
+
+    def _native(
+        self,
+        method: str,
+        *path: str,
+        body: Any = None,
+        query: Mapping[str, object] = MappingProxyType({}),
+    ) -> Reply:
+        for part in path:
+            if not part or "/" in part:
+                raise errors.Invalid(
+                    f"{part!r} cannot be part of a path: it must not be empty or "
+                    "contain a slash."
+                )
+        route = encode.query(encode.path("gantt", *path), encode.given(query))
+        try:
+            return self._wire.ask(method, route, body)
+        except NoSuchRoute:
+            raise errors.Invalid(
+                "This service does not schedule, which is Gantt's own addition to "
+                "Placement: ask a Gantt, or the database in process."
+            ) from None
+
+    def _perform(self, one: Operation, given: BoundArguments) -> Any:
+        """See Library: the first arguments are in the path, and the others in the query
+        or the body."""
+        given.apply_defaults()
+        _, *arguments = given.arguments.items()
+        path = [*one.path.split("/")[2:]]
+        for place, part in enumerate(path):
+            if _FIELD.fullmatch(part):
+                path[place] = scalars.name(*arguments.pop(0))
+        asked = dict(arguments)
+        if one.is_whole:
+            (whole,) = asked.values()
+            asked = structs.asdict(whole)
+        if one.answer is not None and "next" in one.answer.__struct_fields__:
+            return self._all_pages(one, path, asked)
+        if one.body is None:
+            reply = self._native(one.method, *path, query=_query(one, asked))
+        else:
+            body = {name: _sendable(value) for name, value in asked.items()}
+            reply = self._native(one.method, *path, body=body)
+        if one.answer is None:
+            return None
+        found = decode.native(reply, one.answer)
+        return _first(found) if isinstance(found, Enclosing) else found
+
+    def _all_pages(
+        self, one: Operation, path: Iterable[str], asked: dict[str, Any]
+    ) -> tuple[Any, ...]:
+        """The first ``limit`` things of a list (without one: all), page by page. A
+        service from before there were pages answers in one."""
+        limit = asked.get("limit")
+
+        def page(after: str, most: int) -> tuple[tuple[Any, ...], str]:
+            query = {**asked, "after": after or asked.get("after") or None}
+            if limit is not None:
+                query["limit"] = most
+            reply = self._native(one.method, *path, query=_query(one, query))
+            found = decode.native(reply, one.answer)
+            return _first(found), found.next
+
+        return followed(page, sys.maxsize if limit is None else limit)
+
+
+def _query(one: Operation, asked: Mapping[str, object]) -> dict[str, object]:
+    """The parameters as they are called there; what is not asked for is left out."""
+    kind = one.query
+    if kind is None:
+        return {}
+    names = zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True)
+    told = {name: asked.get(field) for name, field in names}
+    return {name: value for name, value in told.items() if value is not False}
+
+
+def _sendable(value: Any) -> Any:
+    """``value`` for JSON, which takes no other iterables than lists."""
+    if isinstance(value, Iterable) and not isinstance(value, str | Mapping):
+        return tuple(value)
+    return value
+
+
+def _first(found: Any) -> Any:
+    """The first member, which the others belong to."""
+    return getattr(found, found.__struct_fields__[0])

@@ -1,0 +1,562 @@
+"""Every operation of Gantt's own API, in one table.
+
+Routes, the OpenAPI document, policy rules and, for the methods of ``Library``, the HTTP
+client are made of these rows. What does more for its caller than to call the method of
+its ``name`` has a handler in ``gantt/api/native/table.py``.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+
+from gantt.model import operation_bodies as b
+from gantt.model.advice import Advice
+from gantt.model.answers import Report
+from gantt.model.audit import Audit, Finding
+from gantt.model.capacity import FairSplit, Forecast, Prices
+from gantt.model.diagnosis import Diagnosis
+from gantt.model.fleet import FleetStatement
+from gantt.model.fleet_lists import (
+    GroupQuery,
+    HostAggregateQuery,
+    InstanceQuery,
+    ServiceQuery,
+)
+from gantt.model.fleet_map import FleetMap
+from gantt.model.forms.advice import Names, NovaBody, StorageBody
+from gantt.model.hosts import HostAggregate, HostPage, HostView
+from gantt.model.needs import Needs
+from gantt.model.operation import Operation
+from gantt.model.protocol import GanttProtocol
+from gantt.model.scheduling import SchedulerProtocol
+from gantt.model.selection import Capacity, Decision, DecisionPage
+from gantt.model.shadow import ShadowPage, ShadowReport
+from gantt.model.takeover import Takeover
+from gantt.model.topology_view import HostTopologyView
+from gantt.model.watching import Event, Events
+from gantt.model.whole_host import WholeHost
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+OPERATIONS: Final[tuple[Operation, ...]] = (
+    Operation(
+        "table_describe",
+        "GET /gantt/openapi.json",
+        "This document; no authentication required.",
+        answer=dict[str, Any],
+    ),
+    Operation(
+        "diagnosis_explain",
+        "GET /gantt/candidates/explain",
+        "Explain why GET /allocation_candidates with the same query is empty.",
+        rule="placement:allocation_candidates:list",
+        query=dict[str, str],
+        answer=Diagnosis,
+        work="search",
+    ),
+    Operation(
+        "verification_verify",
+        "GET /gantt/verify",
+        "Compare the columns of the process that answers with its tables.",
+        rule="gantt:verify",
+        answer=Report,
+        work="count",
+    ),
+    Operation(
+        "watch_watch",
+        "GET /gantt/watch",
+        "Changes, revision by revision: as server-sent events with an Event as data, "
+        "or, with wait, as JSON.",
+        rule="gantt:watch",
+        query=b.WatchQuery,
+        answer=Events,
+        event=Event,
+        errors=(410,),
+    ),
+    Operation(
+        "snapshot_snapshot",
+        "GET /gantt/snapshot",
+        "All rows of the books and the fleet at one revision, and the policy, as the "
+        "lines of a record (JSON arrays, with MIME type application/x-ndjson): for "
+        "questions asked of a copy.",
+        rule="gantt:snapshot",
+        answer=list[str],
+    ),
+    Operation(
+        "audit_report",
+        "GET /gantt/audit",
+        "Where claims, inventories and what hosts report disagree.",
+        rule="gantt:audit",
+        query=b.AuditQuery,
+        answer=Audit,
+        work="count",
+    ),
+    Operation(
+        "audit_repair",
+        "POST /gantt/audit/repairs",
+        "Undo what the audit found, if it still holds; returns what was undone, as "
+        "its record among the decisions does.",
+        rule="gantt:audit:repair",
+        body=b.RepairBody,
+        answer=Finding,
+        errors=(409,),
+        name="repair",
+    ),
+    Operation(
+        "select_select",
+        "POST /gantt/select",
+        "Select hosts and claim resources on them; with dry_run, only return the "
+        "decision. Requests for other projects, or that name their instances or "
+        "server groups, require gantt:claims:any, and those that name hosts "
+        "gantt:hosts:choose.",
+        rule="gantt:select",
+        body=b.SelectBody,
+        answer=b.Selected | Decision,
+        errors=(409,),
+        work="search",
+    ),
+    Operation(
+        "advise_advise",
+        "POST /gantt/advise",
+        "The hosts that were sent, in the order in which to try them, and what "
+        "refuses the last ones; nothing is claimed. No token is needed from the "
+        "networks of advice_from.",
+        rule="gantt:advise",
+        body=b.AdviseBody,
+        answer=Advice,
+    ),
+    Operation(
+        "external_nova",
+        "POST /scheduler/nova/external",
+        "The hosts that were sent, in the order in which to try them. No token is "
+        "needed from the networks of advice_from.",
+        rule="gantt:advise",
+        body=NovaBody,
+        answer=Names,
+    ),
+    Operation(
+        "external_cinder",
+        "POST /scheduler/cinder/external",
+        "The backends that were sent, by the weights that were sent.",
+        rule="gantt:advise",
+        body=StorageBody,
+        answer=Names,
+    ),
+    Operation(
+        "external_manila",
+        "POST /scheduler/manila/external",
+        "The backends that were sent, by the weights that were sent.",
+        rule="gantt:advise",
+        body=StorageBody,
+        answer=Names,
+    ),
+    Operation(
+        "claims_confirm",
+        "POST /gantt/claims/{claim}/confirm",
+        "Make a claim permanent: its lease no longer expires. Claims of other "
+        "projects require gantt:claims:any.",
+        rule="gantt:claims:confirm",
+        errors=(409,),
+    ),
+    Operation(
+        "claims_release",
+        "DELETE /gantt/claims/{claim}",
+        "Release a claim and its resources: 409 where another writer changed some of "
+        "these, which would stay. Claims of other projects require gantt:claims:any.",
+        rule="gantt:claims:release",
+        permissions=("gantt:claims:any", "gantt:decisions:whole"),
+        errors=(404, 409),
+    ),
+    Operation(
+        "decisions_list",
+        "GET /gantt/decisions",
+        "Records of decisions, latest first; those of other projects, and names of "
+        "hosts, require gantt:decisions:whole.",
+        rule="gantt:decisions:list",
+        query=b.DecisionsQuery,
+        answer=DecisionPage,
+        work="list",
+        narrow=("request_id", "instance_uuid"),
+        name="decisions",
+    ),
+    Operation(
+        "capacity_count",
+        "POST /gantt/capacity",
+        "How many more instances like this fit, where, and what limits them; names of"
+        " hosts require gantt:decisions:whole, in the request gantt:hosts:choose.",
+        rule="gantt:capacity",
+        body=b.CapacityBody,
+        answer=Capacity,
+        work="count",
+    ),
+    Operation(
+        "capacity_flavors",
+        "GET /gantt/flavors",
+        "The flavors to which the configuration gives a name (usual_flavors).",
+        rule="gantt:capacity",
+        answer=b.NamedFlavors,
+        name="named_flavors",
+    ),
+    Operation(
+        "capacity_fair",
+        "POST /gantt/capacity/fair",
+        "How many more of several flavors fit together, each host counted once, and "
+        "what limits each; names of hosts and aggregates require "
+        "gantt:decisions:whole.",
+        rule="gantt:capacity",
+        body=b.FairBody,
+        answer=FairSplit,
+        work="count",
+    ),
+    Operation(
+        "capacity_prices",
+        "POST /gantt/capacity/prices",
+        "How many more instances like this would fit without each rule that applies; "
+        "filters, options and inventories require gantt:decisions:whole.",
+        rule="gantt:capacity",
+        body=b.CapacityBody,
+        answer=Prices,
+        work="count",
+    ),
+    Operation(
+        "capacity_runs_out",
+        "POST /gantt/capacity/runs-out",
+        "When each resource class, and each flavor that is asked for, runs out: dates"
+        " with a chance each, from the usage history.",
+        rule="gantt:usage_history",
+        body=b.RunsOutBody,
+        answer=Forecast,
+        work="count",
+    ),
+    Operation(
+        "usage_history_list",
+        "GET /gantt/usage-history",
+        "Capacity and usage of each resource class by completed period, oldest first;"
+        " beyond limit only the latest.",
+        rule="gantt:usage_history",
+        query=b.UsageHistoryQuery,
+        answer=b.UsageHistory,
+        work="list",
+        name="usage_history",
+    ),
+    Operation(
+        "shadow_observe",
+        "POST /gantt/shadow/events",
+        "Nova begins to select hosts, or has selected them: decide beside it, and "
+        "compare with what it claims.",
+        rule="gantt:shadow:observe",
+        body=b.ShadowBody,
+    ),
+    Operation(
+        "shadow_list",
+        "GET /gantt/shadow/records",
+        "What Gantt decided and what Nova then claimed, latest first.",
+        rule="gantt:shadow:read",
+        query=b.ShadowRecordsQuery,
+        answer=ShadowPage,
+        work="list",
+        name="shadow_records",
+    ),
+    Operation(
+        "shadow_report",
+        "GET /gantt/shadow/report",
+        "How far Gantt and Nova agree, where they differ and why, and what a switch "
+        "would change.",
+        rule="gantt:shadow:read",
+        query=b.ShadowTimes,
+        answer=ShadowReport,
+        work="count",
+        name="shadow_report",
+    ),
+    Operation(
+        "hosts_list",
+        "GET /gantt/hosts",
+        "A page of hosts, by name; or of those of one name.",
+        rule="gantt:hosts:list",
+        query=b.HostsQuery,
+        answer=HostPage,
+        work="list",
+        narrow=("host", "node"),
+        name="list_hosts",
+        page="host_page",
+    ),
+    Operation(
+        "fleet_show",
+        "GET /gantt/fleet",
+        "All hosts as columns, for a map; with after, those that changed since.",
+        rule="gantt:hosts:list",
+        query=b.FleetQuery,
+        answer=FleetMap,
+        work="list",
+        narrow=("after",),
+        is_long=True,
+        name="fleet_map",
+    ),
+    Operation(
+        "hosts_show",
+        "GET /gantt/hosts/{host}/{node}",
+        "One host.",
+        rule="gantt:hosts:show",
+        answer=HostView,
+        errors=(404,),
+    ),
+    Operation(
+        "hosts_topology",
+        "GET /gantt/hosts/{host}/{node}/topology",
+        "The NUMA cells and devices of a host, and what of them is free.",
+        rule="gantt:hosts:show",
+        answer=HostTopologyView,
+        errors=(404,),
+        name="host_topology",
+    ),
+    Operation(
+        "hosts_whole",
+        "GET /gantt/host",
+        "One host in full, whatever its name: its report, cells and devices, tree of "
+        "providers, consumers, and pending claims with their leases.",
+        rule="gantt:hosts:show",
+        query=b.HostQuery,
+        answer=WholeHost,
+        errors=(404,),
+        name="whole_host",
+    ),
+    Operation(
+        "hosts_update",
+        "PUT /gantt/hosts/{host}/{node}",
+        "Store a host report; omitted fields keep their values.",
+        rule="gantt:hosts:update",
+        body=b.ReportForm,
+        answer=HostView,
+    ),
+    Operation(
+        "hosts_delete",
+        "DELETE /gantt/hosts/{host}/{node}",
+        "Delete a host; its provider stays, with the allocations of confirmed claims:"
+        " releasing the claims frees them.",
+        rule="gantt:hosts:delete",
+        errors=(404,),
+        name="delete_host",
+    ),
+    Operation(
+        "hosts_adopt",
+        "POST /gantt/takeovers",
+        "A known host came back under another name or uuid: it takes over what it "
+        "had; returns what moved, or with dry_run what would.",
+        rule="gantt:hosts:adopt",
+        permissions=("gantt:hosts:choose", "gantt:reports:any"),
+        body=b.TakeoverBody,
+        answer=Takeover,
+        errors=(404, 409),
+        name="adopt_host",
+    ),
+    Operation(
+        "reports_needs",
+        "GET /gantt/needs",
+        "What agents are to report, and which filter or weigher reads what of it.",
+        rule="gantt:needs",
+        answer=Needs,
+        name="needs",
+    ),
+    Operation(
+        "reports_take_in",
+        "POST /gantt/reports",
+        "Take in reports of agents, in order; each is applied or refused by itself.",
+        rule="gantt:reports:create",
+        body=b.ReportsBody,
+        answer=b.Outcomes,
+    ),
+    Operation(
+        "aggregates_list",
+        "GET /gantt/aggregates",
+        "A page of host aggregates, by name.",
+        rule="gantt:aggregates:list",
+        query=HostAggregateQuery,
+        answer=b.Aggregates,
+        work="list",
+        name="list_host_aggregates",
+        page="host_aggregate_page",
+        is_whole=True,
+    ),
+    Operation(
+        "aggregates_show",
+        "GET /gantt/aggregates/{uuid}",
+        "One host aggregate.",
+        rule="gantt:aggregates:show",
+        answer=HostAggregate,
+        errors=(404,),
+    ),
+    Operation(
+        "aggregates_update_all",
+        "PUT /gantt/aggregates",
+        "Replace each of these aggregates; others are kept.",
+        rule="gantt:aggregates:update",
+        body=b.AggregatesBody,
+    ),
+    Operation(
+        "aggregates_update",
+        "PUT /gantt/aggregates/{uuid}",
+        "Create or replace the aggregate.",
+        rule="gantt:aggregates:update",
+        body=b.AggregateForm,
+    ),
+    Operation(
+        "aggregates_delete_one_of",
+        "DELETE /gantt/aggregates",
+        "Delete an aggregate by its uuid or its id in Nova.",
+        rule="gantt:aggregates:delete",
+        query=b.AggregateQuery,
+        name="delete_host_aggregate",
+    ),
+    Operation(
+        "aggregates_delete",
+        "DELETE /gantt/aggregates/{uuid}",
+        "Delete the aggregate; an unknown one is not an error.",
+        rule="gantt:aggregates:delete",
+    ),
+    Operation(
+        "instances_update",
+        "POST /gantt/instances/{host}",
+        "Add or update these instances of the host.",
+        rule="gantt:instances:update",
+        body=b.InstancesBody,
+    ),
+    Operation(
+        "instances_list",
+        "GET /gantt/instances",
+        "A page of instances, by uuid: those claimed, and those that a host names.",
+        rule="gantt:instances:list",
+        query=InstanceQuery,
+        answer=b.Instances,
+        work="list",
+        narrow=("uuid", "claim"),
+        name="list_instances",
+        page="instance_page",
+        is_whole=True,
+    ),
+    Operation(
+        "instances_sync",
+        "PUT /gantt/instances/{host}",
+        "Set the host's instances; answers whether nothing had to change.",
+        rule="gantt:instances:sync",
+        body=b.SyncBody,
+        answer=b.Synced,
+        name="sync_instances",
+    ),
+    Operation(
+        "instances_delete",
+        "DELETE /gantt/instances/{host}/{uuid}",
+        "Delete the instance; an unknown one is not an error.",
+        rule="gantt:instances:delete",
+        name="delete_instance",
+    ),
+    Operation(
+        "services_list",
+        "GET /gantt/services",
+        "A page of services, by host, then binary.",
+        rule="gantt:services:list",
+        query=ServiceQuery,
+        answer=b.Services,
+        work="list",
+        name="list_services",
+        page="service_page",
+        is_whole=True,
+    ),
+    Operation(
+        "services_update",
+        "PUT /gantt/services",
+        "Update a service; omitted fields keep their values.",
+        rule="gantt:services:update",
+        body=b.ServiceForm,
+    ),
+    Operation(
+        "services_delete",
+        "DELETE /gantt/services/{host}/{binary}",
+        "Delete the service; an unknown one is not an error.",
+        rule="gantt:services:delete",
+        name="delete_service",
+    ),
+    Operation(
+        "fleet_update",
+        "PUT /gantt/fleet",
+        "Take in a statement about many hosts, services, aggregates, groups and "
+        "instances; what is already known is not written again.",
+        rule="gantt:fleet:update",
+        body=FleetStatement,
+        answer=b.Refused,
+        name="set_fleet",
+        is_whole=True,
+    ),
+    Operation(
+        "server_groups_list",
+        "GET /gantt/server_groups",
+        "A page of server groups, by uuid.",
+        rule="gantt:server_groups:list",
+        query=GroupQuery,
+        answer=b.ServerGroups,
+        work="list",
+        name="list_server_groups",
+        page="server_group_page",
+        is_whole=True,
+    ),
+    Operation(
+        "server_groups_update",
+        "PUT /gantt/server_groups/{uuid}",
+        "Create or replace the server group.",
+        rule="gantt:server_groups:update",
+        body=b.ServerGroupForm,
+    ),
+    Operation(
+        "server_groups_delete",
+        "DELETE /gantt/server_groups/{uuid}",
+        "Delete the server group; an unknown one is not an error.",
+        rule="gantt:server_groups:delete",
+        name="delete_server_group",
+    ),
+)
+
+NAMED: Final = {one.name: one for one in OPERATIONS if one.name}
+
+
+def _row(
+    method: Callable[Concatenate[Any, P], T],
+) -> Callable[Concatenate[Library, P], T]:
+    """``method`` of the library, by the row that has its name."""
+    one, signature = NAMED[method.__name__], inspect.signature(method)
+
+    @wraps(method)
+    def perform(library: Library, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        given = signature.bind(library, *args, **kwargs)
+        answer: T = library._perform(one, given)
+        return answer
+
+    return perform
+
+
+class Library:
+    """The methods of the library for which their row is enough: ``Gantt`` calls the
+    part that has one, ``RemoteGantt`` sends what it is given as the row says."""
+
+    def _perform(self, one: Operation, given: inspect.BoundArguments) -> Any:
+        """The answer of the method ``one.name``, whose arguments are ``given``."""
+        raise NotImplementedError
+
+    named_flavors = _row(SchedulerProtocol.named_flavors)
+    decisions = _row(SchedulerProtocol.decisions)
+    repair = _row(SchedulerProtocol.repair)
+    adopt_host = _row(SchedulerProtocol.adopt_host)
+    needs = _row(SchedulerProtocol.needs)
+    delete_host = _row(SchedulerProtocol.delete_host)
+    list_hosts = _row(SchedulerProtocol.list_hosts)
+    host_topology = _row(SchedulerProtocol.host_topology)
+    delete_host_aggregate = _row(SchedulerProtocol.delete_host_aggregate)
+    list_host_aggregates = _row(SchedulerProtocol.list_host_aggregates)
+    list_services = _row(SchedulerProtocol.list_services)
+    list_server_groups = _row(SchedulerProtocol.list_server_groups)
+    list_instances = _row(SchedulerProtocol.list_instances)
+    delete_service = _row(SchedulerProtocol.delete_service)
+    shadow_report = _row(GanttProtocol.shadow_report)
+    usage_history = _row(GanttProtocol.usage_history)
