@@ -26,7 +26,7 @@ from gantt.scheduler.capacity.split import Mix, feasible_of
 from gantt.scheduler.capacity.taken import Together
 from gantt.scheduler.feasibility.candidates import BOOK_SOURCE
 from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
-from gantt.scheduler.policy import policy_of
+from gantt.scheduler.plugins.policy import policy_of
 
 FLEETS, LEAST = 1000, 0.99
 HOSTS, PRICE_S, TIMES = 10_000, 5.0, 5

@@ -17,9 +17,9 @@ from gantt.placement.candidates.combine import Budget
 from gantt.replay.books import Books
 from gantt.replay.machines import uuid_of
 from gantt.scheduler.capacity.fair import Planned
-from gantt.scheduler.drivers.contract import Driver
+from gantt.scheduler.evaluation.driver import Driver
+from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
 from gantt.scheduler.feasibility.candidates import BOOK_SOURCE, CandidateSource
-from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.selection.claim import claim_of
 from gantt.scheduler.selection.picking import pick_hosts
 from gantt.scheduler.stages import Mark

@@ -21,10 +21,10 @@ from gantt.model.names import SHARES_VIA_AGGREGATE
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec
 from gantt.replay.books import Books
 from gantt.replay.machines import Machine, Part, build, empty_stats, uuid_of
-from gantt.scheduler.drivers.contract import Driver
-from gantt.scheduler.drivers.filter import FilterDriver
+from gantt.scheduler.evaluation.driver import Driver
+from gantt.scheduler.evaluation.evaluation import FilterDriver
 from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
-from gantt.scheduler.policy import policy_of
+from gantt.scheduler.plugins.policy import policy_of
 
 _FAST, _DISK, _PORT = "CUSTOM_FAST", "DISK_GB", "SRIOV_NET_VF"
 _RULES = ("anti-affinity", "affinity", "soft-affinity")

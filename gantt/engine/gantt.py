@@ -49,6 +49,7 @@ from gantt.engine.scheduling.remote_claims import RemoteClaims
 from gantt.engine.scheduling.remote_placement import RemotePlacement
 from gantt.engine.scheduling.scheduling import Scheduling
 from gantt.engine.scheduling.settlement import Settlement
+from gantt.engine.scheduling_cycle import SchedulingCycle
 from gantt.engine.shadow.shadow import Shadow
 from gantt.engine.takeovers import Takeovers
 from gantt.engine.threads import SystemThreads, Threads
@@ -60,10 +61,10 @@ from gantt.errors import Refused
 from gantt.model import commands as c
 from gantt.model.operation import Operation
 from gantt.model.operations import Library
-from gantt.scheduler.drivers.contract import Driver
+from gantt.scheduler.evaluation.driver import Driver
+from gantt.scheduler.evaluation.known_drivers import driver_of
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.plugins.drivers import driver_of
-from gantt.scheduler.policy import policy_of
+from gantt.scheduler.plugins.policy import policy_of
 from gantt.state.state import State
 from gantt.store.interface import Store
 
@@ -181,6 +182,7 @@ class _Parts:
                 reader, committer, clock, remote, self._claims, settlement
             ),
         )
+        self._cycle = SchedulingCycle(self._scheduling)
         self._heartbeats = Heartbeats(
             self._store.heartbeats,
             *(reader, committer, checks, clock, threads),
@@ -330,7 +332,7 @@ class Gantt(_Parts, Library):
     set_server_group = _of("_fleet", Fleet.set_server_group)
     delete_server_group = _of("_fleet", Fleet.delete_server_group)
 
-    schedule = _of("_scheduling", Scheduling.schedule)
+    schedule = _of("_cycle", SchedulingCycle.schedule)
     decide = _of("_scheduling", Scheduling.decide)
     advise = _of("_advising", Advising.advise)
     order_hosts = _of("_advising", Advising.order_hosts)

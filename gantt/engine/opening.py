@@ -10,8 +10,8 @@ from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
 from gantt.engine.scheduling.remote_books import RemoteBooks
 from gantt.model.commands import SyncNames
-from gantt.scheduler.plugins.drivers import driver_of
-from gantt.scheduler.policy import policy_of
+from gantt.scheduler.evaluation.known_drivers import driver_of
+from gantt.scheduler.plugins.policy import policy_of
 from gantt.store import Progress, open_store
 
 

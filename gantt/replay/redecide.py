@@ -31,14 +31,14 @@ from gantt.replay.redecided import Played, Redecided
 from gantt.replay.resting import Resting
 from gantt.replay.what_if import AS_IT_IS, WhatIf
 from gantt.scheduler import cycle
-from gantt.scheduler.drivers.contract import Driver
+from gantt.scheduler.evaluation.driver import Driver
+from gantt.scheduler.evaluation.known_drivers import driver_of
 from gantt.scheduler.feasibility.candidates import BOOK_SOURCE, REPORT_SOURCE
 from gantt.scheduler.held_host import HeldHost
 from gantt.scheduler.hosts import Taken
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.pauses import Moved
-from gantt.scheduler.plugins.drivers import driver_of
-from gantt.scheduler.policy import policy_of
+from gantt.scheduler.plugins.policy import policy_of
 from gantt.scheduler.selection.marks import marks_of, pack_choices
 from gantt.state.fleet import Journal
 from gantt.state.state import State

@@ -30,13 +30,13 @@ from gantt.replay.groups import Groups
 from gantt.replay.machines import START, Machine, build, uuid_of
 from gantt.replay.measures import Gauge, Sample
 from gantt.replay.reports import Reports
-from gantt.scheduler.drivers.contract import Driver
+from gantt.scheduler.evaluation.driver import Driver
+from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
+from gantt.scheduler.evaluation.known_drivers import driver_of
 from gantt.scheduler.explain.why import EXACT
 from gantt.scheduler.feasibility.candidates import BOOK_SOURCE, BOOKS
-from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.plugins.drivers import driver_of
-from gantt.scheduler.policy import policy_of
+from gantt.scheduler.plugins.policy import policy_of
 from gantt.scheduler.selection.claim import claim_of
 from gantt.scheduler.selection.picking import pick_hosts
 from gantt.state.state import State

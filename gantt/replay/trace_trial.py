@@ -15,8 +15,8 @@ from gantt.replay.report import Report, report_of
 from gantt.replay.run import Decided, Replay, Settings
 from gantt.replay.traces import Trace
 from gantt.replay.what_if import AS_IT_IS, WhatIf, noted, within
-from gantt.scheduler.plugins.drivers import driver_of
-from gantt.scheduler.policy import policy_of
+from gantt.scheduler.evaluation.known_drivers import driver_of
+from gantt.scheduler.plugins.policy import policy_of
 
 _WAYS: Final = ("same", "moved", "only_live", "only_what_if")
 

@@ -41,9 +41,9 @@ from gantt.replay.what_if import (
     no_inventory,
     within,
 )
+from gantt.scheduler.evaluation.known_drivers import driver_of
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.plugins.drivers import driver_of
-from gantt.scheduler.policy import policy_of
+from gantt.scheduler.plugins.policy import policy_of
 from gantt.scheduler.request.known_names import check_names
 from gantt.state.column import NO_ROW
 from gantt.state.host_table import Hosts

@@ -21,9 +21,9 @@ from gantt.model.names import canonical
 from gantt.model.spec import RequestSpec
 from gantt.placement import groups
 from gantt.placement.candidates.combine import Budget, Spent
-from gantt.scheduler.drivers.contract import Driver
+from gantt.scheduler.evaluation.driver import Driver
+from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts, all_of
 from gantt.scheduler.feasibility.candidates import BOOKS, CandidateSource, HostMask
-from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts, all_of
 from gantt.scheduler.held_host import HeldHost
 from gantt.scheduler.options import AdviceOptions
 from gantt.scheduler.request.segments import as_far_as_known

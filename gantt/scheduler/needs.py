@@ -13,7 +13,7 @@ from gantt.model.needs import METRICS, REPORT_ALSO, Needs, needs_of
 from gantt.scheduler.contract import Filter, Weigher
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.declared import FACTOR
-from gantt.scheduler.policy import Policy
+from gantt.scheduler.plugins.policy import Policy
 
 _FREE_DISK: Final = ("free_disk_gb", "disk_available_least")
 _TOPOLOGY: Final = ("numa_topology", "pci_stats", "obeys_claims")

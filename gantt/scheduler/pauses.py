@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from gantt.model.names import SHARES_VIA_AGGREGATE
-from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
+from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
 from gantt.state.state import State
 
 Pause: TypeAlias = Callable[[], None]

@@ -16,16 +16,16 @@ from gantt.engine.clock import SystemClock
 from gantt.errors import Invalid, NoValidHost, PluginFailed, Refused
 from gantt.model.spec import RequestSpec
 from gantt.placement.candidates.combine import Budget
-from gantt.scheduler.cache.driver import CachingDriver
 from gantt.scheduler.contract import Filter, Request, Weigher
-from gantt.scheduler.drivers.contract import Driver
-from gantt.scheduler.drivers.filter import FilterDriver
+from gantt.scheduler.evaluation.caching import CachingDriver
+from gantt.scheduler.evaluation.driver import Driver
+from gantt.scheduler.evaluation.evaluation import FilterDriver
 from gantt.scheduler.feasibility.candidates import REPORT_SOURCE
 from gantt.scheduler.hosts import Hosts, Taken
 from gantt.scheduler.plugins.guards import GuardedFilter, GuardedWeigher
 from gantt.scheduler.plugins.nova import LegacyFilter, LegacyWeigher
 from gantt.scheduler.plugins.plugin_calls import Check, Named
-from gantt.scheduler.policy import Policy
+from gantt.scheduler.plugins.policy import Policy
 from gantt.state.fleet import Fleet
 from gantt.state.fleet_snapshot import FleetSnapshot, Wanted
 from gantt.testing.worlds import USUAL, Values, World

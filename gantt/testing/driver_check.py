@@ -13,11 +13,11 @@ from gantt.errors import Invalid, NoValidHost, PluginFailed, Refused
 from gantt.model.spec import RequestSpec
 from gantt.placement.candidates.combine import Budget
 from gantt.scheduler.contract import Chooser
-from gantt.scheduler.drivers.filter import FilterDriver
+from gantt.scheduler.evaluation.choosers import GuardedChooser, guarded
+from gantt.scheduler.evaluation.evaluation import FilterDriver
+from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
 from gantt.scheduler.feasibility.candidates import REPORT_SOURCE
-from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
-from gantt.scheduler.plugins.choosers import GuardedChooser, guarded
-from gantt.scheduler.policy import policy_of
+from gantt.scheduler.plugins.policy import policy_of
 from gantt.testing.checks import SEEDS, Snapshots, Tried, Unfit
 from gantt.testing.worlds import USUAL, Values, World
 

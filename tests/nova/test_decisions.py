@@ -16,11 +16,11 @@ from gantt.errors import Invalid, NoValidHost
 from gantt.model.spec import InstanceGroup, RequestSpec, ScheduleRequest
 from gantt.placement.candidates.combine import Budget
 from gantt.scheduler import cycle
-from gantt.scheduler.drivers.filter import FilterDriver
+from gantt.scheduler.evaluation.evaluation import FilterDriver
 from gantt.scheduler.feasibility.candidates import BookSource
 from gantt.scheduler.hosts import Taken
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.policy import Policy, policy_of
+from gantt.scheduler.plugins.policy import Policy, policy_of
 from gantt.scheduler.request.job import Job
 from gantt.scheduler.scoring import weigh
 from gantt.scheduler.selection.answer import selections

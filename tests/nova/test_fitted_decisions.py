@@ -23,8 +23,8 @@ from gantt.model.spec import Flavor, Image, RequestSpec, ScheduleRequest
 from gantt.model.topology import HostCell, HostTopology, Pages, Pool
 from gantt.placement.candidates.combine import Budget
 from gantt.scheduler import cycle
-from gantt.scheduler.cache.driver import CachingDriver
-from gantt.scheduler.drivers.filter import FilterDriver
+from gantt.scheduler.evaluation.caching import CachingDriver
+from gantt.scheduler.evaluation.evaluation import FilterDriver
 from gantt.scheduler.feasibility.candidates import NOTHING
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.scoring import weigh

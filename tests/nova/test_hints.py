@@ -19,11 +19,11 @@ from gantt.model.changes import Cursor
 from gantt.model.spec import Destination, Flavor, InstanceGroup, RequestSpec
 from gantt.placement.candidates.combine import Budget
 from gantt.placement.rules import plan
-from gantt.scheduler.cache.driver import CachingDriver
-from gantt.scheduler.drivers.contract import Driver
-from gantt.scheduler.drivers.filter import FilterDriver
+from gantt.scheduler.evaluation.caching import CachingDriver
+from gantt.scheduler.evaluation.driver import Driver
+from gantt.scheduler.evaluation.evaluation import FilterDriver
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.policy import policy_of
+from gantt.scheduler.plugins.policy import policy_of
 from gantt.state.state import State
 from tests.nova import upstream, worlds
 from tests.nova.pair import EXAMPLES, Pair, Tell, explore, opened, tell

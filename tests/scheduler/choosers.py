@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from gantt.scheduler.contract import Chooser, Request
+from gantt.scheduler.evaluation import known_drivers as drivers
 from gantt.scheduler.hosts import Hosts
-from gantt.scheduler.plugins import drivers
 from gantt.state.column import Floats, Int64s
 
 

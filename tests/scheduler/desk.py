@@ -23,7 +23,7 @@ from gantt.model.spec import (
 )
 from gantt.placement.rules import plan
 from gantt.scheduler import cycle
-from gantt.scheduler.drivers.contract import Driver
+from gantt.scheduler.evaluation.driver import Driver
 from gantt.scheduler.explain.trials import Trials
 from gantt.scheduler.feasibility.candidates import (
     BOOK_SOURCE,

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from gantt.model.spec import Flavor, RequestSpec
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.policy import Policy, policy_of
+from gantt.scheduler.plugins.policy import Policy, policy_of
 from tests.scheduler.desk import Desk
 
 HOSTS = 20

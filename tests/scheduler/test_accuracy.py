@@ -24,10 +24,10 @@ from gantt.model.topology import Fit
 from gantt.placement.candidates.combine import Budget
 from gantt.replay.books import Books
 from gantt.replay.machines import START, uuid_of
+from gantt.scheduler.evaluation.known_drivers import driver_of
 from gantt.scheduler.feasibility.candidates import BOOK_SOURCE
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.plugins.drivers import driver_of
-from gantt.scheduler.policy import policy_of
+from gantt.scheduler.plugins.policy import policy_of
 from gantt.scheduler.selection.claim import claim_of
 from gantt.scheduler.selection.picking import pick_hosts
 from tests.scheduler.brute_force import (

@@ -34,7 +34,7 @@ from gantt.model.spec import (
 )
 from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
 from gantt.scheduler.plugins.plugin_calls import Outside
-from gantt.scheduler.policy import Policy, policy_of
+from gantt.scheduler.plugins.policy import Policy, policy_of
 from gantt.scheduler.selection.picking import Selected, pick_hosts
 from tests.scheduler.refusals import Scene, Way, ways
 

@@ -19,14 +19,14 @@ from gantt.placement.candidates.combine import Budget, Spent
 from gantt.placement.rules import plan
 from gantt.scheduler import advising
 from gantt.scheduler.advising import Ranked
-from gantt.scheduler.cache.driver import CachingDriver
-from gantt.scheduler.drivers.contract import Driver
-from gantt.scheduler.drivers.filter import FilterDriver
+from gantt.scheduler.evaluation.caching import CachingDriver
+from gantt.scheduler.evaluation.driver import Driver
+from gantt.scheduler.evaluation.evaluation import FilterDriver
 from gantt.scheduler.feasibility.candidates import BOOK_SOURCE, GIVEN_SOURCE
 from gantt.scheduler.held_host import HeldHost
 from gantt.scheduler.hosts import Hosts, Taken
 from gantt.scheduler.options import AdviceOptions, SchedulerOptions
-from gantt.scheduler.policy import Policy, policy_of
+from gantt.scheduler.plugins.policy import Policy, policy_of
 from gantt.scheduler.selection import held_hosts
 from gantt.scheduler.selection.claim import claim_of
 from gantt.state.state import State

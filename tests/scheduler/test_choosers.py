@@ -13,12 +13,12 @@ from gantt.errors import Invalid, NoValidHost, PluginFailed, Refused
 from gantt.model.selection import Step, Why
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ScheduleRequest
 from gantt.scheduler.contract import Chooser
-from gantt.scheduler.drivers.filter import FilterDriver
+from gantt.scheduler.evaluation.evaluation import FilterDriver
+from gantt.scheduler.evaluation.known_drivers import driver_of
 from gantt.scheduler.held_host import HeldHost
 from gantt.scheduler.hosts import Hosts, Taken
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.plugins.drivers import driver_of
-from gantt.scheduler.policy import policy_of
+from gantt.scheduler.plugins.policy import policy_of
 from gantt.scheduler.selection.picking import Selected
 from tests.scheduler.choosers import Told, install, install_told, named
 from tests.scheduler.desk import Desk, decided

@@ -11,10 +11,10 @@ from gantt.model import commands as c
 from gantt.model.hosts import Instance
 from gantt.model.spec import Flavor, RequestSpec
 from gantt.placement.candidates.combine import Budget
-from gantt.scheduler.drivers.contract import Driver
+from gantt.scheduler.evaluation.driver import Driver
+from gantt.scheduler.evaluation.known_drivers import DRIVERS
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.plugins.drivers import DRIVERS
-from gantt.scheduler.policy import policy_of
+from gantt.scheduler.plugins.policy import policy_of
 from tests.scheduler.desk import Desk, source
 
 BOTH = ("SameHostFilter", "DifferentHostFilter")

@@ -14,13 +14,13 @@ from gantt.model.hosts import Service
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ScheduleRequest
 from gantt.placement.candidates.combine import Budget
 from gantt.scheduler import cycle
-from gantt.scheduler.cache.driver import CachingDriver
-from gantt.scheduler.drivers.contract import Driver
-from gantt.scheduler.drivers.filter import FilterDriver
-from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
+from gantt.scheduler.evaluation.caching import CachingDriver
+from gantt.scheduler.evaluation.driver import Driver
+from gantt.scheduler.evaluation.evaluation import FilterDriver
+from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
+from gantt.scheduler.evaluation.known_drivers import DRIVERS, driver_of
 from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
-from gantt.scheduler.plugins.drivers import DRIVERS, driver_of
-from gantt.scheduler.policy import policy_of
+from gantt.scheduler.plugins.policy import policy_of
 from gantt.scheduler.selection.claim import claim_of
 from tests.scheduler.desk import Desk, source
 

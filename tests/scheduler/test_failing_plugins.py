@@ -14,11 +14,11 @@ from gantt.model.spec import RequestSpec, ScheduleRequest
 from gantt.placement.candidates.combine import Budget
 from gantt.scheduler import cycle
 from gantt.scheduler.contract import Filter, Request, Weigher
-from gantt.scheduler.drivers.contract import Driver
-from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
+from gantt.scheduler.evaluation.driver import Driver
+from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
+from gantt.scheduler.evaluation.known_drivers import DRIVERS
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.plugins.drivers import DRIVERS
 from gantt.scheduler.plugins.guards import GuardedFilter, GuardedWeigher
 from gantt.scheduler.plugins.nova import LegacyFilter
 from gantt.state.column import Bools, Floats

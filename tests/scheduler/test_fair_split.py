@@ -21,11 +21,11 @@ from gantt.model.spec import Flavor, RequestSpec
 from gantt.replay.fleets import fleet_of
 from gantt.replay.machines import build
 from gantt.scheduler.capacity.split import Mix, fair_split, feasible_of
-from gantt.scheduler.drivers.filter import FilterDriver
+from gantt.scheduler.evaluation.evaluation import FilterDriver
 from gantt.scheduler.feasibility.candidates import BOOK_SOURCE
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.pauses import Moved
-from gantt.scheduler.policy import policy_of
+from gantt.scheduler.plugins.policy import policy_of
 
 FLEETS = int(os.environ.get("GANTT_FAIR_EXAMPLES", "40"))
 LEAST = 0.99

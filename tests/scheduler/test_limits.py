@@ -29,7 +29,7 @@ from gantt.model.spec import (
 )
 from gantt.scheduler.feasibility import overrides
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.policy import policy_of
+from gantt.scheduler.plugins.policy import policy_of
 from gantt.scheduler.request.limits import MAX_FACTOR, TooMuch, check_request
 
 SPEC = RequestSpec(Flavor(vcpus=1, memory_mb=1, root_gb=1))

@@ -16,7 +16,7 @@ from gantt.scheduler.needs import REPORTED, needs
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins import registry
 from gantt.scheduler.plugins.declared import FACTOR, OF_EACH
-from gantt.scheduler.policy import policy_of
+from gantt.scheduler.plugins.policy import policy_of
 
 WEIGHERS = "gantt.scheduler.scoring.weighers."
 

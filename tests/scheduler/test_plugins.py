@@ -14,16 +14,16 @@ from msgspec.structs import replace
 from gantt.errors import PluginFailed, Refused
 from gantt.model.spec import Flavor, Image, InstanceGroup, RequestSpec
 from gantt.placement.candidates.combine import Budget
-from gantt.scheduler.cache.driver import CachingDriver
 from gantt.scheduler.contract import Cacheable, Filter, Request, Weigher
-from gantt.scheduler.drivers.contract import Driver
-from gantt.scheduler.drivers.filter import FilterDriver
-from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
+from gantt.scheduler.evaluation.caching import CachingDriver
+from gantt.scheduler.evaluation.driver import Driver
+from gantt.scheduler.evaluation.evaluation import FilterDriver
+from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
 from gantt.scheduler.feasibility.historical.ram import RamFilter
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.guards import GuardedFilter, GuardedWeigher
-from gantt.scheduler.policy import policy_of
+from gantt.scheduler.plugins.policy import policy_of
 from gantt.state.column import Bools, Floats
 from tests.scheduler.desk import Desk, source
 from tests.scheduler.fleets import Plan, a_host, all_hosts, request

@@ -12,10 +12,10 @@ from gantt.placement.candidates.combine import Budget
 from gantt.replay.books import Books
 from gantt.replay.machines import Machine, Part, build, uuid_of
 from gantt.scheduler.contract import Request
+from gantt.scheduler.evaluation.known_drivers import driver_of
 from gantt.scheduler.feasibility.candidates import BOOK_SOURCE
 from gantt.scheduler.options import PACKINGS, SchedulerOptions
-from gantt.scheduler.plugins.drivers import driver_of
-from gantt.scheduler.policy import policy_of
+from gantt.scheduler.plugins.policy import policy_of
 from gantt.scheduler.request.usual_flavors import MOST, named_flavors, usual_flavors
 from gantt.scheduler.scoring.mix import mix_of
 from gantt.scheduler.scoring.weighers.room import RoomWeigher

@@ -18,11 +18,11 @@ from gantt.scheduler.capacity import price as module
 from gantt.scheduler.capacity.price import prices
 from gantt.scheduler.capacity.split import Mix
 from gantt.scheduler.capacity.tries import STEPS_PER_TRY, Tries
-from gantt.scheduler.drivers.filter import FilterDriver
+from gantt.scheduler.evaluation.evaluation import FilterDriver
 from gantt.scheduler.explain.concessions import conceded
 from gantt.scheduler.feasibility.candidates import BOOK_SOURCE, REPORT_SOURCE
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.policy import policy_of, without
+from gantt.scheduler.plugins.policy import policy_of, without
 from gantt.state.check import problems
 from tests.scheduler import small_cells
 

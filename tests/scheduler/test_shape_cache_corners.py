@@ -9,10 +9,10 @@ from gantt.model import commands as c
 from gantt.model.hosts import HostAggregate, HostStats
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec
 from gantt.placement.candidates.combine import Budget
-from gantt.scheduler.cache.driver import CachingDriver
-from gantt.scheduler.drivers.filter import FilterDriver
+from gantt.scheduler.evaluation.caching import CachingDriver
+from gantt.scheduler.evaluation.evaluation import FilterDriver
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.policy import policy_of
+from gantt.scheduler.plugins.policy import policy_of
 from tests.scheduler.desk import TRAITS, Desk, source, uuid_of
 
 SPEC = RequestSpec(flavor=Flavor(vcpus=1, memory_mb=64))

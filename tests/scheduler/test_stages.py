@@ -8,11 +8,11 @@ import pytest
 
 from gantt.errors import GanttError, NoValidHost
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
-from gantt.scheduler.cache.driver import CachingDriver
-from gantt.scheduler.drivers.contract import Driver
-from gantt.scheduler.drivers.filter import FilterDriver
+from gantt.scheduler.evaluation.caching import CachingDriver
+from gantt.scheduler.evaluation.driver import Driver
+from gantt.scheduler.evaluation.evaluation import FilterDriver
 from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
-from gantt.scheduler.policy import Policy, policy_of
+from gantt.scheduler.plugins.policy import Policy, policy_of
 from tests.scheduler.desk import Desk, decided
 
 # Filters of all kinds: cached, asked for each request, and host by host.

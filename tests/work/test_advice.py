@@ -5,11 +5,11 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from gantt.model.advice import AdviceHost, AdviceRequest, Order
-from gantt.scheduler.cache.driver import CachingDriver
-from gantt.scheduler.drivers.contract import Driver
+from gantt.scheduler.evaluation.caching import CachingDriver
+from gantt.scheduler.evaluation.driver import Driver
 from gantt.scheduler.explain.advised_ranking import kept
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.policy import policy_of
+from gantt.scheduler.plugins.policy import policy_of
 from tests.scheduler.test_advising import SPEC, Fleet, ranked
 from tests.work.counting import calls
 

@@ -26,7 +26,7 @@ from gantt.model.changes import Change, Cursor
 from gantt.model.record import BOOKS, REMOTE, REPORTS, Paused, Settled
 from gantt.model.spec import ScheduleRequest
 from gantt.scheduler import cycle
-from gantt.scheduler.drivers.contract import Driver
+from gantt.scheduler.evaluation.driver import Driver
 from gantt.scheduler.feasibility.candidates import (
     BOOK_SOURCE,
     REPORT_SOURCE,
@@ -34,7 +34,7 @@ from gantt.scheduler.feasibility.candidates import (
 )
 from gantt.scheduler.held_host import HeldHost
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.policy import Policy
+from gantt.scheduler.plugins.policy import Policy
 from gantt.scheduler.selection.marks import pack_choices
 from gantt.scheduler.selection.picking import Selected
 from gantt.scheduler.stages import Mark

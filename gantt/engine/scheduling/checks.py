@@ -9,7 +9,7 @@ from typing import ParamSpec
 from gantt.errors import Invalid
 from gantt.model.forms import values
 from gantt.model.spec import RequestSpec, ScheduleRequest
-from gantt.scheduler.feasibility.feasible_hosts import skips_filters
+from gantt.scheduler.evaluation.feasible_hosts import skips_filters
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.request import limits
 from gantt.scheduler.request.exact_fit import unjudged

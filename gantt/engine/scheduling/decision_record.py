@@ -5,7 +5,7 @@ from __future__ import annotations
 from gantt.errors import NoValidHost, PluginFailed
 from gantt.model.selection import Decision, Why
 from gantt.model.spec import ScheduleRequest
-from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
+from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
 
 
 def decided(

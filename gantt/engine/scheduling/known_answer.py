@@ -12,7 +12,7 @@ from gantt.engine.uuids import new_uuid
 from gantt.errors import ClaimLost
 from gantt.model.scheduling import Selections
 from gantt.model.spec import ScheduleRequest
-from gantt.scheduler.policy import Policy
+from gantt.scheduler.plugins.policy import Policy
 from gantt.scheduler.selection.answer import repeated
 from gantt.scheduler.selection.claim import repeat_of
 from gantt.state.state import State

@@ -21,11 +21,11 @@ from gantt.engine.threads import Threads
 from gantt.model.answers import Claimed
 from gantt.model.scheduling import Selections
 from gantt.model.spec import ScheduleRequest
-from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
+from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
 from gantt.scheduler.pauses import Moved
 from gantt.scheduler.plugins.plugin_calls import Check, Named, Stuck
+from gantt.scheduler.plugins.policy import Policy
 from gantt.scheduler.plugins.registry import sets_limits
-from gantt.scheduler.policy import Policy
 from gantt.scheduler.selection.answer import selections
 from gantt.scheduler.selection.select import Pick
 from gantt.state.fleet import Fleet

@@ -42,8 +42,7 @@ from gantt.model.spec import RequestSpec, ScheduleRequest
 from gantt.placement.candidates.listing import Listing
 from gantt.placement.ownership import check_owner
 from gantt.placement.rules.standing import Standing, answers, standing
-from gantt.scheduler.cycle import Stale
-from gantt.scheduler.feasibility.candidates import CandidateSource, ListedSource
+from gantt.scheduler.feasibility.candidates import CandidateSource, ListedSource, Stale
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.request.identity import identity_of
 from gantt.scheduler.request.job import ClaimTerms, Job, prepare

@@ -1,7 +1,5 @@
-"""Runs the cycle: decides on the columns, claims through the committer.
-
-The cycle itself is in ``gantt.scheduler.cycle``; this provides State, clock and random
-numbers, and records the outcome.
+"""Decides on the columns: gives ``gantt.scheduler.cycle`` State, clock and random
+numbers, and records what comes of it. ``engine.scheduling_cycle`` claims.
 """
 
 from __future__ import annotations
@@ -11,31 +9,25 @@ import random
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from gantt.engine.clock import Clock
 from gantt.engine.commit.committer import Committer
+from gantt.engine.observing import StageTime
 from gantt.engine.options import EngineOptions
-from gantt.engine.reading.reader import Consistency, Reader
+from gantt.engine.reading.reader import Reader
 from gantt.engine.recording.recording import Recording
 from gantt.engine.scheduling import decision_record
 from gantt.engine.scheduling.checks import Checks
 from gantt.engine.scheduling.holds import Holds
-from gantt.engine.scheduling.known_answer import known_answer
 from gantt.engine.scheduling.local_books import LocalBooks
 from gantt.engine.scheduling.plugin_threads import PluginThreads
 from gantt.engine.scheduling.records import Records
-from gantt.engine.scheduling.remote_placement import RemotePlacement, RemoteRequest
-from gantt.engine.scheduling.stage_times import StageTimes
+from gantt.engine.scheduling.remote_placement import RemotePlacement
 from gantt.engine.threads import Threads
-from gantt.engine.uuids import new_uuid
 from gantt.errors import (
-    AlreadyClaimed,
-    ClaimLost,
     NoValidHost,
     PluginFailed,
-    Unavailable,
 )
 from gantt.model.answers import Claimed
 from gantt.model.commands import Claim
@@ -46,24 +38,22 @@ from gantt.model.selection import Capacity, Decision
 from gantt.model.spec import RequestSpec, ScheduleRequest
 from gantt.placement.candidates.combine import Budget
 from gantt.scheduler import cycle
-from gantt.scheduler.cycle import Stale
-from gantt.scheduler.drivers.contract import Driver
-from gantt.scheduler.explain.capacity import capacity
+from gantt.scheduler.capacity.flavor_capacity import capacity
+from gantt.scheduler.evaluation.driver import Driver
+from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
+from gantt.scheduler.evaluation.known_drivers import driver_of
 from gantt.scheduler.explain.giving_up import Changed, without
 from gantt.scheduler.explain.trials import Trials
 from gantt.scheduler.explain.why import Scoreboard
 from gantt.scheduler.feasibility.candidates import CandidateSource
-from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.needs import needs
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.plugins.drivers import driver_of
-from gantt.scheduler.policy import policy_of
+from gantt.scheduler.plugins.policy import policy_of
 from gantt.scheduler.request.known_names import NAMING, check_names
 from gantt.scheduler.selection import picking
 from gantt.scheduler.selection.answer import selections
-from gantt.scheduler.selection.claim import claim_of
 from gantt.scheduler.selection.picking import Selected
-from gantt.scheduler.stages import OTHER, Mark
+from gantt.scheduler.stages import Mark
 from gantt.state.state import State
 
 LOG = logging.getLogger(__name__)
@@ -75,32 +65,24 @@ _FIXED: Final = (
 )
 
 
-class Books(Protocol):
-    """The source of amounts for one request: this process or a remote Placement."""
+class AmountSource(Protocol):
+    """Where one request asks for amounts and claims them: this process, or a remote
+    Placement."""
 
     def ask(self, again: bool) -> CandidateSource:
-        """See ``cycle.schedule``."""
+        """What hosts can supply; ``again``: list anew what is listed. It may take long,
+        and is asked outside any lock."""
 
     def look_again(self) -> None:
         """Before a claim that was made by an equal request is the answer: end it where
         it holds nothing any more. Raises Unavailable, AlreadyClaimed."""
 
     def bind(self, claim: Claim, reserved: Claimed) -> None:
-        """See ``cycle.Binder``."""
+        """Write and confirm it. Raises ClaimLost, Forbidden, NoValidHost, Stale, and
+        then nothing is written or reserved; Unavailable: its lease ends the claim."""
 
     def unreserve(self, claim: Claim, reserved: Claimed) -> None:
-        """See ``cycle.Binder``."""
-
-
-class Chosen(Struct, frozen=True):
-    """A decision made under the lock, and its revision. ``recorded``: its number in the
-    record; None: it is in none."""
-
-    selected: Selected
-    claim: Claim
-    draft: Decision
-    board: Scoreboard
-    recorded: int | None
+        """End the claim, and remove what was written for it."""
 
 
 class Scheduling:
@@ -162,24 +144,18 @@ class Scheduling:
 
     # -- where things run ---------------------------------------------------------
 
-    def schedule(self, request: ScheduleRequest) -> Selections:
-        """Hosts for all instances, claimed. Raises NoValidHost."""
+    def checked(self, request: ScheduleRequest) -> ScheduleRequest:
+        """The request with validated types. Raises Invalid."""
         request = self._checks.request(request)
         self._checks.words(request.spec)
-        if not request.is_claiming:
-            decision = self._look(Changed(request, self.driver))
-            if decision.failure is not None:
-                raise NoValidHost(decision.failure, decision.why)
-            return decision.chosen
-        run = _Run(self, request, self._books(request))
-        try:
-            steps = (run.books.ask, run.decide, run.submit, run, run.conclude)
-            return cycle.schedule(*steps, self.options.claim_attempts)
-        except (NoValidHost, PluginFailed) as failure:
-            if isinstance(failure, NoValidHost) and (known := run.known(failure)):
-                return known
-            self.record_failure(run, failure)
-            raise
+        return request
+
+    def looked(self, request: ScheduleRequest) -> Selections:
+        """The answer to a checked request; nothing is claimed. Raises NoValidHost."""
+        decision = self._look(Changed(request, self.driver))
+        if decision.failure is not None:
+            raise NoValidHost(decision.failure, decision.why)
+        return decision.chosen
 
     def decide(
         self, request: ScheduleRequest, given_up: Sequence[Relaxation] = ()
@@ -195,18 +171,17 @@ class Scheduling:
         spec = self._checks.spec(spec)
         self._checks.words(spec)
         request = ScheduleRequest(replace(spec, num_instances=1), dry_run=True)
-        source = self._books(request).ask(again=False)
+        source = self.amounts(request).ask(again=False)
         count = self.plugins.decided(self._capacity_on)
         found = self.reader.search(count, request.spec, source)
         self.records.note_change(found)
         return found
 
     def ask(self, request: ScheduleRequest) -> tuple[ScheduleRequest, CandidateSource]:
-        """The request with validated types, and where its amounts are asked for. Raises
-        Invalid, NoValidHost."""
-        request = self._checks.request(request)
-        self._checks.words(request.spec)
-        return request, self._books(request).ask(again=False)
+        """The checked request, and where its amounts are asked for. Raises Invalid,
+        NoValidHost."""
+        request = self.checked(request)
+        return request, self.amounts(request).ask(again=False)
 
     def counts(self) -> dict[str, float]:
         """What was decided so far, by name; for metrics."""
@@ -223,7 +198,8 @@ class Scheduling:
         self.plugins.close()
         self.records.close()
 
-    def _books(self, request: ScheduleRequest) -> Books:
+    def amounts(self, request: ScheduleRequest) -> AmountSource:
+        """Those of a checked request."""
         remote = self._remote
         if remote is not None and remote.decides(request.spec, self.options):
             return remote.request(request, self.options)
@@ -285,19 +261,19 @@ class Scheduling:
         """Decide and claim nothing. The stored record has the scores of a few hosts,
         not of all."""
         request = changed.request
-        run = _Run(self, request, self._books(request))
+        began = self.clock.monotonic()
         try:
-            source = run.books.ask(again=False)
+            source = self.amounts(request).ask(again=False)
             look = self.plugins.decided(self._look_on)
             found = self.reader.search(look, changed, source)
         except NoValidHost as refusal:  # before any State was looked at
             found = self._failed(request, refusal)
         except PluginFailed as failure:
-            self.record_failure(run, failure)
+            self.record_failure(request, failure, began)
             raise
         found = replace(
             found,
-            timings={"decide": self.clock.monotonic() - run.began},
+            timings={"decide": self.clock.monotonic() - began},
             request=self.records.kept(request, changed.filters_off),
         )
         few = found.scores[: self.options.record_hosts]
@@ -334,15 +310,21 @@ class Scheduling:
 
     # -- records ------------------------------------------------------------------
 
-    def record_failure(self, run: _Run, failure: NoValidHost | PluginFailed) -> None:
-        """Refusals of claims, and plug-ins that fail, are recorded."""
-        found = self._failed(run.request, failure)
+    def record_failure(
+        self,
+        request: ScheduleRequest,
+        failure: NoValidHost | PluginFailed,
+        began: float,
+        stages: Sequence[StageTime] = (),
+    ) -> None:
+        """Refusals of claims, and plug-ins that fail, are recorded. ``began``: by
+        ``clock.monotonic``."""
+        found = self._failed(request, failure)
         is_decided = isinstance(failure, NoValidHost)
-        took = {"decide": self.clock.monotonic() - run.began}
-        kept = self.records.kept(run.request)
+        took = {"decide": self.clock.monotonic() - began}
+        kept = self.records.kept(request)
         found = replace(found, timings=took if is_decided else {}, request=kept)
-        stages = () if run.stages is None else run.stages.since(run.began)
-        user = run.request.user_id
+        user = request.user_id
         self.records.add(found, is_decided=is_decided, stages=stages, user_id=user)
 
     def _failed(
@@ -355,115 +337,3 @@ class Scheduling:
             at=self.clock.now(),
             driver=self.driver.name,
         )
-
-
-class _Run:
-    """One request in the cycle, and how long its stages took; ``stages``: those of the
-    pure part, None where the observer does not ask for them."""
-
-    def __init__(self, at: Scheduling, request: ScheduleRequest, books: Books) -> None:
-        self.at = at
-        self.request = request
-        self.books = books
-        self.began = self._started = self._decided = at.clock.monotonic()
-        asks = at.records.observer.times_stages
-        is_timed = asks is not None and asks()
-        self.stages = StageTimes(at.clock) if is_timed else None
-
-    def decide(self, source: CandidateSource) -> tuple[Chosen, Claim]:
-        """Hosts for all instances, and the claim that holds them."""
-        at = self.at
-        self._started = at.clock.monotonic()
-        decide = at.plugins.decided(self._decide_on)
-        chosen = at.reader.search(decide, source, consistency=Consistency.ASSUMED)
-        self._decided = at.clock.monotonic()
-        return chosen, chosen.claim
-
-    def _decide_on(self, state: State, source: CandidateSource) -> Chosen:
-        at, request = self.at, self.request
-        now = at.clock.now()
-        mark = self.stages
-        try:
-            selected = at.select(state, request, source, at.driver, now, mark)
-        finally:
-            if mark is not None:
-                mark(OTHER)
-        feasible = selected.feasible
-        return Chosen(
-            selected,
-            claim_of(request, feasible, selected.picks, new_uuid()),
-            at.draft(state, request, feasible, now),
-            Scoreboard(state, feasible, now, at.options.record_hosts),
-            None if at.recording is None else at.recording.last,
-        )
-
-    def known(self, failure: NoValidHost) -> Selections | None:
-        """The answer of the same request before; None: there was none, or it cannot be
-        told whether it still holds. Raises AlreadyClaimed, and then ``failure`` is
-        recorded."""
-        at = self.at
-        given = at.reader, at.committer, self.request, at.driver.policy
-        try:
-            self.books.look_again()
-            return known_answer(*given, at.clock.now())
-        except Unavailable as error:
-            LOG.info("cannot tell what an earlier claim holds: %s", error)
-            return None
-        except AlreadyClaimed:
-            at.record_failure(self, failure)
-            raise
-
-    def submit(self, claim: Claim) -> Claimed:
-        """Reserve it."""
-        try:
-            return self.at.committer.submit(claim, self.request.request_id)
-        except ClaimLost as lost:
-            LOG.info("all places of an instance were lost, retrying: %s", lost)
-            self.at.lost += 1
-            raise
-
-    def bind(self, claim: Claim, reserved: Claimed) -> None:
-        """See ``cycle.Binder``."""
-        try:
-            self.books.bind(claim, reserved)
-        except (ClaimLost, Stale):
-            self.at.lost += 1
-            raise
-
-    def unreserve(self, claim: Claim, reserved: Claimed) -> None:
-        """See ``cycle.Binder``."""
-        self.books.unreserve(claim, reserved)
-
-    def conclude(self, chosen: Chosen, reserved: Claimed, tried: int) -> Selections:
-        """The selections, and the record. Raises ClaimLost when a host is gone."""
-        at, selected, draft = self.at, chosen.selected, chosen.draft
-        found = at.reader.read(
-            at.plugins.answered(selected.feasible.policy),
-            self.request,
-            selected.feasible,
-            selected.picks,
-            selected.spare,
-            draft.at,
-            reserved,
-            consistency=Consistency.LOCAL,
-        )
-        timings = {
-            "decide": self._decided - self._started,
-            "claim": at.clock.monotonic() - self._decided,
-        }
-        if isinstance(self.books, RemoteRequest):
-            timings = {"candidates": self.books.listed_s, **timings}
-        record = replace(
-            draft,
-            chosen=found,
-            attempts=tried,
-            timings=timings,
-            request=at.records.kept(self.request),
-        )
-        stages = () if self.stages is None else self.stages.since(self._started)
-        user = self.request.user_id
-        at.records.add(record, chosen.board, stages=stages, user_id=user)
-        if at.recording is not None:
-            hosts = [one[0].service_host for one in found]
-            at.recording.settled(chosen.recorded, hosts, tried)
-        return found

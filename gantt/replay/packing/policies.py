@@ -12,12 +12,12 @@ from msgspec.structs import replace
 from gantt.replay.events import Arrival
 from gantt.replay.machines import Machine
 from gantt.replay.packing.baselines import BestFit, DotProduct, largest
-from gantt.scheduler.cache.driver import CachingDriver
 from gantt.scheduler.contract import Weigher
-from gantt.scheduler.drivers.chance import ChanceDriver
-from gantt.scheduler.drivers.contract import Driver
+from gantt.scheduler.evaluation.caching import CachingDriver
+from gantt.scheduler.evaluation.chance import ChanceDriver
+from gantt.scheduler.evaluation.driver import Driver
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.policy import Policy, policy_of
+from gantt.scheduler.plugins.policy import Policy, policy_of
 from gantt.scheduler.request import shape
 from gantt.scheduler.request.usual_flavors import MOST
 

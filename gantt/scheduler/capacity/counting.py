@@ -16,9 +16,9 @@ from gantt.placement.candidates.combine import Spent
 from gantt.placement.candidates.summarize import Rows
 from gantt.placement.candidates.survey import AnySurvey
 from gantt.scheduler.contract import Filter
+from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts, skips_filters
 from gantt.scheduler.explain.blocks import BUDGET, FITS, amounts_of, free
 from gantt.scheduler.explain.why import EXACT
-from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts, skips_filters
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.selection.fitting import FitsSpent
 from gantt.scheduler.selection.remaining_candidates import RemainingCandidates

@@ -17,9 +17,9 @@ from msgspec import Struct
 from gantt.placement.candidates.combine import Budget, Spent
 from gantt.scheduler.capacity.flavor_room import FlavorRoom
 from gantt.scheduler.capacity.taken import Together
-from gantt.scheduler.drivers.contract import Driver
+from gantt.scheduler.evaluation.driver import Driver
+from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
 from gantt.scheduler.explain.blocks import free
-from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.pauses import Pause, never
 from gantt.state.column import Bools, Floats, Int64s
 from gantt.state.state import State

@@ -20,6 +20,7 @@ from gantt.scheduler.capacity.counting import (
 )
 from gantt.scheduler.capacity.group_rule import GroupRule
 from gantt.scheduler.capacity.taken import Together
+from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
 from gantt.scheduler.explain.blocks import (
     ENDS,
     MOST,
@@ -29,7 +30,6 @@ from gantt.scheduler.explain.blocks import (
     full,
     short,
 )
-from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.selection.fitting import Meter, fitting_of
 from gantt.scheduler.selection.remaining_candidates import RemainingCandidates
 from gantt.state.column import NO_ROW, Bools, Int64s

@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 
 from gantt.placement import groups
+from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
 from gantt.scheduler.explain.blocks import RULES
-from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.state.column import Bools, Int64s
 
 _UNLIMITED: Final = 2**62

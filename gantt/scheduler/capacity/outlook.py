@@ -24,9 +24,9 @@ from gantt.scheduler.capacity.split import (
     feasible_of,
 )
 from gantt.scheduler.capacity.taken import Together
-from gantt.scheduler.drivers.contract import Driver
+from gantt.scheduler.evaluation.driver import Driver
+from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
 from gantt.scheduler.feasibility.candidates import CandidateSource
-from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.pauses import Pause, never, within
 from gantt.state.column import NO_ROW, Bools, Floats
 from gantt.state.state import State

@@ -24,12 +24,12 @@ from gantt.scheduler.capacity.flavor_room import FlavorRoom
 from gantt.scheduler.capacity.split import Localities, Mix
 from gantt.scheduler.capacity.taken import Together
 from gantt.scheduler.capacity.tries import Tries
-from gantt.scheduler.cycle import evaluate
+from gantt.scheduler.evaluation.evaluation import evaluate
+from gantt.scheduler.evaluation.feasible_hosts import skips_filters
 from gantt.scheduler.explain.concessions import conceded, concessions
 from gantt.scheduler.feasibility.candidates import CandidateSource
-from gantt.scheduler.feasibility.feasible_hosts import skips_filters
 from gantt.scheduler.pauses import Moved, Pause, never
-from gantt.scheduler.policy import Policy, without
+from gantt.scheduler.plugins.policy import Policy, without
 from gantt.state.inventories import ClassTable
 from gantt.state.state import State
 from gantt.state.supposed import supposing

@@ -15,9 +15,9 @@ from gantt.placement.fleet_map import zones_of
 from gantt.scheduler.capacity.fair import Division, divide
 from gantt.scheduler.capacity.flavor_room import FlavorRoom
 from gantt.scheduler.capacity.taken import Together
-from gantt.scheduler.drivers.contract import Driver
+from gantt.scheduler.evaluation.driver import Driver
+from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
 from gantt.scheduler.feasibility.candidates import CandidateSource
-from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.pauses import Pause, never, within
 from gantt.state.column import Bools, Int64s
 from gantt.state.state import State

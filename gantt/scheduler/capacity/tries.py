@@ -16,8 +16,8 @@ from gantt.model.requests import CandidateRequest
 from gantt.model.topology import Wanted
 from gantt.placement.candidates.combine import Budget, Spent
 from gantt.placement.candidates.survey import FlatSurvey
+from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
 from gantt.scheduler.explain.blocks import BUDGET
-from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.state.state import State
 
 STEPS_PER_TRY: Final = 20

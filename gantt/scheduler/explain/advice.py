@@ -21,15 +21,16 @@ from gantt.placement.candidates import rooms
 from gantt.placement.candidates.combine import Spent
 from gantt.placement.candidates.rooms import Rooms
 from gantt.scheduler.contract import Filter
+from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
 from gantt.scheduler.explain.concessions import amounts as asked_amounts
 from gantt.scheduler.explain.concessions import concessions
 from gantt.scheduler.explain.topology_concessions import steps_of
 from gantt.scheduler.explain.trials import Trials
 from gantt.scheduler.feasibility import amounts
 from gantt.scheduler.feasibility.candidates import REPORT_SOURCE
-from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.hosts import Hosts
 
+_MORE: Final = 2
 _PINNED = "PCPU"
 _READ_BY_FILTERS: Final = ("hint", "server_group")
 _NEEDED: Final = {"VCPU": "CPU", _PINNED: "CPU", "MEMORY_MB": "memory"}
@@ -100,12 +101,16 @@ class _Quest:
                 yield one
 
     def _fewer(self, picked: int) -> Relaxation | None:
-        """As many instances as had a host."""
+        """As many instances as had a host, or a few more: fewer of them may be picked
+        in another order."""
         count = self._trials.request.count
         if not 0 < picked < count:
             return None
-        one = Relaxation("instances", None, ("instances",), count, picked)
-        return one if self._trials.helps(one) else None
+        for fewer in range(min(picked + _MORE, count - 1), picked - 1, -1):
+            one = Relaxation("instances", None, ("instances",), count, fewer)
+            if self._trials.helps(one):
+                return one
+        return None
 
     def _filters(self) -> Iterator[Relaxation]:
         """Those that removed a host, or may have while instances were placed."""

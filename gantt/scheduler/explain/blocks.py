@@ -16,9 +16,9 @@ from gantt.placement import groups
 from gantt.placement.candidates.summarize import Rows
 from gantt.placement.candidates.survey import AnySurvey
 from gantt.scheduler.contract import Filter
+from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts, all_of
 from gantt.scheduler.feasibility import amounts
 from gantt.scheduler.feasibility.candidates import AMOUNTS, BOOKS, HostMask
-from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts, all_of
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import NO_ROW, Bools, Int64s
 from gantt.state.state import State

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from gantt.errors import GanttError, Invalid, shortened
 from gantt.model.diagnosis import Kind, Relaxation
 from gantt.model.spec import ScheduleRequest
-from gantt.scheduler.drivers.contract import Driver
+from gantt.scheduler.evaluation.driver import Driver
 from gantt.scheduler.explain.concessions import conceded, concessions
 
 MOST: Final = 8

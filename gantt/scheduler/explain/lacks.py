@@ -15,8 +15,8 @@ from gantt.model.answers import Candidate
 from gantt.model.topology import Lack
 from gantt.placement.candidates.combine import Budget, Spent
 from gantt.placement.fleet_queries import UNREADABLE
+from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
 from gantt.scheduler.feasibility.candidates import NOTHING
-from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.feasibility.topology import missing_of
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.selection.fitting import Fitting, fitting_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from gantt.model.shadow import Ranking
-from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
+from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
 from gantt.state.state import State
 
 _MOST_CAUSES = 255

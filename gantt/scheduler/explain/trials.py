@@ -13,7 +13,7 @@ from gantt.errors import BudgetSpent, Busy, GanttError
 from gantt.model.diagnosis import Relaxation
 from gantt.model.spec import Destination, RequestSpec, ResourceGroup, ScheduleRequest
 from gantt.placement.candidates.combine import Budget, Spent
-from gantt.scheduler.drivers.contract import Driver
+from gantt.scheduler.evaluation.driver import Driver
 from gantt.scheduler.explain.concessions import conceded
 from gantt.scheduler.feasibility.candidates import CandidateSource
 from gantt.scheduler.pauses import Pause, RowsMoved, never

@@ -16,12 +16,12 @@ from gantt.errors import GanttError
 from gantt.model.diagnosis import Diagnosis, Miss, shortened
 from gantt.model.selection import Near, Score, Scoring, Why
 from gantt.placement.candidates.explain import Limits, explain
+from gantt.scheduler.evaluation import feasible_hosts
+from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts, steps_of
 from gantt.scheduler.explain.advice import Advice, smallest
 from gantt.scheduler.explain.lacks import Lacks
 from gantt.scheduler.explain.trials import Trials
-from gantt.scheduler.feasibility import feasible_hosts
 from gantt.scheduler.feasibility.candidates import BOOKS, HostMask
-from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts, steps_of
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.request.topology import DEVICES_FILTER, TOPOLOGY_FILTER
 from gantt.scheduler.scoring.scale import all_scales, part, samples

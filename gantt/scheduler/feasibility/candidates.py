@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gantt.errors import NoValidHost
+from gantt.errors import GanttError, NoValidHost
 from gantt.model.answers import Candidate
 from gantt.model.spec import RequestSpec
 from gantt.placement.candidates.combine import Budget
@@ -117,6 +117,15 @@ class CandidateSource(Protocol):
 
 
 # -- the books of this process --------------------------------------------------------
+
+
+class Stale(Exception):
+    """Candidates were taken since the source listed them. From now on the source is
+    stale and leaves them out: as it lists fewer each time, this is no lost attempt."""
+
+    def __init__(self, reason: GanttError | None) -> None:
+        super().__init__(str(reason))
+        self.reason = reason
 
 
 class BookSource:

@@ -17,7 +17,7 @@ from gantt.model.names import canonical_uuid
 from gantt.model.spec import Destination, InstanceGroup, RequestSpec
 from gantt.placement import groups
 from gantt.scheduler.contract import Filter, Weigher
-from gantt.scheduler.drivers.contract import Driver
+from gantt.scheduler.evaluation.driver import Driver
 from gantt.scheduler.options import SchedulerOptions
 from gantt.state.state import State
 

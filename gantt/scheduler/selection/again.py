@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Final, Protocol, TypeVar
 
 from gantt.placement import groups
+from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
 from gantt.scheduler.feasibility import amounts
-from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.hosts import Taken
 from gantt.scheduler.selection.select import Pick
 

@@ -19,11 +19,11 @@ from gantt.model.selection import Limits, Selection
 from gantt.model.spec import ScheduleRequest
 from gantt.model.topology import Fit
 from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
 from gantt.scheduler.explain.why import age_s
-from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.policy import Policy
+from gantt.scheduler.plugins.policy import Policy
 from gantt.scheduler.selection.fitting import FitsSpent, Fitting, fitting_of
 from gantt.scheduler.selection.place import place_of
 from gantt.scheduler.selection.select import Pick

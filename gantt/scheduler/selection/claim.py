@@ -9,7 +9,7 @@ from gantt.model.commands import Choice, Claim, InstanceClaim
 from gantt.model.spec import InstanceGroup, ScheduleRequest
 from gantt.model.topology import Wanted
 from gantt.placement.fitted import providers_of
-from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts, skips_filters
+from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts, skips_filters
 from gantt.scheduler.request.identity import identity_of
 from gantt.scheduler.request.known_names import GROUP_FILTERS
 from gantt.scheduler.request.topology import wanted_of

@@ -13,7 +13,7 @@ from gantt.model.answers import Candidate
 from gantt.model.topology import Lack, Wanted
 from gantt.placement.candidates.combine import Spent
 from gantt.placement.fitted import pending_on
-from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
+from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.request.topology import DEVICES_FILTER, TOPOLOGY_FILTER
 from gantt.state.state import State

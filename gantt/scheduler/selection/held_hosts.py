@@ -15,8 +15,8 @@ from gantt.model.answers import Candidate
 from gantt.placement.candidates.combine import Budget, Spent
 from gantt.placement.candidates.tree import NONE_TAKEN
 from gantt.placement.candidates.tree import Taken as Amounts
+from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts, filters_of
 from gantt.scheduler.feasibility.candidates import Candidates
-from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts, filters_of
 from gantt.scheduler.held_host import HeldHost
 from gantt.scheduler.selection.fitting import Fitting
 from gantt.scheduler.selection.remaining_hosts import RemainingHosts

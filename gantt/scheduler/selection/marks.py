@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from gantt.model.record import Marks
-from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
+from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
 from gantt.scheduler.selection.select import Pick
 from gantt.state.column import Int64s
 

@@ -13,9 +13,9 @@ from msgspec import Struct
 
 from gantt.model.spec import ScheduleRequest
 from gantt.placement.candidates.combine import Budget
-from gantt.scheduler.drivers.contract import Driver
+from gantt.scheduler.evaluation.driver import Driver
+from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
 from gantt.scheduler.feasibility.candidates import CandidateSource
-from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.held_host import HeldHost
 from gantt.scheduler.pauses import Pause, never, within
 from gantt.scheduler.request.job import spec_of_first

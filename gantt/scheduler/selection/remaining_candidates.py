@@ -12,8 +12,8 @@ from typing import Final
 
 from gantt.model.answers import Candidate
 from gantt.placement.candidates.combine import Budget
+from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
 from gantt.scheduler.feasibility.candidates import Candidates
-from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.selection.fitting import Fitting, Meter, fitting_of
 from gantt.state.state import State
 

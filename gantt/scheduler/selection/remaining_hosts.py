@@ -16,10 +16,10 @@ import numpy as np
 from msgspec.structs import replace
 
 from gantt.scheduler.contract import Filter, Request
-from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts, filters_of
+from gantt.scheduler.evaluation.choosers import Chosen, GuardedChooser
+from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts, filters_of
 from gantt.scheduler.held_host import HeldHost
 from gantt.scheduler.hosts import Hosts, Taken
-from gantt.scheduler.plugins.choosers import Chosen, GuardedChooser
 from gantt.scheduler.scoring import weigh
 from gantt.scheduler.scoring.scale import Scale, scale_of, total, total_at
 from gantt.state.column import NO_ROW, Bools, Floats, Int64s

@@ -8,9 +8,9 @@ from gantt.errors import Invalid, NoValidHost
 from gantt.model import commands as c
 from gantt.model.spec import Destination, Flavor, RequestedNetwork, RequestSpec
 from gantt.placement.candidates.combine import Budget
-from gantt.scheduler.cache.driver import CachingDriver
+from gantt.scheduler.evaluation.caching import CachingDriver
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.policy import policy_of
+from gantt.scheduler.plugins.policy import policy_of
 from gantt.scheduler.request import prefilters
 from gantt.scheduler.request.prefilters.context import Context
 from gantt.scheduler.request.segments import as_listed, in_books, segments_of

@@ -16,11 +16,11 @@ from gantt.model.selection import Step
 from gantt.model.spec import RequestSpec
 from gantt.placement.candidates.combine import Budget
 from gantt.scheduler.contract import ALWAYS, Filter, Request, Weigher
-from gantt.scheduler.feasibility import feasible_hosts
+from gantt.scheduler.evaluation import feasible_hosts
 from gantt.scheduler.feasibility.candidates import CandidateSource, HostMask
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.policy import Policy
+from gantt.scheduler.plugins.policy import Policy
 from gantt.scheduler.request.segments import in_books, segments_of
 from gantt.scheduler.scoring.scale import Scale, scales_of, total, total_at
 from gantt.scheduler.scoring.weigh import Ranking

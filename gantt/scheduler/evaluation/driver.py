@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from gantt.model.spec import RequestSpec
 from gantt.placement.candidates.combine import Budget
+from gantt.scheduler.evaluation.choosers import GuardedChooser
+from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
 from gantt.scheduler.feasibility.candidates import CandidateSource
-from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
-from gantt.scheduler.plugins.choosers import GuardedChooser
-from gantt.scheduler.policy import Policy
+from gantt.scheduler.plugins.policy import Policy
 from gantt.scheduler.stages import Mark
 from gantt.state.state import State
 

@@ -10,14 +10,14 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Final
 
 from gantt.errors import Refused
-from gantt.scheduler.cache.driver import CachingDriver
-from gantt.scheduler.drivers.chance import ChanceDriver
-from gantt.scheduler.drivers.contract import Driver
-from gantt.scheduler.drivers.filter import FilterDriver
-from gantt.scheduler.plugins import choosers
-from gantt.scheduler.plugins.choosers import GuardedChooser
+from gantt.scheduler.evaluation import choosers
+from gantt.scheduler.evaluation.caching import CachingDriver
+from gantt.scheduler.evaluation.chance import ChanceDriver
+from gantt.scheduler.evaluation.choosers import GuardedChooser
+from gantt.scheduler.evaluation.driver import Driver
+from gantt.scheduler.evaluation.evaluation import FilterDriver
 from gantt.scheduler.plugins.plugin_calls import IN_PLACE, Outside
-from gantt.scheduler.policy import Policy, without
+from gantt.scheduler.plugins.policy import Policy, without
 
 DRIVERS: Final[tuple[type[Driver], ...]] = (FilterDriver, CachingDriver, ChanceDriver)
 

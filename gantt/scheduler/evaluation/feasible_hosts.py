@@ -24,7 +24,7 @@ from gantt.scheduler.feasibility.candidates import (
 )
 from gantt.scheduler.hosts import Hosts, Taken
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.policy import Policy
+from gantt.scheduler.plugins.policy import Policy
 from gantt.scheduler.request import contradictions
 from gantt.scheduler.request.job import Job
 from gantt.scheduler.request.targets import in_service, targets

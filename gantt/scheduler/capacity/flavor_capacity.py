@@ -24,7 +24,8 @@ from gantt.scheduler.capacity.counting import (
 )
 from gantt.scheduler.capacity.group_rule import GroupRule
 from gantt.scheduler.contract import Filter
-from gantt.scheduler.drivers.contract import Driver
+from gantt.scheduler.evaluation.driver import Driver
+from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
 from gantt.scheduler.explain.blocks import (
     BUDGET,
     ENDS,
@@ -39,7 +40,6 @@ from gantt.scheduler.explain.blocks import (
 from gantt.scheduler.explain.trials import Trials
 from gantt.scheduler.explain.why import Ending, why
 from gantt.scheduler.feasibility.candidates import CandidateSource
-from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.pauses import Pause, never
 from gantt.scheduler.selection.fitting import Fitting, fitting_of
 from gantt.scheduler.selection.remaining_candidates import RemainingCandidates

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from gantt.scheduler.contract import Filter
-from gantt.scheduler.drivers.filter import FilterDriver
+from gantt.scheduler.evaluation.evaluation import FilterDriver
 from gantt.scheduler.feasibility.filters.compute import ComputeFilter
 from gantt.scheduler.feasibility.filters.server_group_affinity import (
     ServerGroupAffinityFilter,
@@ -13,7 +13,7 @@ from gantt.scheduler.feasibility.filters.server_group_affinity import (
 from gantt.scheduler.feasibility.filters.server_group_anti_affinity import (
     ServerGroupAntiAffinityFilter,
 )
-from gantt.scheduler.policy import Policy
+from gantt.scheduler.plugins.policy import Policy
 from gantt.scheduler.request.topology import DEVICES_FILTER, TOPOLOGY_FILTER
 
 _ANY = 2**31

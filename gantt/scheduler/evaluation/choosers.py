@@ -17,8 +17,8 @@ from msgspec.structs import replace
 
 from gantt.errors import PluginFailed, Refused
 from gantt.scheduler.contract import Chooser
+from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts, skips_filters
 from gantt.scheduler.feasibility import server_groups
-from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts, skips_filters
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.plugins.guards import Blame, call_outside, described
 from gantt.scheduler.plugins.plugin_calls import IN_PLACE, Check, Outside

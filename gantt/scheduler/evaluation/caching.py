@@ -21,16 +21,15 @@ from msgspec.structs import replace
 from gantt.errors import Invalid
 from gantt.model.spec import RequestSpec
 from gantt.placement.candidates.combine import Budget
-from gantt.scheduler.cache.cached_shape import CachedShape
 from gantt.scheduler.contract import Request
-from gantt.scheduler.cycle import evaluate
-from gantt.scheduler.drivers.contract import Driver
-from gantt.scheduler.drivers.filter import FilterDriver
-from gantt.scheduler.feasibility import feasible_hosts
+from gantt.scheduler.evaluation import feasible_hosts
+from gantt.scheduler.evaluation.cached_shape import CachedShape
+from gantt.scheduler.evaluation.driver import Driver
+from gantt.scheduler.evaluation.evaluation import FilterDriver, evaluate
+from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
 from gantt.scheduler.feasibility.candidates import CandidateSource, HostMask
-from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.hosts import Hosts
-from gantt.scheduler.policy import Policy, without
+from gantt.scheduler.plugins.policy import Policy, without
 from gantt.scheduler.request.job import Job
 from gantt.scheduler.scoring.scale import Scale, scale_of, total
 from gantt.scheduler.stages import FILTER, OTHER, SCORE, Mark

@@ -1,1 +1,0 @@
-"""The shape cache: what requests of one shape share."""

@@ -1,1 +1,0 @@
-"""Drivers: where masks and scores come from."""

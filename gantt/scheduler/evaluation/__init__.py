@@ -1,0 +1,1 @@
+"""Candidates, filters and scores of one request, for every driver."""
