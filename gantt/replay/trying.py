@@ -42,9 +42,9 @@ from gantt.replay.what_if import (
     within,
 )
 from gantt.scheduler.evaluation.known_drivers import driver_of
+from gantt.scheduler.evaluation.known_names import check_names
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.policy import policy_of
-from gantt.scheduler.request.known_names import check_names
 from gantt.state.column import NO_ROW
 from gantt.state.host_table import Hosts
 from gantt.state.state import State

@@ -28,8 +28,8 @@ from gantt.model.usage_history import SECONDS, HistoryQuery, UsageRecord
 from gantt.scheduler.capacity.outlook import History, history_of, outlook
 from gantt.scheduler.capacity.price import prices
 from gantt.scheduler.capacity.split import Mix, fair_split
+from gantt.scheduler.evaluation.known_names import check_names
 from gantt.scheduler.feasibility.candidates import CandidateSource
-from gantt.scheduler.request.known_names import check_names
 from gantt.scheduler.request.usual_flavors import named_flavors
 from gantt.state.state import State
 

@@ -42,6 +42,7 @@ from gantt.scheduler.capacity.flavor_capacity import capacity
 from gantt.scheduler.evaluation.driver import Driver
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
 from gantt.scheduler.evaluation.known_drivers import driver_of
+from gantt.scheduler.evaluation.known_names import NAMING, check_names
 from gantt.scheduler.explain.giving_up import Changed, without
 from gantt.scheduler.explain.trials import Trials
 from gantt.scheduler.explain.why import Scoreboard
@@ -49,7 +50,6 @@ from gantt.scheduler.feasibility.candidates import CandidateSource
 from gantt.scheduler.needs import needs
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.policy import policy_of
-from gantt.scheduler.request.known_names import NAMING, check_names
 from gantt.scheduler.selection import picking
 from gantt.scheduler.selection.answer import selections
 from gantt.scheduler.selection.picking import Selected

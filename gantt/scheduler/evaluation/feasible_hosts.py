@@ -140,7 +140,8 @@ def check_hints(job: Job, policy: Policy) -> None:
     """Check the request before any host. Raises Invalid where hints exclude each
     other."""
     if job.spec.scheduler_hints:
-        contradictions.check_hints(job.spec, filters_of(job, policy))
+        names = {one.name for one in filters_of(job, policy)}
+        contradictions.check_hints(job.spec, names)
 
 
 def first_masks(
@@ -161,7 +162,7 @@ def costly_too(
 ) -> list[HostMask]:
     """``before``, and those filters that check hosts one by one: they come last, and
     check only those that are left. For masks that a driver kept; the reference, which
-    also orders all filters, is ``cycle.evaluate``."""
+    also orders all filters, is ``evaluation.evaluate``."""
     masks = list(before)
     for one in asked:
         if one.is_costly:

@@ -190,13 +190,6 @@ class Scoreboard:
         return self.scoring().scores()
 
 
-def age_s(state: State, row: int, now: int) -> float | None:
-    """Seconds since a report of the host at ``row`` was stored; None: unknown."""
-    hosts = state.fleet.hosts
-    at = max(hosts.updated_at.item(row), hosts.created_at.item(row))
-    return None if at == NO_TIME or at > now else (now - at) / 1_000_000
-
-
 def _removed_most(masks: tuple[HostMask, ...]) -> str | None:
     """The one without which the most hosts would be left; None: no single one."""
     counts = {one.name: _left_without(masks, one) for one in masks}

@@ -6,13 +6,10 @@ suggest a lack of capacity. Separate from the filters, which judge hosts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from gantt.errors import Invalid
 from gantt.model.spec import Destination, RequestSpec
-from gantt.scheduler.contract import Filter
-from gantt.scheduler.feasibility.filters.different_host import DifferentHostFilter
-from gantt.scheduler.feasibility.filters.same_host import SameHostFilter
 
 
 def check(spec: RequestSpec) -> None:
@@ -23,16 +20,15 @@ def check(spec: RequestSpec) -> None:
         _check_destination(spec.requested_destination, spec)
 
 
-def check_hints(spec: RequestSpec, asked: Iterable[Filter]) -> None:
-    """``asked``: the filters of the request. ``same_host`` and ``different_host`` are
+def check_hints(spec: RequestSpec, filter_names: Collection[str]) -> None:
+    """``filter_names``: the filters that the request goes through. ``same_host`` and ``different_host`` are
     consistent as long as an instance of the first is not in the second. Raises
     Invalid."""
     near = spec.scheduler_hints.get("same_host")
     far = spec.scheduler_hints.get("different_host")
     if not near or not far or not {*near} <= {*far}:
         return
-    kinds = {type(one) for one in asked}
-    if SameHostFilter in kinds and DifferentHostFilter in kinds:
+    if "SameHostFilter" in filter_names and "DifferentHostFilter" in filter_names:
         raise Invalid(
             "the hint same_host asks for the host of one of "
             f"{_list(dict.fromkeys(near))}, and different_host forbids the hosts of "

@@ -20,14 +20,13 @@ from gantt.model.spec import ScheduleRequest
 from gantt.model.topology import Fit
 from gantt.scheduler.contract import Filter, Request
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
-from gantt.scheduler.explain.why import age_s
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.policy import Policy
 from gantt.scheduler.selection.fitting import FitsSpent, Fitting, fitting_of
 from gantt.scheduler.selection.place import place_of
 from gantt.scheduler.selection.select import Pick
-from gantt.state.column import NO_ROW
+from gantt.state.column import NO_ROW, NO_TIME
 from gantt.state.state import State
 
 MICROVERSION = "1.36"
@@ -190,3 +189,10 @@ class _Writer:
 
 def _lost(host_id: int) -> ClaimLost:
     return ClaimLost(f"Host {host_id} was deleted while it was claimed.")
+
+
+def age_s(state: State, row: int, now: int) -> float | None:
+    """Seconds since a report of the host at ``row`` was stored; None: unknown."""
+    hosts = state.fleet.hosts
+    at = max(hosts.updated_at.item(row), hosts.created_at.item(row))
+    return None if at == NO_TIME or at > now else (now - at) / 1_000_000

@@ -1,25 +1,29 @@
 """A pick for each instance of a request, on the hosts that pass.
 
-The part of a decision that is made again where several instances did not all find a
-host: on the same masks and scores, in another order.
+Where several instances did not all find a host, it is made again, on the same masks and
+scores in another order: the best host for one may be too small for a group that must
+share a host, and what one takes of a host's providers may leave none for the next.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 
 from gantt.model.spec import ScheduleRequest
+from gantt.placement import groups
 from gantt.placement.candidates.combine import Budget
 from gantt.scheduler.evaluation.driver import Driver
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
+from gantt.scheduler.feasibility import amounts
 from gantt.scheduler.feasibility.candidates import CandidateSource
 from gantt.scheduler.held_host import HeldHost
+from gantt.scheduler.hosts import Taken
 from gantt.scheduler.pauses import Pause, never, within
 from gantt.scheduler.request.job import spec_of_first
-from gantt.scheduler.selection.again import with_more
 from gantt.scheduler.selection.held_hosts import hold
 from gantt.scheduler.selection.remaining_candidates import RemainingCandidates
 from gantt.scheduler.selection.remaining_hosts import RemainingHosts
@@ -39,6 +43,12 @@ class Selected(Struct, frozen=True, eq=False):
     remaining: RemainingHosts
     candidates: RemainingCandidates
     spare: tuple[Pick, ...] = ()
+
+
+_FILTER: Final = "ServerGroupAffinityFilter"
+Attempt: TypeAlias = Callable[[set[int], bool], Selected]
+"""With hosts, by row, that come last; and whether to take the providers of a host that
+have the most left."""
 
 
 class _Again(Struct, frozen=True, eq=False):
@@ -108,4 +118,62 @@ def pick_hosts(
             *given, rng=rng, is_trial=is_trial, pause=pause, held=held, again=tried
         )
 
-    return with_more(found, feasible, len(names), attempt)
+    return _with_more(found, feasible, len(names), attempt)
+
+
+def _with_more(
+    first: Selected, feasible: FeasibleHosts, count: int, attempt: Attempt
+) -> Selected:
+    """The attempt that places all ``count`` instances, else the one that places most;
+    ``first`` placed fewer. At most ``choices`` of the options are made of each kind."""
+    best = first
+    is_shared = _must_share(feasible)
+    for is_loose in (False, True):
+        if is_loose and feasible.candidates.is_per_host:
+            break  # no host has a choice of providers
+        current = attempt(set(), True) if is_loose else first
+        if is_shared:
+            current = _on_another(current, feasible, count, attempt, is_loose)
+        if len(current.picks) > len(best.picks):
+            best = current
+        if len(best.picks) == count:
+            break
+    return best
+
+
+def _must_share(feasible: FeasibleHosts) -> bool:
+    """Whether all instances of the request go to one host, if to any, and there is a
+    choice."""
+    group = feasible.job.spec.instance_group
+    is_strict = group is not None and group.policy == groups.AFFINITY
+    return is_strict and _FILTER in feasible.asked and len(feasible.hosts) > 1
+
+
+def _on_another(
+    first: Selected,
+    feasible: FeasibleHosts,
+    count: int,
+    attempt: Attempt,
+    is_loose: bool,
+) -> Selected:
+    """The attempt that places most, each on another host."""
+    best = current = first
+    small = _too_small(feasible, count)
+    tried: set[int] = set()
+    for _ in range(feasible.policy.options.choices):
+        row = current.picks[0][0].row if current.picks else None
+        if len(best.picks) == count or row is None or row in tried:
+            break
+        tried.add(row)
+        current = attempt(tried | small, is_loose)
+        if len(current.picks) > len(best.picks):
+            best = current
+    return best
+
+
+def _too_small(feasible: FeasibleHosts, count: int) -> set[int]:
+    """Rows of hosts that have no room for all, by what they report."""
+    each, hosts = feasible.taken, feasible.hosts
+    taken = Taken(*(count * amount for amount in each))
+    has_room = amounts.with_room(hosts, taken)
+    return set(hosts.rows[~has_room].tolist())
