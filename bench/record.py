@@ -16,8 +16,7 @@ from bench.report import Row, say
 from gantt.bench.figures import duration
 from gantt.connection import open_gantt
 from gantt.engine.gantt import Gantt
-from gantt.engine.options import EngineOptions
-from gantt.engine.recording.options import RecordOptions
+from gantt.engine.options import EngineOptions, RecordOptions
 from gantt.model.answers import Inventory
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.replay.machines import Machine, empty_stats

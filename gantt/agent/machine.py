@@ -25,8 +25,8 @@ from gantt.agent.collectors.metrics import MetricsCollector
 from gantt.agent.collectors.numa import NumaCollector
 from gantt.agent.collectors.pci import PciCollector
 from gantt.agent.collectors.traits import TraitsCollector
-from gantt.agent.collectors.workloads import WorkloadCollector
 from gantt.agent.files import Files
+from gantt.agent.workloads.collector import WorkloadCollector
 from gantt.agent.workloads.sources import sources
 from gantt.errors import Refused, shortened
 from gantt.model.hosts import HostStats

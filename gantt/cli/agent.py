@@ -261,9 +261,9 @@ def _agent(
 def _collectors(machine: dict[str, Any]) -> tuple[Collector, ...]:
     from gantt.agent.collectors.numa import NumaCollector
     from gantt.agent.collectors.pci import PciCollector, offer_of
-    from gantt.agent.collectors.workloads import WorkloadCollector
     from gantt.agent.files import cpus_of
     from gantt.agent.machine import all_collectors
+    from gantt.agent.workloads.collector import WorkloadCollector
     from gantt.agent.workloads.sources import sources
 
     dedicated = machine["dedicated_cpus"]

@@ -11,7 +11,7 @@ import click
 from gantt.cli.failure import refusals_reported
 from gantt.cli.given import refuse
 from gantt.cli.output import plain, print_document, say
-from gantt.cli.program import config_file_option
+from gantt.cli.program import config_file_option, policy_options
 from gantt.cli.replay_packing import packing
 from gantt.cli.what_if import tell_unasked
 from gantt.errors import Invalid
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from gantt.replay.report import Report
     from gantt.replay.run import Settings
     from gantt.replay.traces import Trace
-    from gantt.scheduler.options import SchedulerOptions
 
 _MOST_SKIPPED = 10
 _OF_TRACES = (
@@ -196,16 +195,6 @@ def _refuse_overwriting(
         raise Invalid(f"--out {out} is what is to be replayed: name another file.")
     if place in [one.resolve() for one in given if one is not None]:
         raise Invalid(f"--out {out} is read for the replay: name another file.")
-
-
-def policy_options(config_files: tuple[str, ...]) -> SchedulerOptions:
-    """The policy of these files, else the default. Raises Refused."""
-    from gantt.conf import Source
-    from gantt.scheduler.options import SchedulerOptions
-
-    if not config_files:
-        return SchedulerOptions()
-    return Source(config_files).load().engine.scheduler
 
 
 def _replay(

@@ -15,7 +15,8 @@ from gantt.cli.flavor import asked_of
 from gantt.cli.output import DOCUMENTS, print_document
 from gantt.cli.session import Session, books_command
 from gantt.cli.topology import tag_texts
-from gantt.cli.what_if import try_select, what_if_option
+from gantt.cli.what_if import what_if_option
+from gantt.cli.what_if_select import try_select
 from gantt.errors import NoValidHost
 from gantt.model.scheduling import Selections
 from gantt.model.selection import CellPlace, DevicePlace, Place, Why

@@ -11,7 +11,7 @@ from typing import Any
 from oslo_config import cfg
 
 from gantt.conf.table import rows
-from gantt.engine.recording.options import RecordOptions
+from gantt.engine.options import RecordOptions
 
 OPTIONS: Sequence[cfg.Opt] = [
     *rows(

@@ -12,7 +12,7 @@ from typing import Any
 from oslo_config import cfg
 
 from gantt.conf.table import rows
-from gantt.engine.shadow.options import ShadowOptions
+from gantt.engine.options import ShadowOptions
 
 OPTIONS: Sequence[cfg.Opt] = [
     *rows(

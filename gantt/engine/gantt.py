@@ -18,6 +18,7 @@ from operator import attrgetter
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, TypeVarTuple
 
 from gantt.engine import verify as verifying
+from gantt.engine.advice.advising import Advising
 from gantt.engine.auditing import Auditing
 from gantt.engine.background.background import Background
 from gantt.engine.background.heartbeats import Heartbeats
@@ -38,7 +39,6 @@ from gantt.engine.reading.rest import Rest
 from gantt.engine.recording.recording import Recording
 from gantt.engine.recording.snapshot import snapshot_lines, snapshot_of
 from gantt.engine.reporting import Reporting
-from gantt.engine.scheduling.advising import Advising
 from gantt.engine.scheduling.checks import Checks
 from gantt.engine.scheduling.claims import Claims
 from gantt.engine.scheduling.planning import Planning

@@ -9,10 +9,38 @@ from typing import Literal
 
 from msgspec import Struct
 
-from gantt.engine.recording.options import RecordOptions
-from gantt.engine.shadow.options import ShadowOptions
 from gantt.scheduler.options import AdviceOptions, SchedulerOptions
 from gantt.store.interface import StoreOptions
+
+
+class RecordOptions(Struct, frozen=True):
+    """``record``: the directory of the files; "": nothing is recorded.
+    ``record_file_bytes``: packed bytes after which a file ends and the next begins;
+    ``record_files``: that are kept in the directory, of all processes.
+    ``record_backlog``: decisions and changed rows that may wait in a process to be
+    written; beyond it decisions are dropped, and the files say how many."""
+
+    record: str = ""
+    record_file_bytes: int = 256 * 1024 * 1024
+    record_files: int = 32
+    record_backlog: int = 100_000
+
+
+class ShadowOptions(Struct, frozen=True):
+    """``shadow_settle_s``: how long a claim of Nova's is awaited. ``shadow_pending``:
+    requests that await one, with ``shadow_pending_hosts`` hosts in all.
+    ``shadow_hosts``: ranked hosts, and refused ones, that a record keeps;
+    ``shadow_scored``: for so many of the best, differences are told by weigher.
+    ``shadow_records``: kept by all processes of a database; ``shadow_backlog``: of a
+    process, waiting to be written there."""
+
+    shadow_settle_s: float = 30.0
+    shadow_pending: int = 1_000
+    shadow_pending_hosts: int = 2_000_000
+    shadow_hosts: int = 10
+    shadow_scored: int = 100
+    shadow_records: int = 10_000
+    shadow_backlog: int = 1_000
 
 
 class EngineOptions(Struct, frozen=True):

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Protocol
 
+from msgspec import Struct
+
 
 class _Held(Protocol):
     """For ``with``."""
@@ -98,3 +100,11 @@ class SystemThreads:
         thread = _SystemThread(target=run, name=name, daemon=True)
         thread.start()
         return thread
+
+
+class LeaderTask(Struct, frozen=True):
+    """``run`` is called whenever the task is due; it returns how much was done."""
+
+    name: str
+    is_due: Callable[[], bool]
+    run: Callable[[], int]

@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from gantt.engine.scheduling.dice import Dice
+from gantt.engine.recording.dice import Dice
 from gantt.errors import BudgetSpent, Invalid, NoValidHost, UnknownName
 from gantt.model import record as r
 from gantt.model.changes import Cursor

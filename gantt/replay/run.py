@@ -20,7 +20,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from gantt.engine.scheduling.dice import Dice
+from gantt.engine.recording.dice import Dice
 from gantt.errors import BudgetSpent, ClaimLost, Invalid, NoValidHost, UnknownName
 from gantt.model.commands import DeleteAllocations
 from gantt.model.spec import ScheduleRequest

@@ -24,7 +24,7 @@ from sqlalchemy import (
 )
 
 from gantt import errors
-from gantt.store.changelog.codec import encode
+from gantt.store.codec import encode
 from gantt.store.database import Database
 from gantt.store.session import Answer, Session
 from gantt.store.tables import FORMAT, gantt_fingerprint, gantt_head, gantt_log

@@ -14,9 +14,9 @@ import yaml
 
 from gantt import errors
 from gantt.agent import machine
-from gantt.agent.collectors.workloads import WorkloadCollector
 from gantt.agent.files import Files
 from gantt.agent.machine import all_collectors, describe
+from gantt.agent.workloads.collector import WorkloadCollector
 from gantt.agent.workloads.libvirt import LibvirtWorkloads
 from gantt.agent.workloads.processes import ProcessWorkloads
 from gantt.agent.workloads.sources import sources

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from gantt.agent.collectors.workloads import WorkloadCollector
 from gantt.agent.files import Files
+from gantt.agent.workloads.collector import WorkloadCollector
 from gantt.agent.workloads.contract import Workload
 from gantt.agent.workloads.libvirt import LibvirtWorkloads
 from tests.agent.libvirt_daemon import LibvirtDaemon

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from gantt.agent.collectors.contract import Part
-from gantt.agent.collectors.workloads import WorkloadCollector
 from gantt.agent.files import Files
 from gantt.agent.machine import all_collectors, describe
+from gantt.agent.workloads.collector import WorkloadCollector
 from gantt.agent.workloads.contract import Workload
 from gantt.agent.workloads.libvirt import LibvirtWorkloads, UnaskedLibvirt
 from gantt.agent.workloads.processes import ProcessWorkloads

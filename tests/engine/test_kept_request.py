@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from gantt.engine.opening import open_gantt
 from gantt.engine.options import EngineOptions
-from gantt.engine.scheduling.kept_request import kept_request
+from gantt.engine.recording.kept_request import kept_request
 from gantt.model.forms.spec import read_spec
 from gantt.model.selection import KeptRequest
 from gantt.model.spec import (

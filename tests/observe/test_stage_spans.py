@@ -11,8 +11,7 @@ from uuid import uuid4
 import pytest
 from opentelemetry.sdk.trace import ReadableSpan
 
-from gantt.engine.options import EngineOptions
-from gantt.engine.recording.options import RecordOptions
+from gantt.engine.options import EngineOptions, RecordOptions
 from gantt.errors import ClaimLost
 from gantt.model.selection import Decision
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest

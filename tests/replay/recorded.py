@@ -10,8 +10,7 @@ from uuid import UUID
 
 from gantt.connection import open_gantt
 from gantt.engine.gantt import Gantt
-from gantt.engine.options import EngineOptions
-from gantt.engine.recording.options import RecordOptions
+from gantt.engine.options import EngineOptions, RecordOptions
 from gantt.errors import NoValidHost
 from gantt.model.answers import Inventory
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ScheduleRequest

@@ -9,7 +9,7 @@ from msgspec.structs import astuple
 from gantt import errors
 from gantt.model import rows
 from gantt.model.changes import Change
-from gantt.store.changelog.codec import TABLE_NUMBERS, decode, encode
+from gantt.store.codec import TABLE_NUMBERS, decode, encode
 from tests.store import books
 
 

@@ -19,8 +19,6 @@ Imported: TypeAlias = "Callable[[list[ast.stmt]], Iterable[str]]"
 # Through imports inside functions or for type checking. Cut one, and take it from here.
 KNOWN = [
     ["gantt.api.access.oslo", "gantt.api.access.policy"],
-    ["gantt.cli.replay", "gantt.cli.replay_packing"],
-    ["gantt.cli.session", "gantt.cli.what_if"],
 ]
 
 

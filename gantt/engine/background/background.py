@@ -13,7 +13,6 @@ from functools import partial
 from gantt.engine.background.leader_tasks import (
     Compaction,
     Leadership,
-    LeaderTask,
     LeaderTasks,
 )
 from gantt.engine.background.usage_history import UsageHistory
@@ -24,7 +23,7 @@ from gantt.engine.reading.reader import Reader
 from gantt.engine.reading.replica import Replica
 from gantt.engine.scheduling.claims import Claims
 from gantt.engine.scheduling.records import Records
-from gantt.engine.threads import Threads
+from gantt.engine.threads import LeaderTask, Threads
 from gantt.errors import GanttError, StoreFailed
 from gantt.placement.usage_history import totals_by_zone
 from gantt.store.interface import Store

@@ -12,13 +12,12 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
-from gantt.engine.background.leader_tasks import LeaderTask
 from gantt.engine.clock import Clock
 from gantt.engine.commit.committer import Committer
 from gantt.engine.memberships import statement, tell
 from gantt.engine.reading.reader import Consistency, Reader
 from gantt.engine.scheduling.checks import Checks
-from gantt.engine.threads import Thread, Threads
+from gantt.engine.threads import LeaderTask, Thread, Threads
 from gantt.errors import GanttError
 from gantt.model import commands as c
 from gantt.model.fleet import AGENT, Verdict

@@ -11,12 +11,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from msgspec import Struct
-
 from gantt.engine.clock import Clock
 from gantt.engine.reading.outage import IsAway, not_away
 from gantt.engine.reading.replica import Replica
-from gantt.engine.threads import Threads
+from gantt.engine.threads import LeaderTask, Threads
 from gantt.errors import GanttError
 from gantt.store.interface import Lead, Store
 
@@ -28,14 +26,6 @@ _BEATS = 4
 _LONGEST_S = 4.0
 # Revisions between two compactions.
 _COMPACT_EVERY = 1_000
-
-
-class LeaderTask(Struct, frozen=True):
-    """``run`` is called whenever the task is due; it returns how much was done."""
-
-    name: str
-    is_due: Callable[[], bool]
-    run: Callable[[], int]
 
 
 class Compaction:

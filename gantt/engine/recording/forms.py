@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import FieldInfo, fields
 
-from gantt.engine.scheduling.kept_request import without_private
+from gantt.engine.recording.kept_request import without_private
 from gantt.model.record import FORMS, Form
 from gantt.model.spec import RequestSpec, ScheduleRequest
 

@@ -14,12 +14,12 @@ from types import MappingProxyType
 from typing import Final
 
 from gantt.engine.clock import Clock
+from gantt.engine.options import RecordOptions
 from gantt.engine.reading.replica import Replica
+from gantt.engine.recording.dice import Dice
 from gantt.engine.recording.forms import Kinds
-from gantt.engine.recording.options import RecordOptions
 from gantt.engine.recording.tape import Asked, Found, Policed, Tape
 from gantt.engine.recording.writing import Writing
-from gantt.engine.scheduling.dice import Dice
 from gantt.engine.threads import Threads
 from gantt.errors import BudgetSpent, Invalid, NoValidHost, UnknownName
 from gantt.model.changes import Change, Cursor

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Final
 
 from gantt.engine.clock import Clock
+from gantt.engine.options import RecordOptions
 from gantt.engine.reading.replica import Replica
 from gantt.engine.recording.account import Account, Batch, Tally
 from gantt.engine.recording.files import RecordFile, Removed, trim
 from gantt.engine.recording.lines import Lines, text
-from gantt.engine.recording.options import RecordOptions
 from gantt.engine.recording.snapshot import row_line, snapshot_of
 from gantt.engine.recording.tape import Entry, Moved, Policed, Tape, begins
 from gantt.engine.threads import Threads

@@ -13,14 +13,13 @@ from heapq import nlargest
 
 from msgspec.structs import replace
 
-from gantt.engine.background.leader_tasks import LeaderTask
 from gantt.engine.clock import Clock
 from gantt.engine.observing import Observer, Silence, StageTime
 from gantt.engine.reading.outage import IsAway, not_away
-from gantt.engine.scheduling.kept_request import kept_request
+from gantt.engine.recording.kept_request import kept_request
 from gantt.engine.scheduling.noted import Noted, Ring
 from gantt.engine.scheduling.sharing import Sharing, page_of
-from gantt.engine.threads import Threads
+from gantt.engine.threads import LeaderTask, Threads
 from gantt.model.names import canonical
 from gantt.model.paging import PAGE, followed, read
 from gantt.model.printable import counted

@@ -17,9 +17,9 @@ import msgspec
 from msgspec import msgpack
 from msgspec.structs import replace
 
-from gantt.engine.background.leader_tasks import LeaderTask
 from gantt.engine.clock import Clock
-from gantt.engine.shadow.options import ShadowOptions
+from gantt.engine.options import ShadowOptions
+from gantt.engine.threads import LeaderTask
 from gantt.errors import GanttError
 from gantt.model.paging import MOST_KEY, text_of
 from gantt.model.shadow import ShadowPage, ShadowPlace, ShadowQuery, ShadowRecord

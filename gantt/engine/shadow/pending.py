@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from gantt.engine.shadow.options import ShadowOptions
+from gantt.engine.options import ShadowOptions
 from gantt.engine.shadow.verdict import Observed
 from gantt.placement.claimed import Claimed
 

@@ -7,8 +7,8 @@ import uuid as uuids
 from typing import Final, get_args
 
 from gantt.engine.clock import Clock
+from gantt.engine.options import ShadowOptions
 from gantt.engine.shadow.keeping import Keeping
-from gantt.engine.shadow.options import ShadowOptions
 from gantt.engine.shadow.pending import Pending, Waiting
 from gantt.engine.shadow.sightings import Sightings
 from gantt.engine.shadow.verdict import Outcome, record_of

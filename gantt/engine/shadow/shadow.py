@@ -11,8 +11,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from gantt.engine.background.leader_tasks import LeaderTask
 from gantt.engine.clock import Clock
+from gantt.engine.options import ShadowOptions
 from gantt.engine.reading.reader import Consistency, Reader
 from gantt.engine.reading.replica import Replica
 from gantt.engine.reading.rest import Rest
@@ -20,13 +20,12 @@ from gantt.engine.scheduling.remote_books import RemoteBooks
 from gantt.engine.scheduling.scheduling import Scheduling
 from gantt.engine.shadow.deciding import Judged, Own, judge
 from gantt.engine.shadow.keeping import Keeping
-from gantt.engine.shadow.options import ShadowOptions
 from gantt.engine.shadow.pending import Pending, Waiting
 from gantt.engine.shadow.report import Slimmed, report_on
 from gantt.engine.shadow.settling import Settling
 from gantt.engine.shadow.sightings import Sightings, Sought
 from gantt.engine.shadow.verdict import Observed
-from gantt.engine.threads import Threads
+from gantt.engine.threads import LeaderTask, Threads
 from gantt.model.advice import AdviceRequest
 from gantt.model.forms import shadow as forms
 from gantt.model.names import canonical

@@ -21,9 +21,9 @@ def check(spec: RequestSpec) -> None:
 
 
 def check_hints(spec: RequestSpec, filter_names: Collection[str]) -> None:
-    """``filter_names``: the filters that the request goes through. ``same_host`` and ``different_host`` are
-    consistent as long as an instance of the first is not in the second. Raises
-    Invalid."""
+    """``filter_names``: the filters that the request goes through. ``same_host`` and
+    ``different_host`` are consistent as long as an instance of the first is not in the
+    second. Raises Invalid."""
     near = spec.scheduler_hints.get("same_host")
     far = spec.scheduler_hints.get("different_host")
     if not near or not far or not {*near} <= {*far}:

@@ -13,7 +13,7 @@ from gantt.api.access.fields import BY_NAME, FIELDS, HINTS, VERDICTS
 from gantt.api.app import build_app
 from gantt.conf import load
 from gantt.engine.gantt import Gantt
-from gantt.engine.scheduling.kept_request import HINTS as KNOWN_HINTS
+from gantt.engine.recording.kept_request import HINTS as KNOWN_HINTS
 from gantt.model import hosts
 from gantt.model.hosts import HostAggregate, Instance, ServerGroup
 from gantt.model.operations import OPERATIONS

@@ -10,9 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from gantt.engine.gantt import Gantt
-from gantt.engine.options import EngineOptions
+from gantt.engine.options import EngineOptions, ShadowOptions
 from gantt.engine.shadow import settling, sightings
-from gantt.engine.shadow.options import ShadowOptions
 from gantt.errors import Unavailable
 from gantt.model.answers import ConsumerView
 from gantt.model.commands import ConsumerAllocations

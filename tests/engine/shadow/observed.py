@@ -8,8 +8,7 @@ from typing import Any
 
 from gantt.engine.gantt import Gantt
 from gantt.engine.opening import open_gantt
-from gantt.engine.options import EngineOptions
-from gantt.engine.shadow.options import ShadowOptions
+from gantt.engine.options import EngineOptions, ShadowOptions
 from gantt.model.commands import ConsumerAllocations
 from gantt.model.shadow import Phase, ShadowEvent, ShadowRecord
 from gantt.model.spec import RequestSpec

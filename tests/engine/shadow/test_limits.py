@@ -10,8 +10,7 @@ from msgspec.structs import replace
 
 from gantt.engine.gantt import Gantt
 from gantt.engine.opening import standard_names
-from gantt.engine.options import EngineOptions
-from gantt.engine.shadow.options import ShadowOptions
+from gantt.engine.options import EngineOptions, ShadowOptions
 from gantt.errors import StoreFailed
 from gantt.model.hosts import Service
 from gantt.model.shadow import ShadowPlace, ShadowQuery

@@ -13,10 +13,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from gantt.engine.advice.advice_threads import AdviceThreads, Call, TooLate
 from gantt.engine.options import EngineOptions
 from gantt.engine.reading.reader import Consistency
 from gantt.engine.scheduling import decision_record
-from gantt.engine.scheduling.advice_threads import AdviceThreads, Call, TooLate
 from gantt.engine.scheduling.checks import Checks
 from gantt.engine.scheduling.scheduling import Scheduling
 from gantt.engine.shadow.deciding import NO_HOST, Judged

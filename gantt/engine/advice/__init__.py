@@ -1,0 +1,1 @@
+"""Advice on the order of hosts that a caller sends."""
