@@ -193,12 +193,8 @@ class _Parts:
             *(reader, committer, checks, clock, self._clock_watch, self._heartbeats),
             needs=lambda: self._scheduling.needs().digest,
         )
-        self._auditing = Auditing(
-            *(reader, committer, checks, clock, self._scheduling.records)
-        )
-        self._takeovers = Takeovers(
-            *(reader, committer, checks, clock, self._scheduling.records)
-        )
+        given = reader, committer, checks, clock, self._scheduling.records
+        self._auditing, self._takeovers = Auditing(*given), Takeovers(*given)
         self._shadow = Shadow(
             *(self._scheduling, reader, self._replica, self._rest, options.shadow),
             *(self._store.shadows, clock, threads),

@@ -14,8 +14,8 @@ from gantt.replay.machines import Machine
 from gantt.replay.packing.baselines import BestFit, DotProduct, largest
 from gantt.scheduler.contract import Weigher
 from gantt.scheduler.evaluation.caching import CachingDriver
-from gantt.scheduler.evaluation.chance import ChanceDriver
 from gantt.scheduler.evaluation.driver import Driver
+from gantt.scheduler.evaluation.known_drivers import chance
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.policy import Policy, policy_of
 from gantt.scheduler.request import shape
@@ -87,7 +87,7 @@ def _by(weigher: Callable[[dict[str, float]], Weigher] | None) -> Callable[..., 
 
 
 def _random(case: Case) -> Driver:
-    return ChanceDriver(policy_of(case.options))
+    return chance(policy_of(case.options))
 
 
 POLICIES: Final[dict[str, Callable[[Case], Driver]]] = {

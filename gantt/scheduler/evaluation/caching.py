@@ -24,6 +24,7 @@ from gantt.placement.candidates.combine import Budget
 from gantt.scheduler.contract import Request
 from gantt.scheduler.evaluation import feasible_hosts
 from gantt.scheduler.evaluation.cached_shape import CachedShape
+from gantt.scheduler.evaluation.choosers import GuardedChooser
 from gantt.scheduler.evaluation.driver import Driver
 from gantt.scheduler.evaluation.evaluation import FilterDriver, evaluate
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
@@ -62,8 +63,13 @@ class CachingDriver(Driver):
 
     name: str = "caching"
 
-    def __init__(self, policy: Policy) -> None:
-        super().__init__(policy)
+    def __init__(
+        self,
+        policy: Policy,
+        name: str | None = None,
+        chooser: GuardedChooser | None = None,
+    ) -> None:
+        super().__init__(policy, name, chooser)
         self._shapes: OrderedDict[bytes, CachedShape] = OrderedDict()
         self._shape = _shape_reader(policy)
 
@@ -92,7 +98,7 @@ class CachingDriver(Driver):
         return evaluate(state, spec, source, self.policy, now, budget, mark)
 
     def without(self, name: str) -> Driver | None:
-        return FilterDriver(without(self.policy, name))
+        return FilterDriver(without(self.policy, name), self.name, self.chooser)
 
     def _cached(
         self,

@@ -18,10 +18,17 @@ class Driver:
     the hosts that pass are tried; None: the best by weight."""
 
     name: str = ""
-    chooser: GuardedChooser | None = None
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        name: str | None = None,
+        chooser: GuardedChooser | None = None,
+    ) -> None:
+        """``name``: in options and records, where it is not that of the class."""
         self.policy = policy
+        self.name = self.name if name is None else name
+        self.chooser = chooser
         self.hits = 0
         self.misses = 0
         self.fits = 0
@@ -60,7 +67,7 @@ class Driver:
         ``mark``: is told of the stages. Raises Invalid, NoValidHost, UnknownName."""
         raise NotImplementedError
 
-    def without(self, name: str) -> Driver | None:  # noqa: ARG002
+    def without(self, name: str) -> Driver | None:
         """A driver that decides the same way without the filter ``name``; None: this
         one needs it."""
-        return None
+        raise NotImplementedError

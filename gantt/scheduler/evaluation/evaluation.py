@@ -7,6 +7,7 @@ import numpy as np
 from gantt.model.spec import RequestSpec
 from gantt.placement.candidates.combine import Budget
 from gantt.scheduler.contract import Request
+from gantt.scheduler.evaluation.choosers import GuardedChooser
 from gantt.scheduler.evaluation.driver import Driver
 from gantt.scheduler.evaluation.feasible_hosts import (
     FeasibleHosts,
@@ -67,6 +68,18 @@ class FilterDriver(Driver):
 
     name: str = "filter"
 
+    def __init__(
+        self,
+        policy: Policy,
+        name: str | None = None,
+        chooser: GuardedChooser | None = None,
+        *,
+        is_fixed: bool = False,
+    ) -> None:
+        """``is_fixed``: its filters are not chosen by options."""
+        super().__init__(policy, name, chooser)
+        self._is_fixed = is_fixed
+
     def feasible_hosts(
         self,
         state: State,
@@ -81,4 +94,6 @@ class FilterDriver(Driver):
         return evaluate(state, spec, source, self.policy, now, budget, mark)
 
     def without(self, name: str) -> Driver | None:
-        return FilterDriver(without(self.policy, name))
+        if self._is_fixed:
+            return None
+        return FilterDriver(without(self.policy, name), self.name, self.chooser)

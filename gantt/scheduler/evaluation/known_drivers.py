@@ -6,47 +6,70 @@ hosts.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import Final
 
+from msgspec.structs import replace
+
 from gantt.errors import Refused
+from gantt.scheduler.contract import Filter
 from gantt.scheduler.evaluation import choosers
 from gantt.scheduler.evaluation.caching import CachingDriver
-from gantt.scheduler.evaluation.chance import ChanceDriver
 from gantt.scheduler.evaluation.choosers import GuardedChooser
 from gantt.scheduler.evaluation.driver import Driver
 from gantt.scheduler.evaluation.evaluation import FilterDriver
+from gantt.scheduler.feasibility.filters.compute import ComputeFilter
+from gantt.scheduler.feasibility.filters.server_group_affinity import (
+    ServerGroupAffinityFilter,
+)
+from gantt.scheduler.feasibility.filters.server_group_anti_affinity import (
+    ServerGroupAntiAffinityFilter,
+)
 from gantt.scheduler.plugins.plugin_calls import IN_PLACE, Outside
-from gantt.scheduler.plugins.policy import Policy, without
+from gantt.scheduler.plugins.policy import Policy
+from gantt.scheduler.request.topology import DEVICES_FILTER, TOPOLOGY_FILTER
 
-DRIVERS: Final[tuple[type[Driver], ...]] = (FilterDriver, CachingDriver, ChanceDriver)
+_ANY = 2**31
+_FITTED = frozenset((TOPOLOGY_FILTER, DEVICES_FILTER))
 
 
-class ChoosingDriver(CachingDriver):
-    """Masks and weights as ``caching`` has them; a plug-in chooses among the hosts."""
+def chance(policy: Policy) -> Driver:
+    """Any host that is up and has room, with equal probability: no weigher, so hosts
+    are in random order. The rules of server groups apply, because the committer would
+    refuse violations, and filters of cells and devices where they are enabled: what is
+    not free is no room."""
+    options = replace(policy.options, host_subset_size=_ANY)
+    filters: tuple[Filter, ...] = (
+        ComputeFilter(),
+        ServerGroupAffinityFilter(),
+        ServerGroupAntiAffinityFilter(),
+    )
+    fitted = tuple(one for one in policy.filters if one.name in _FITTED)
+    rules = Policy(options, (*filters, *fitted), ())
+    return FilterDriver(rules, "chance", is_fixed=True)
 
-    def __init__(self, policy: Policy, chooser: GuardedChooser) -> None:
-        super().__init__(policy)
-        self.name = chooser.name
-        self.chooser = chooser
 
-    def without(self, name: str) -> Driver | None:
-        assert self.chooser is not None, "made with one"
-        return ChoosingDriver(without(self.policy, name), self.chooser)
+DRIVERS: Final[Mapping[str, Callable[[Policy], Driver]]] = {
+    "filter": FilterDriver,
+    "caching": CachingDriver,
+    "chance": chance,
+}
+"""Those of Gantt, by the name that options give."""
 
 
 def driver_of(policy: Policy, outside: Outside = IN_PLACE) -> Driver:
     """The driver that the options name; ``outside`` calls one of another package.
     Raises Refused when there is none, or it cannot be made."""
     wanted = policy.options.driver
-    known = {driver.name: driver for driver in DRIVERS}
-    if wanted in known:
-        return known[wanted](policy)
+    if wanted in DRIVERS:
+        return DRIVERS[wanted](policy)
     plugins = entry_points(group="gantt.drivers")
     for plugin in plugins:
         if plugin.name == wanted:
-            return ChoosingDriver(policy, _made(plugin, outside))
-    names = sorted({*known, *(plugin.name for plugin in plugins)})
+            chooser = _made(plugin, outside)
+            return CachingDriver(policy, chooser.name, chooser)
+    names = sorted({*DRIVERS, *(plugin.name for plugin in plugins)})
     raise Refused(
         f"driver of [scheduler] is {wanted!r}; there is {', '.join(names)}. Name one "
         "of these, or install the package that brings it."

@@ -1,0 +1,229 @@
+"""Inside a room, too, imports point down: its parts have an order.
+
+A part is a folder of the room, or a module that lies in it. It sees the parts on lines
+above its own, and no others; imports inside functions and for type checking count. A
+new part needs a place here.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import pytest
+
+from tests.tidy.source import Source, sources
+
+# Room -> its parts, the lowest first.
+ORDER = {
+    "agent": """
+        files
+        collectors
+        register report workloads
+        machine
+        reporter
+        whole_reporter
+        loop
+    """,
+    "bench": """
+        chart fleets servers stages
+        furnishing http_client profiling workloads
+        bare_threads gantt_side placement_side plain_side side
+        comparing nova_side paths
+        sides
+        machine plan
+        report
+        figures running
+        page
+    """,
+    "cli": """
+        amounts asked flavor given start stopping streams times tracing
+        output where
+        bench_text completion database failure paging program replay_text
+            topology what_if
+        adoption agent bench feed replay_packing replay_records scheduler serve
+            session snapshot status
+        allocation audit candidates capacity_forecast capacity_prices
+            capacity_split decision fleet host inventory labels manage provider
+            replay shadow top usage watch what_if_select
+        select what_if_capacity
+        capacity instances launch
+        main
+    """,
+    "client": """
+        encode exposition transport
+        decode exchange
+        audits providers remote_books
+        allocations capacity
+        scheduling
+        remote
+        scheduler
+    """,
+    "conf": """
+        clouds guests table unknown values
+        advice coordination identity recording remote rpc scheduling shadow
+            stream tracing written
+        allowed feed
+        options
+        reading
+    """,
+    "engine": """
+        clock memberships observing options threads uuids
+        reading
+        commit recording verify watching
+        books scheduling
+        auditing background clock_watch fleet fleet_map health scheduling_cycle
+            shadow takeovers
+        advice protocol reporting whole_fleet
+        gantt
+        opening
+    """,
+    "launch": """
+        claiming contract
+        outcome process simulated starting
+        launchers launching
+    """,
+    "liveness": """
+        options repeating_thread verdict
+        group
+        membership watcher
+        watching
+    """,
+    "model": """
+        addresses bounds fleet_map holding names paging printable quantities
+            requests rows topology topology_view usage_history
+        answers audit changes cpu_sets diagnosis fleet_lists hosts
+            request_identity spec takeover
+        advice capacity fleet needs record reports selection shadow watching
+            whole_host
+        commands scheduling
+        forms protocol
+    """,
+    "observe": """
+        agent_signs launch_signs loading logs milestones mirroring run_folder
+            supervisor tracing
+        context_lines metrics
+        endpoint log_file
+    """,
+    "openstack": """
+        feed neutron
+        discovery meters routed_networks
+        presence
+        rpc
+        notifications
+    """,
+    "placement": """
+        amount_source claimed drift fitted fleet_queries groups pause queries
+            reported usages
+        candidates fleet_lists fleet_map host_topology listings ownership
+        known_instances moves usage_history whole_host
+        audit
+        rules
+        fleet_news
+    """,
+    "replay": """
+        books events measures records redecided resting
+        applying groups machines
+        fleets readers reports snapshots
+        run traces what_if
+        decisions record_report redecide report trying what_if_file
+        compare packing trace_trial
+    """,
+    "scheduler": """
+        host_columns options stages
+        hosts
+        contract held_host request
+        feasibility
+        scoring
+        plugins
+        evaluation needs
+        pauses
+        selection
+        advising
+        explain
+        capacity cycle
+    """,
+    "state": """
+        column fleet_tables listers names promises reports
+        allocations bits factors inventories providers topology_columns
+        host_table tree_rooms
+        fleet
+        fleet_snapshot state
+        check_fleet supposed view
+        check
+    """,
+    "store": """
+        codec columns interface outcomes times
+        database tables
+        migrations session
+        background head load write
+        changelog schema
+        adoption memory sql
+        snapshot
+    """,
+    "stream": """
+        options standing
+        connection
+        dead_letters producing topic_watch topics
+        changes consuming
+        starting
+    """,
+    "testing": """
+        worlds
+        checks
+        driver_check
+    """,
+    "topology": """
+        devices pinning words
+        cells
+        fit take
+        pending
+        counting
+    """,
+}
+
+
+def _rooms() -> dict[str, list[Source]]:
+    found: dict[str, list[Source]] = defaultdict(list)
+    for source in sources():
+        if len(source.parts) > 1 and source.parts[1] != "__init__":
+            found[source.parts[0]].append(source)
+    return found
+
+
+def _ranks(room: str) -> dict[str, int]:
+    """Indented lines go on with the one before."""
+    found: dict[str, int] = {}
+    rank = 0
+    for line in ORDER[room].strip("\n").splitlines():
+        rank += not line.startswith(" " * 12)
+        found |= dict.fromkeys(line.split(), rank)
+    return found
+
+
+@pytest.mark.parametrize("room", ORDER)
+def test_parts_import_those_below_alone(room: str) -> None:
+    ranks, up = _ranks(room), []
+    for source in _rooms()[room]:
+        part = source.parts[1]
+        for line, name in source.imports():
+            its_room, _, rest = name.removeprefix("gantt.").partition(".")
+            other = rest.partition(".")[0]
+            is_other = its_room == room and other in ranks and other != part
+            if is_other and ranks[other] >= ranks[part]:
+                up.append(f"{source.at(line)}: {part} imports {other}")
+    assert up == []
+
+
+@pytest.mark.parametrize("room", ORDER)
+def test_every_part_has_a_place(room: str) -> None:
+    parts = {source.parts[1] for source in _rooms()[room]}
+    assert parts == _ranks(room).keys()
+
+
+def test_every_room_with_parts_has_an_order() -> None:
+    several = {
+        room
+        for room, inside in _rooms().items()
+        if len({source.parts[1] for source in inside}) > 1
+    }
+    assert several - {"api"} == ORDER.keys()
