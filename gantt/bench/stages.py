@@ -23,7 +23,7 @@ wakes up, and so does the caller; batch: its steps between the others; lock: tha
 database; rules: the committer plans; other: everything without a name here."""
 
 _ENGINE: Final = "gantt.engine."
-_SCHEDULING: Final = "gantt.engine.scheduling.scheduling"
+_SCHEDULING: Final = "gantt.engine.scheduling_cycle"
 _RECORD: Final = "gantt.engine.scheduling."
 SEAMS: Final = (
     ("gantt.api.app", "identify", "authorize"),

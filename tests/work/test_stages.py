@@ -17,7 +17,7 @@ from gantt.engine.gantt import Gantt
 from gantt.engine.observing import Observer, Silence, StageTime
 from gantt.model.selection import Decision
 
-SCHEDULING = "gantt.engine.scheduling.scheduling"
+SCHEDULING = "gantt.engine.scheduling_cycle"
 TIMING = "gantt.engine.scheduling.stage_times"
 PATH = "select, in memory"
 WARM_UP = 6
