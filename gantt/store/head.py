@@ -24,7 +24,6 @@ from sqlalchemy import (
 )
 
 from gantt import errors
-from gantt.store.codec import encode
 from gantt.store.database import Database
 from gantt.store.session import Answer, Session
 from gantt.store.tables import FORMAT, gantt_fingerprint, gantt_head, gantt_log
@@ -36,6 +35,8 @@ RELEASED = 0
 # Kinds of the first revision of a history: nothing before it leads there.
 ADOPT, RELEASE, IMPORT = "Adopt", "Release", "Import"
 BEGINNINGS = frozenset({ADOPT, RELEASE, IMPORT})
+# An empty list, as ``changelog.codec`` encodes it.
+NO_CHANGES = b"\x90"
 # From the last revision of the log before, which therefore does not lead to it.
 _GAP = 2
 
@@ -126,7 +127,7 @@ def begin_history(connection: Connection, kind: str, *, becomes: int = FORMAT) -
             at=max(int(stamp or 0), to_micros(datetime.now(UTC)) or 0),
             kind=kind,
             request_id="",
-            changes=encode(()),
+            changes=NO_CHANGES,
         )
     )
     connection.execute(

@@ -21,8 +21,8 @@ from gantt.store.background.heartbeats import HeartbeatTable
 from gantt.store.background.leader import Leadership
 from gantt.store.background.shadows import ShadowTable
 from gantt.store.background.usage_history import SqlUsageRows, UsageHistory
+from gantt.store.changelog.codec import Log
 from gantt.store.changelog.history import Compactor, History
-from gantt.store.changelog.log import Log
 from gantt.store.database import Database, open_database
 from gantt.store.head import HeadRow
 from gantt.store.interface import (

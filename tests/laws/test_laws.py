@@ -30,7 +30,7 @@ from gantt.placement import queries
 from gantt.placement.rules import plan
 from gantt.state import check
 from gantt.state.state import State
-from gantt.store.codec import decode, encode
+from gantt.store.changelog.codec import decode, encode
 from tests.laws import wishes
 from tests.laws.books import dump, told_by_queries, told_by_reference
 from tests.simulation.reference import Reference

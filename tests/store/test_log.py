@@ -9,7 +9,8 @@ from msgspec.structs import astuple
 from gantt import errors
 from gantt.model import rows
 from gantt.model.changes import Change
-from gantt.store.codec import TABLE_NUMBERS, decode, encode
+from gantt.store.changelog.codec import TABLE_NUMBERS, decode, encode
+from gantt.store.head import NO_CHANGES
 from tests.store import books
 
 
@@ -47,6 +48,11 @@ def test_only_new_values_are_stored() -> None:
         Change(rows.PROVIDERS, 3, None, new),
         Change(rows.PROVIDER_TRAITS, (3, 4), None, None),
     )
+
+
+def test_a_history_begins_with_no_changes() -> None:
+    assert encode(()) == NO_CHANGES
+    assert decode(NO_CHANGES) == ()
 
 
 def test_the_encoding_on_disk() -> None:

@@ -12,7 +12,7 @@ from gantt import errors
 from gantt.model import rows
 from gantt.model.changes import Change, Cursor
 from gantt.store import StoreOptions, open_store
-from gantt.store.codec import decode, encode
+from gantt.store.changelog.codec import decode, encode
 from gantt.store.database import Database, SqliteDatabase
 from gantt.store.interface import Fingerprint, Store
 from gantt.store.outcomes import DataError, DefiniteAbort, ForeignWrite, UnknownOutcome

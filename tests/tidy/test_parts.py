@@ -152,7 +152,7 @@ ORDER = {
         check
     """,
     "store": """
-        codec columns interface outcomes times
+        columns interface outcomes times
         database tables
         migrations session
         background head load write

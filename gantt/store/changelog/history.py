@@ -1,6 +1,6 @@
 """The log for watchers, in pages from any revision that it still has, and compaction.
 
-Apart from ``log``, by which processes catch up: they load all tables again when they
+Apart from ``codec``, by which processes catch up: they load all tables again when they
 are too far behind, while a watcher gets every revision, or an error.
 """
 
@@ -22,7 +22,7 @@ from sqlalchemy import (
 
 from gantt.errors import Gone
 from gantt.model.changes import Cursor, LogEntry
-from gantt.store.changelog.log import entry
+from gantt.store.changelog.codec import entry
 from gantt.store.changelog.pages import PAGE, is_at, why_gone
 from gantt.store.database import Database, Statement, limited
 from gantt.store.head import BEGINNINGS
