@@ -52,19 +52,18 @@ ORDER = {
     "client": """
         encode exposition transport
         decode exchange
-        audits providers remote_books
-        allocations capacity
+        native providers remote_books
+        allocations audits capacity
         scheduling
         remote
         scheduler
     """,
     "conf": """
-        clouds guests table unknown values
+        clouds table unknown values
         advice coordination identity recording remote rpc scheduling shadow
-            stream tracing written
-        allowed feed
-        options
-        reading
+            stream tracing
+        allowed
+        KNOT feed guests options reading references written
     """,
     "engine": """
         clock memberships observing options threads uuids
@@ -89,14 +88,15 @@ ORDER = {
         watching
     """,
     "model": """
-        addresses bounds fleet_map holding names paging printable quantities
-            requests rows topology topology_view usage_history
+        addresses bounds fleet_map holding names operation paging printable
+            quantities requests rows topology topology_view usage_history
         answers audit changes cpu_sets diagnosis fleet_lists hosts
             request_identity spec takeover
         advice capacity fleet needs record reports selection shadow watching
             whole_host
         commands scheduling
-        forms protocol
+        forms operation_bodies protocol
+        operations
     """,
     "observe": """
         agent_signs launch_signs loading logs milestones mirroring run_folder
