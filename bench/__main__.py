@@ -32,7 +32,6 @@ from bench import (
     rpc,
     scheduler,
     stream,
-    topology,
 )
 from bench.report import Row, tell
 from gantt.bench.report import check_writable
@@ -57,7 +56,7 @@ SUITES: dict[str, Callable[[Path, float], Iterator[Row]]] = {
     "rpc": rpc.measure,
     "scheduler": scheduler.measure,
     "stream": stream.measure,
-    "topology": topology.measure,
+    "topology": scheduler.measure_topology,
 }
 
 

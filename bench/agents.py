@@ -23,12 +23,11 @@ from typing import Final
 import msgspec
 
 from bench.connections import Connections, Sent, post
-from bench.report import Row, say
-from bench.server import KB_PER_MB, Server
+from bench.report import KB_PER_MB, Row, at_most, megabytes, say
 from bench.simulated_hosts import SimulatedHost, fleet
 from gantt.agent.loop import PACE
 from gantt.bench.figures import duration
-from gantt.bench.servers import free_port, program, used_s
+from gantt.bench.servers import Server, free_port, program, used_s
 from gantt.connection import connect
 from gantt.model.reports import Report, ReportOutcome
 from tests.databases import Databases, Postgres
@@ -104,13 +103,11 @@ def _burst(
     used = used_s(server.pid) - before
     _settle(hosts, sent, {"applied"})
     later = f"; {sent.turned_away} were asked to come later" if sent.turned_away else ""
-    goal_s = BURST_S * len(hosts) / HOSTS
-    return Row(
+    return at_most(
         f"{len(hosts):,} full reports of {what}, {CONNECTIONS} connections",
-        f"≤ {goal_s:g} s",
-        f"{duration(sent.seconds)}; {duration(used / len(hosts))} of the server each"
-        f"{later}",
-        is_met=sent.seconds <= goal_s,
+        BURST_S * len(hosts) / HOSTS,
+        sent.seconds,
+        more=f"; {duration(used / len(hosts))} of the server each{later}",
     )
 
 
@@ -212,13 +209,8 @@ def _one_agent(server: Server) -> Iterator[Row]:
             process.terminate()
     resident = re.search(r"VmRSS:\s+(\d+) kB", status)
     assert resident is not None
-    megabytes = int(resident[1]) / KB_PER_MB
-    yield Row(
-        "gantt agent, resident",
-        f"≤ {AGENT_MB:g} MB",
-        f"{megabytes:.0f} MB",
-        is_met=megabytes <= AGENT_MB,
-    )
+    resident_mb = int(resident[1]) / KB_PER_MB
+    yield at_most("gantt agent, resident", AGENT_MB, resident_mb, megabytes)
     share = each / PACE.interval
     yield Row(
         f"gantt agent, processor time of a report; share at {PACE.interval:g} s",

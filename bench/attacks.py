@@ -12,7 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from bench.report import Row, say
+from bench.report import Row, at_most, megabytes, say
 from gantt.bench.figures import duration
 from tests.attacks import beside
 from tests.attacks.beside import Beside, Seen
@@ -69,12 +69,7 @@ def _attacked(service: Service, one: Attack, idle: Beside) -> Iterator[Row]:
     seen = beside.attacked(service, one.kind, one.count, one.token, SECONDS)
     name, took = f"{seen.placed:,} {one.name}", seen.took
     yield from _rows(name, seen.found, idle)
-    yield Row(
-        f"{name}: memory",
-        f"≤ {one.most_mb} MB",
-        f"{took:.0f} MB",
-        is_met=took <= one.most_mb,
-    )
+    yield at_most(f"{name}: memory", one.most_mb, took, megabytes)
 
 
 def _rows(name: str, found: Beside, idle: Beside) -> Iterator[Row]:

@@ -9,22 +9,24 @@ full refuses many.
 
 from __future__ import annotations
 
-import http.client
 import json
 import random
 import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 from sqlalchemy import create_engine, text
 
 from bench import fleet
 from bench.report import Row, say
-from bench.server import Server
+from gantt.bench.http_client import Client
+from gantt.bench.servers import Server
 from gantt.model.commands import Inventory
 from tests.databases import Databases, Mariadb
 
@@ -33,13 +35,7 @@ PAIRS = 4
 STEPS = 150
 SEED = 16
 SAMPLE_S = 0.002
-TIMEOUT_S = 120.0
 
-_HEADERS = {
-    "x-auth-token": "admin",
-    "content-type": "application/json",
-    "openstack-api-version": "placement 1.28",
-}
 _GRANTED, _GONE, _REFUSED = 204, 404, 409
 _USE = "SELECT coalesce(sum(used), 0) FROM allocations"
 _OWNED = (
@@ -73,12 +69,12 @@ def measure(folder: Path, scale: float) -> Iterator[Row]:
         server = databases.server(Mariadb.name)
         ours = server.new()
         stock = {"VCPU": Inventory(total=CAPACITY)}
-        (provider,) = fleet.uuids(1, fleet.PROVIDER)
-        fleet.write(ours, [fleet.Member(provider, "one", stock)])
+        (one,) = fleet.flat(1)
+        fleet.write(ours, [replace(one, inventories=stock)])
         theirs = server.copy(ours)
         found = [
-            _fight(ours, folder, provider, steps, Server.gantt_on),
-            _fight(theirs, folder, provider, steps, Server.upstream_on),
+            _fight(ours, folder, one.uuid, steps, Server.gantt_on),
+            _fight(theirs, folder, one.uuid, steps, Server.upstream_on),
         ]
     yield from _rows(*found)
 
@@ -123,17 +119,15 @@ def _fight(
     say(f"contention: {serve.__name__} ...")
     heard = Heard()
     with ExitStack() as servers:
-        ports = []
+        clients = []
         for number in (1, 2):
             own = folder / f"{serve.__name__}-{number}"
             own.mkdir()
-            ports.append(servers.enter_context(serve(url, own)).port)
+            clients.append(servers.enter_context(serve(url, own)))
         sampler = Sampler(url, heard)
-        pairs = [Pair(ports, provider, number, steps) for number in range(PAIRS)]
-        for pair in pairs:
-            pair.start()
-        for pair in pairs:
-            pair.join()
+        pairs = [Pair(clients, provider, number) for number in range(PAIRS)]
+        with ThreadPoolExecutor(PAIRS) as running:
+            list(running.map(lambda pair: pair.run(steps), pairs))
         sampler.close()
     _settle(url, heard, pairs)
     return heard
@@ -159,34 +153,22 @@ def _settle(url: str, heard: Heard, pairs: list[Pair]) -> None:
 class Pair:
     """Two clients in step, each with its own process."""
 
-    def __init__(
-        self, ports: list[int], provider: str, number: int, steps: int
-    ) -> None:
+    def __init__(self, servers: list[Server], provider: str, number: int) -> None:
         self.heard = Heard()
         self._provider = provider
-        self._steps = steps
         self._rng = random.Random(f"{SEED} {number}")
-        self._connections = [
-            http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S)
-            for port in ports
-        ]
-        self._thread = threading.Thread(target=self._run)
+        self._clients = [Client(server) for server in servers]
+        self._both_at_once = ThreadPoolExecutor(len(servers))
 
-    def start(self) -> None:
-        """Begin."""
-        self._thread.start()
-
-    def join(self) -> None:
-        """Wait for the last step."""
-        self._thread.join()
-
-    def _run(self) -> None:
-        for _ in range(self._steps):
-            self._claim()
-            if self._rng.random() < 0.5:
-                self._give_back()
-        for connection in self._connections:
-            connection.close()
+    def run(self, steps: int) -> None:
+        """All steps, one after the other."""
+        with self._both_at_once:
+            for _ in range(steps):
+                self._claim()
+                if self._rng.random() < 0.5:
+                    self._give_back()
+        for client in self._clients:
+            client.close()
 
     def _claim(self) -> None:
         """Both at once; a consumer is held once either was granted it."""
@@ -199,8 +181,9 @@ class Pair:
                 "project_id": "p",
                 "user_id": "u",
                 "consumer_generation": None,
+                "consumer_type": "INSTANCE",
             }
-        )
+        ).encode()
         statuses = self._both("PUT", consumers, body)
         for consumer, status in zip(consumers, statuses, strict=True):
             if status == _GRANTED:
@@ -222,28 +205,14 @@ class Pair:
             elif status != _GRANTED:
                 self.heard.strange += 1
 
-    def _both(self, method: str, consumers: list[str], body: str | None) -> list[int]:
+    def _both(self, method: str, consumers: list[str], body: bytes | None) -> list[int]:
         """The statuses of one request to each process, sent at the same time."""
-        statuses = [0] * len(consumers)
 
-        def ask(number: int) -> None:
-            connection = self._connections[number]
-            path = f"/allocations/{consumers[number]}"
-            connection.request(method, path, body, _HEADERS)
-            answer = connection.getresponse()
-            answer.read()
-            statuses[number] = answer.status
+        def ask(client: Client, consumer: str) -> int:
+            return client.exchange(method, f"/allocations/{consumer}", body)[0]
 
-        threads = [
-            threading.Thread(target=ask, args=(number,))
-            for number in range(len(consumers))
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
         self.heard.requests += len(consumers)
-        return statuses
+        return list(self._both_at_once.map(ask, self._clients, consumers))
 
 
 class Sampler:

@@ -11,9 +11,9 @@ from bench import fleet
 from bench.asking import Client, Runner, medians
 from bench.candidates import FEW, GANTT_TIMES, MANY, ROUNDS, plain
 from bench.report import Row, say
-from bench.server import Server
 from gantt.bench.chart import Line, draw
 from gantt.bench.figures import duration
+from gantt.bench.servers import Server
 
 SIZES = (1_000, 3_000, 10_000, 30_000, 100_000)
 # Beyond these, one request to upstream takes longer than all others together.

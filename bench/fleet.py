@@ -1,22 +1,23 @@
-"""Fleets to measure on, written through the library into a file of their own."""
+"""Providers of other forms than those of ``gantt bench``, written through the library
+into a file of their own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
-from uuid import UUID
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 import gantt
+from gantt.bench.fleets import AGGREGATE, CARD, HOST, INSTANCE, uuid_of
+from gantt.bench.furnishing import CARD_CLASS, writing
 from gantt.model.commands import ConsumerAllocations, Inventory, ReshapedProvider
 from gantt.model.protocol import GanttProtocol
 
-# Concurrent callers, and so the size of batches.
-WRITERS = 64
 CONSUMERS_PER_WRITE = 200
 PROVIDERS_PER_WRITE = 500
 
@@ -30,6 +31,7 @@ ROOMY = {
 
 REQUIRED_TRAIT = "HW_CPU_X86_AVX2"
 FORBIDDEN_TRAIT = "COMPUTE_STATUS_DISABLED"
+AGGREGATES = tuple(uuid_of(AGGREGATE, number) for number in range(10))
 
 
 class Member(Struct, frozen=True):
@@ -43,24 +45,11 @@ class Member(Struct, frozen=True):
     aggregates: tuple[str, ...] = ()
 
 
-def uuids(count: int, kind: int) -> list[str]:
-    """The same uuids at every run; ``kind`` keeps providers and consumers apart."""
-    return [_uuid(kind, number) for number in range(1, count + 1)]
-
-
-def _uuid(kind: int, number: int) -> str:
-    return str(UUID(int=kind << 96 | number))
-
-
-PROVIDER, CONSUMER, AGGREGATE = 1, 2, 3
-AGGREGATES = tuple(uuids(10, AGGREGATE))
-
-
 def flat(count: int, after: int = 0) -> list[Member]:
     """Roomy providers without parents and labels, as many as are missing to
     ``count``."""
     return [
-        Member(_uuid(PROVIDER, number), f"host-{number}", ROOMY)
+        Member(uuid_of(HOST, number), f"host-{number}", ROOMY)
         for number in range(after + 1, count + 1)
     ]
 
@@ -69,17 +58,15 @@ def labeled(count: int) -> list[Member]:
     """As ``flat``: three in four have the required trait, one in twenty the forbidden
     one, and each is in one of ten aggregates, whatever its traits."""
     return [
-        Member(
-            _uuid(PROVIDER, number),
-            f"host-{number}",
-            ROOMY,
+        replace(
+            one,
             traits=(
                 *([REQUIRED_TRAIT] if number % 4 else []),
                 *([FORBIDDEN_TRAIT] if number % 20 == 1 else []),
             ),
             aggregates=(AGGREGATES[number // 20 % len(AGGREGATES)],),
         )
-        for number in range(1, count + 1)
+        for number, one in enumerate(flat(count), 1)
     ]
 
 
@@ -88,23 +75,17 @@ def numa_trees(count: int) -> list[Member]:
     memory, two network ports under each."""
     disk = {"DISK_GB": Inventory(total=10_000)}
     node = {"VCPU": Inventory(total=64), "MEMORY_MB": Inventory(total=262_144)}
-    port = {"SRIOV_NET_VF": Inventory(total=16)}
+    port = {CARD_CLASS: Inventory(total=16)}
     members = []
     for number in range(1, count + 1):
-        root = _uuid(PROVIDER, number * 8)
+        root = uuid_of(HOST, number)
         members.append(Member(root, f"host-{number}", disk))
         for side in (1, 2):
-            uuid = _uuid(PROVIDER, number * 8 + 3 * side - 2)
+            uuid = uuid_of(HOST, number, side)
             members.append(Member(uuid, f"numa-{number}-{side}", node, root))
-            members += [
-                Member(
-                    _uuid(PROVIDER, number * 8 + 3 * side - 2 + end),
-                    f"port-{number}-{side}-{end}",
-                    port,
-                    uuid,
-                )
-                for end in (1, 2)
-            ]
+            for end in (1, 2):
+                name, own = f"port-{number}-{side}-{end}", 2 * side + end
+                members.append(Member(uuid_of(CARD, number, own), name, port, uuid))
     return members
 
 
@@ -113,15 +94,10 @@ def equal_children(hosts: int, children: int) -> list[Member]:
     card = {"VGPU": Inventory(total=16)}
     members = []
     for number in range(1, hosts + 1):
-        root = _uuid(PROVIDER, number << 8)
+        root = uuid_of(HOST, number)
         members.append(Member(root, f"host-{number}", {}))
         members += [
-            Member(
-                _uuid(PROVIDER, (number << 8) + child),
-                f"card-{number}-{child}",
-                card,
-                root,
-            )
+            Member(uuid_of(CARD, number, child), f"card-{number}-{child}", card, root)
             for child in range(1, children + 1)
         ]
     return members
@@ -130,38 +106,22 @@ def equal_children(hosts: int, children: int) -> list[Member]:
 def write(
     database: Path | str, members: Sequence[Member], *, allocations: int = 0
 ) -> None:
-    """Add ``members`` to ``database``, a URL or a file, created if missing, and let so
-    many consumers claim a processor each."""
+    """Add ``members``, parents before their children, to ``database``, a URL or a file,
+    created if missing, and let so many consumers claim a processor each."""
     is_file = isinstance(database, Path)
     url = f"sqlite:///{database}" if is_file else str(database)
-    books = gantt.connect(url, create=is_file)
-    try:
-        with ThreadPoolExecutor(WRITERS) as writers:
-
-            def each(act: Callable[[T], object], of: Iterable[T]) -> None:
-                for _ in writers.map(act, of):
-                    pass
-
-            for layer in _layers(members):
-                each(lambda one: _create(books, one), layer)
-            for block in _blocks(members, PROVIDERS_PER_WRITE):
-                books.reshape(_inventories(block), ())
-            each(lambda one: _label(books, one), members)
-            claims = _claims([one.uuid for one in members], allocations)
-            each(books.set_allocations, _blocks(claims, CONSUMERS_PER_WRITE))
-    finally:
-        books.close()
-
-
-def _layers(members: Sequence[Member]) -> Iterator[list[Member]]:
-    """Parents before their children."""
-    known: set[str | None] = {None}
-    rest = list(members)
-    while rest:
-        layer = [one for one in rest if one.parent_uuid in known]
-        rest = [one for one in rest if one.parent_uuid not in known]
-        known.update(one.uuid for one in layer)
-        yield layer
+    depths: dict[str | None, int] = {None: 0}
+    for one in members:
+        depths[one.uuid] = 1 + depths[one.parent_uuid]
+    with closing(gantt.connect(url, create=is_file)) as books, writing() as each:
+        for depth in range(1, 1 + max(depths.values())):
+            layer = [one for one in members if depths[one.uuid] == depth]
+            each(lambda one: _create(books, one), layer)
+        for block in _blocks(members, PROVIDERS_PER_WRITE):
+            books.reshape(_inventories(block), ())
+        each(lambda one: _label(books, one), members)
+        claims = _claims([one.uuid for one in members], allocations)
+        each(books.set_allocations, _blocks(claims, CONSUMERS_PER_WRITE))
 
 
 def _blocks(items: Iterable[T], size: int) -> Iterator[list[T]]:
@@ -190,8 +150,9 @@ def _label(books: GanttProtocol, one: Member) -> None:
 
 
 def _claims(providers: Sequence[str], count: int) -> Iterator[ConsumerAllocations]:
-    for number, consumer in enumerate(uuids(count, CONSUMER)):
+    for number in range(count):
         provider = providers[number % len(providers)]
+        consumer = uuid_of(INSTANCE, number)
         yield ConsumerAllocations(
             consumer, {provider: {"VCPU": 1}}, "bench", "bench", None, "INSTANCE"
         )

@@ -19,6 +19,7 @@ from gantt.bench.figures import duration
 from gantt.bench.report import Begun, Run, write
 
 Form: TypeAlias = Literal["table", "markdown", "json"]
+KB_PER_MB = 1024
 HEADINGS = ("work", "goal", "Gantt", "upstream", "ratio", "")
 
 

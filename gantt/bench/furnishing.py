@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final, TypeVar
+from contextlib import contextmanager
+from typing import Any, Final, Protocol, TypeVar
 
 from gantt.bench.fleets import (
     AGGREGATE,
@@ -36,6 +37,14 @@ CLASSES: Final = ("VCPU", "MEMORY_MB", "DISK_GB")
 _WRITERS: Final = 64
 _STEP: Final = 500
 T = TypeVar("T")
+
+
+class Each(Protocol):
+    """What ``writing`` gives."""
+
+    def __call__(self, act: Callable[[T], object], of: Iterable[T], /) -> None: ...
+
+
 Progress = Callable[[int, int], None]
 """Takes how much is done, and of how much."""
 
@@ -72,14 +81,21 @@ def _parts(host: Host) -> dict[str, Any]:
     return {"numa_topology": {"cells": cells_of(host)}, "pci_stats": cards_of(host)}
 
 
-def furnish(books: Gantt, fleet: Fleet, progress: Progress) -> None:
-    """Write ``fleet`` into empty books."""
+@contextmanager
+def writing() -> Iterator[Each]:
+    """Does something to each of many at once, as many callers would."""
     with ThreadPoolExecutor(_WRITERS) as writers:
 
         def each(act: Callable[[T], object], of: Iterable[T]) -> None:
             for _ in writers.map(act, of):
                 pass
 
+        yield each
+
+
+def furnish(books: Gantt, fleet: Fleet, progress: Progress) -> None:
+    """Write ``fleet`` into empty books."""
+    with writing() as each:
         for start in range(0, len(fleet.hosts), _STEP):
             hosts = fleet.hosts[start : start + _STEP]
             each(lambda host: _report(books, host), hosts)

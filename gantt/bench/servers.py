@@ -51,16 +51,38 @@ class Server:
 
     @classmethod
     def gantt(cls, database: Path, ready_path: str = "/resource_classes") -> Self:
-        """``gantt serve`` on a database file."""
+        """``gantt serve`` on a database file, beside which its log lies."""
+        return cls.gantt_on(
+            f"sqlite:///{database}", database.parent, ready_path=ready_path
+        )
+
+    @classmethod
+    def gantt_on(
+        cls,
+        url: str,
+        folder: Path,
+        *,
+        workers: int = 1,
+        ready_path: str = "/resource_classes",
+        **options: str,
+    ) -> Self:
+        """The same on the database at ``url``; its log lies in ``folder``. ``options``:
+        those of ``[gantt]``."""
         port = free_port()
         command = [
-            *(program("gantt"), "serve"),
-            *("--database", f"sqlite:///{database}"),
-            *("--listen", f"127.0.0.1:{port}"),
-            *("--auth", "noauth2"),
+            *(program("gantt"), "serve", "--database", url, "--auth", "noauth2"),
+            *("--listen", f"127.0.0.1:{port}", "--workers", str(workers)),
         ]
-        log = database.with_suffix(".log")
-        return cls(command, port, log, ready_path=ready_path)
+        names = {f"OS_GANTT__{name.upper()}": one for name, one in options.items()}
+        log = folder / f"gantt-{port}.log"
+        return cls(
+            command,
+            port,
+            log,
+            workers=workers,
+            ready_path=ready_path,
+            environment=names,
+        )
 
     @classmethod
     def upstream(cls, database: Path, most_candidates: int = -1) -> Self:
