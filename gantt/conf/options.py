@@ -7,7 +7,6 @@ Gantt has are in ``[gantt]``. Scheduler options are in ``scheduling``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -24,6 +23,7 @@ from gantt.conf import (
     stream,
     tracing,
 )
+from gantt.conf.references import PATHS
 from gantt.conf.table import rows
 from gantt.conf.values import (
     AUTH_STRATEGIES,
@@ -111,21 +111,6 @@ IGNORED = {
     ),
     "workarounds": ("optimize_for_wide_provider_trees",),
 }
-
-PATHS = [
-    cfg.StrOpt("tempdir", help="For substitution in other options."),
-    cfg.StrOpt(
-        "pybasedir",
-        default=str(Path(__file__).resolve().parent.parent.parent),
-        sample_default="<the directory that Gantt is installed in>",
-        help="Directory that Gantt is installed in; for substitution in other options.",
-    ),
-    cfg.StrOpt(
-        "state_path",
-        default="$pybasedir",
-        help="Directory for state; for substitution in other options.",
-    ),
-]
 
 LOG = [
     cfg.BoolOpt(

@@ -1,4 +1,4 @@
-"""Options of Nova's own that other values refer to, as in ``rabbit://a:b@$my_ip``.
+"""Options that other values refer to, most of them Nova's, as in ``rabbit://a:b@$my_ip``.
 
 oslo.config looks a ``$name`` up among the options that the same program has registered.
 Gantt reads files in several parts, each with options of its own, and so do libraries:
@@ -8,11 +8,25 @@ every part has these as well.
 from __future__ import annotations
 
 import socket
+from pathlib import Path
 from typing import Final
 
 from oslo_config import cfg
 
-from gantt.conf.options import PATHS
+PATHS = [
+    cfg.StrOpt("tempdir", help="For substitution in other options."),
+    cfg.StrOpt(
+        "pybasedir",
+        default=str(Path(__file__).resolve().parent.parent.parent),
+        sample_default="<the directory that Gantt is installed in>",
+        help="Directory that Gantt is installed in; for substitution in other options.",
+    ),
+    cfg.StrOpt(
+        "state_path",
+        default="$pybasedir",
+        help="Directory for state; for substitution in other options.",
+    ),
+]
 
 # Nova takes the address of a route for it. Gantt looks for none: a default that refers
 # to nothing has what refers to it refused.

@@ -59,11 +59,12 @@ ORDER = {
         scheduler
     """,
     "conf": """
-        clouds table unknown values
-        advice coordination identity recording remote rpc scheduling shadow
-            stream tracing
-        allowed
-        KNOT feed guests options reading references written
+        clouds references table unknown values
+        advice coordination guests identity recording remote rpc scheduling
+            shadow stream tracing written
+        allowed feed
+        options
+        reading
     """,
     "engine": """
         clock memberships observing options threads uuids
