@@ -132,10 +132,10 @@ def listen(session: Session, *, config_files: tuple[str, ...], pool: str) -> Non
 
     listener = Listener(read_conf(config_files), session.books, pool or None)
     with stop_signals() as ended:
-        listener.start()
-        say("Listening for scheduler.select_destinations.* of Nova.", err=True)
-        ended.wait()
-        listener.stop()
+        if listener.start(ended):
+            say("Listening for scheduler.select_destinations.* of Nova.", err=True)
+            ended.wait()
+            listener.stop()
     done = listener.endpoint
     say(
         f"{done.passed_on} notifications were passed on, {done.lost} were lost, "

@@ -7,6 +7,7 @@ that cannot be is counted and dropped, since Nova's own decision does not wait f
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, Protocol
@@ -111,6 +112,9 @@ def _micros(timestamp: Any) -> int | None:
     return int(at.timestamp() * 1_000_000)
 
 
+_TURN_S: Final = 0.2
+
+
 class Listener:
     """Listens from ``start`` to ``stop``. ``pool``: listeners of one name share the
     notifications, and other consumers get each as well; None: the queue that consumers
@@ -133,9 +137,25 @@ class Listener:
         # In order: the end of a request must not overtake its start.
         conf.set_override("executor_thread_pool_size", 1)
 
-    def start(self) -> None:
-        """Begin to listen; the library reconnects by itself."""
-        self._listener.start()
+    def start(self, ended: threading.Event) -> bool:
+        """Begin to listen, once the broker answers; whether it did before ``ended``.
+        The library waits for it without an end, so that happens in another thread;
+        later it reconnects by itself."""
+        failures: list[Exception] = []
+
+        def begin() -> None:
+            try:
+                self._listener.start()
+            except Exception as error:
+                failures.append(error)
+
+        thread = threading.Thread(target=begin, name="gantt-listen", daemon=True)
+        thread.start()
+        while thread.is_alive() and not ended.is_set():
+            thread.join(_TURN_S)
+        if failures:
+            raise failures[0]
+        return not thread.is_alive()
 
     def stop(self) -> None:
         """Finish what has begun."""

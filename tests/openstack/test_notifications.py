@@ -17,7 +17,9 @@ from gantt.model.forms.notification import read_observed, read_payload
 from gantt.model.shadow import ShadowEvent
 from gantt.model.spec import Destination, InstanceGroup
 from gantt.openstack.notifications import Endpoint, Listener, event_of, read_conf
+from tests.live import free_port
 from tests.openstack.notifier import IMAGE, payload, spec
+from tests.openstack.processes import Scheduler
 
 UUID = str(uuids.uuid4())
 START = "scheduler.select_destinations.start"
@@ -230,6 +232,24 @@ def test_bus_that_cannot_be_used_is_named_without_its_password(tmp_path: Path) -
     with pytest.raises(Refused, match="transport_url .* cannot be used") as refusal:
         Listener(read_conf([str(file)]), Seen(), "gantt")
     assert "a-secret" not in str(refusal.value)
+
+
+def test_a_listener_ends_while_its_broker_is_away(tmp_path: Path) -> None:
+    file = tmp_path / "nova.conf"
+    file.write_text(
+        f"[DEFAULT]\ntransport_url = rabbit://u:p@127.0.0.1:{free_port()}\n"
+    )
+    command = ["shadow", "listen", "--config-file", str(file)]
+    running = Scheduler.running(
+        [*command, "--url", "http://127.0.0.1:1"], tmp_path / "l"
+    )
+    try:
+        running.wait_for("Connection refused")
+        running.process.terminate()
+        assert running.process.wait(10.0) == 0
+        assert "0 notifications were passed on" in running.text
+    finally:
+        running.kill()
 
 
 def test_configuration_that_cannot_be_read_is_named(tmp_path: Path) -> None:
