@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Mapping
-from inspect import BoundArguments
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from inspect import Signature, signature
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -18,13 +19,21 @@ from gantt import errors
 from gantt.client import decode, encode
 from gantt.client.exchange import Exchange, NoSuchRoute
 from gantt.client.transport import Reply
-from gantt.model.forms import scalars
+from gantt.model.forms import scalars, values
 from gantt.model.operation import Operation
 from gantt.model.operation_bodies import Enclosing
 from gantt.model.operations import Library
 from gantt.model.paging import followed
 
 _FIELD: Final = re.compile(r"\{\w+\}")
+# What is a form in a body, and how it is checked, as the library in process does.
+_FORMS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "request_spec": values.spec,
+    "request_specs": lambda specs: [values.spec(one) for one in specs],
+    "aggregates": values.aggregates,
+    "instances": values.instances,
+    "instance_uuids": lambda uuids: values.uuids("instance_uuids", uuids),
+}
 
 
 class Native(Library):
@@ -54,9 +63,10 @@ class Native(Library):
                 "Placement: ask a Gantt, or the database in process."
             ) from None
 
-    def _perform(self, one: Operation, given: BoundArguments) -> Any:
+    def _perform(self, one: Operation, args: Any, kwargs: Any) -> Any:
         """See Library: the first arguments are in the path, and the others in the query
         or the body."""
+        given = _signature(one.name).bind(self, *args, **kwargs)
         given.apply_defaults()
         _, *arguments = given.arguments.items()
         path = [*one.path.split("/")[2:]]
@@ -72,7 +82,7 @@ class Native(Library):
         if one.body is None:
             reply = self._native(one.method, *path, query=_query(one, asked))
         else:
-            body = {name: _sendable(value) for name, value in asked.items()}
+            body = _body(one, asked.values())
             reply = self._native(one.method, *path, body=body)
         if one.answer is None:
             return None
@@ -97,6 +107,11 @@ class Native(Library):
         return followed(page, sys.maxsize if limit is None else limit)
 
 
+@cache
+def _signature(name: str) -> Signature:
+    return signature(getattr(Library, name))
+
+
 def _query(one: Operation, asked: Mapping[str, object]) -> dict[str, object]:
     """The parameters as they are called there; what is not asked for is left out."""
     kind = one.query
@@ -105,6 +120,12 @@ def _query(one: Operation, asked: Mapping[str, object]) -> dict[str, object]:
     names = zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True)
     told = {name: asked.get(field) for name, field in names}
     return {name: value for name, value in told.items() if value is not False}
+
+
+def _body(one: Operation, arguments: Iterable[Any]) -> dict[str, Any]:
+    """The fields of the body, which are in the order of the arguments."""
+    named = zip(one.body.__struct_fields__, arguments, strict=False)
+    return {name: _FORMS.get(name, _sendable)(value) for name, value in named}
 
 
 def _sendable(value: Any) -> Any:

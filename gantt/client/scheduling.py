@@ -14,7 +14,6 @@ from msgspec import Raw
 from gantt import errors
 from gantt.client import decode, encode
 from gantt.client.audits import RemoteAudits
-from gantt.client.capacity import RemoteCapacity
 from gantt.model.advice import Advice, AdviceRequest
 from gantt.model.diagnosis import Relaxation
 from gantt.model.fleet import FleetRefusal, FleetStatement
@@ -27,10 +26,8 @@ from gantt.model.fleet_lists import (
 from gantt.model.forms import reports as reports_forms
 from gantt.model.forms import scalars, shadow, values
 from gantt.model.hosts import (
-    HostAggregate,
     HostStats,
     HostView,
-    Instance,
     ServerGroup,
     Service,
 )
@@ -57,7 +54,7 @@ FLEET_PART: Final = 500
 REPORTS_PART: Final = 500
 
 
-class RemoteScheduling(RemoteAudits, RemoteCapacity):
+class RemoteScheduling(RemoteAudits):
     """The part of GanttProtocol that only a Gantt serves; it documents the methods."""
 
     def schedule(self, request: ScheduleRequest) -> Selections:
@@ -127,25 +124,10 @@ class RemoteScheduling(RemoteAudits, RemoteCapacity):
                 found[place] = outcome
         return tuple(one for one in found if one is not None)
 
-    def set_host_aggregates(self, aggregates: Iterable[HostAggregate]) -> None:
-        body = {"aggregates": values.aggregates(aggregates)}
-        self._native("PUT", "aggregates", body=body)
-
-    def update_instances(self, host: str, instances: Iterable[Instance]) -> None:
-        body = {"instances": values.instances(instances)}
-        host = scalars.name("host", host)
-        self._native("POST", "instances", host, body=body)
-
     def delete_instance(self, host: str, instance_uuid: str) -> None:
         host = scalars.name("host", host)
         uuid = scalars.uuid("instance_uuid", instance_uuid)
         self._native("DELETE", "instances", host, uuid)
-
-    def sync_instances(self, host: str, instance_uuids: Iterable[str]) -> bool:
-        body = {"instance_uuids": values.uuids("instance_uuids", instance_uuids)}
-        host = scalars.name("host", host)
-        reply = self._native("PUT", "instances", host, body=body)
-        return decode.enclosed(reply, "known", bool)
 
     def update_service(self, service: Service) -> None:
         self._native("PUT", "services", body=values.service(service))

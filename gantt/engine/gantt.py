@@ -13,7 +13,6 @@ import socket
 import uuid as uuids
 from collections.abc import Callable, Generator
 from functools import wraps
-from inspect import BoundArguments
 from operator import attrgetter
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, TypeVarTuple
 
@@ -263,13 +262,13 @@ class Gantt(_Parts, Library):
         raises, and StoreFailed."""
         return self._reader.read(query, *args, consistency=consistency)
 
-    def _perform(self, one: Operation, given: BoundArguments) -> Any:
+    def _perform(self, one: Operation, args: Any, kwargs: Any) -> Any:
         """See Library: the method of the part that has it."""
         told = (self._fleet, self._mapping, self._shadow, self._scheduling)
         asked = (self._auditing, self._takeovers, self._planning)
         found = (getattr(part, one.name, None) for part in (*told, *asked))
         method = next(filter(None, found))
-        return method(*given.args[1:], **given.kwargs)
+        return method(*args, **kwargs)
 
     submit = _of("_committer", Committer.submit)
     bearing = _of("_committer", Committer.bearing)
@@ -313,12 +312,9 @@ class Gantt(_Parts, Library):
     report_hosts = _of("_reporting", Reporting.report_hosts)
     take_deliveries = _of("_reporting", Reporting.take_deliveries)
     host_page = _of("_fleet", Fleet.host_page)
-    set_host_aggregates = _of("_fleet", Fleet.set_host_aggregates)
     host_aggregate_page = _of("_fleet", Fleet.host_aggregate_page)
     instance_page = _of("_fleet", Fleet.instance_page)
-    update_instances = _of("_fleet", Fleet.update_instances)
     delete_instance = _of("_fleet", Fleet.delete_instance)
-    sync_instances = _of("_fleet", Fleet.sync_instances)
     service_page = _of("_fleet", Fleet.service_page)
     server_group_page = _of("_fleet", Fleet.server_group_page)
     update_service = _of("_fleet", Fleet.update_service)
@@ -332,10 +328,6 @@ class Gantt(_Parts, Library):
     decide = _of("_scheduling", Scheduling.decide)
     advise = _of("_advising", Advising.advise)
     order_hosts = _of("_advising", Advising.order_hosts)
-    capacity = _of("_scheduling", Scheduling.capacity)
-    fair_split = _of("_planning", Planning.fair_split)
-    rule_prices = _of("_planning", Planning.rule_prices)
-    runs_out = _of("_planning", Planning.runs_out)
     confirm_claim = _of("_claims", Claims.confirm)
     release_claim = _of("_claims", Claims.release)
     claim_projects = _of("_claims", Claims.projects)

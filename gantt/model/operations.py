@@ -7,7 +7,6 @@ its ``name`` has a handler in ``gantt/api/native/table.py``.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
@@ -192,6 +191,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         body=b.CapacityBody,
         answer=Capacity,
         work="count",
+        name="capacity",
     ),
     Operation(
         "capacity_flavors",
@@ -211,6 +211,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         body=b.FairBody,
         answer=FairSplit,
         work="count",
+        name="fair_split",
     ),
     Operation(
         "capacity_prices",
@@ -221,6 +222,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         body=b.CapacityBody,
         answer=Prices,
         work="count",
+        name="rule_prices",
     ),
     Operation(
         "capacity_runs_out",
@@ -231,6 +233,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         body=b.RunsOutBody,
         answer=Forecast,
         work="count",
+        name="runs_out",
     ),
     Operation(
         "usage_history_list",
@@ -395,6 +398,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "Replace each of these aggregates; others are kept.",
         rule="gantt:aggregates:update",
         body=b.AggregatesBody,
+        name="set_host_aggregates",
     ),
     Operation(
         "aggregates_update",
@@ -423,6 +427,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "Add or update these instances of the host.",
         rule="gantt:instances:update",
         body=b.InstancesBody,
+        name="update_instances",
     ),
     Operation(
         "instances_list",
@@ -525,12 +530,11 @@ def _row(
     method: Callable[Concatenate[Any, P], T],
 ) -> Callable[Concatenate[Library, P], T]:
     """``method`` of the library, by the row that has its name."""
-    one, signature = NAMED[method.__name__], inspect.signature(method)
+    one = NAMED[method.__name__]
 
     @wraps(method)
     def perform(library: Library, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        given = signature.bind(library, *args, **kwargs)
-        answer: T = library._perform(one, given)
+        answer: T = library._perform(one, args, kwargs)
         return answer
 
     return perform
@@ -540,10 +544,14 @@ class Library:
     """The methods of the library for which their row is enough: ``Gantt`` calls the
     part that has one, ``RemoteGantt`` sends what it is given as the row says."""
 
-    def _perform(self, one: Operation, given: inspect.BoundArguments) -> Any:
-        """The answer of the method ``one.name``, whose arguments are ``given``."""
+    def _perform(self, one: Operation, args: Any, kwargs: Any) -> Any:
+        """The answer of the method ``one.name`` to these arguments."""
         raise NotImplementedError
 
+    capacity = _row(SchedulerProtocol.capacity)
+    fair_split = _row(SchedulerProtocol.fair_split)
+    rule_prices = _row(SchedulerProtocol.rule_prices)
+    runs_out = _row(SchedulerProtocol.runs_out)
     named_flavors = _row(SchedulerProtocol.named_flavors)
     decisions = _row(SchedulerProtocol.decisions)
     repair = _row(SchedulerProtocol.repair)
@@ -552,11 +560,14 @@ class Library:
     delete_host = _row(SchedulerProtocol.delete_host)
     list_hosts = _row(SchedulerProtocol.list_hosts)
     host_topology = _row(SchedulerProtocol.host_topology)
+    set_host_aggregates = _row(SchedulerProtocol.set_host_aggregates)
     delete_host_aggregate = _row(SchedulerProtocol.delete_host_aggregate)
     list_host_aggregates = _row(SchedulerProtocol.list_host_aggregates)
     list_services = _row(SchedulerProtocol.list_services)
     list_server_groups = _row(SchedulerProtocol.list_server_groups)
     list_instances = _row(SchedulerProtocol.list_instances)
+    update_instances = _row(SchedulerProtocol.update_instances)
+    sync_instances = _row(SchedulerProtocol.sync_instances)
     delete_service = _row(SchedulerProtocol.delete_service)
     shadow_report = _row(GanttProtocol.shadow_report)
     usage_history = _row(GanttProtocol.usage_history)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from gantt.api.native.placement_part import PLACEMENT
 from gantt.api.routes import ROUTES
 from gantt.api.wire.microversion import MAX_MINOR
+from gantt.api.wire.placement_part import PLACEMENT
 from scripts.reference.markdown import as_json, escaped, fenced, table
 from scripts.reference.native import OURS, operations
 from scripts.reference.samples import Sample, samples

@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 
 from gantt.api.access.policy_files import PolicyFiles, misspelt
 from gantt.api.call import Caller, Policy
+from gantt.api.wire.placement_part import PLACEMENT
 from gantt.conf import SYSTEM_DIRECTORY, Settings
 from gantt.errors import Refused, how_to_install
 from gantt.model.operations import OPERATIONS
@@ -34,40 +35,6 @@ BASES: Checks = {
 }
 # Before the new defaults, this was allowed as well.
 OLD_DEFAULT = "role:admin"
-
-_PLACEMENT = (
-    "resource_providers:list",
-    "resource_providers:create",
-    "resource_providers:show",
-    "resource_providers:update",
-    "resource_providers:delete",
-    "resource_providers:inventories:list",
-    "resource_providers:inventories:create",
-    "resource_providers:inventories:show",
-    "resource_providers:inventories:update",
-    "resource_providers:inventories:delete",
-    "resource_providers:aggregates:list",
-    "resource_providers:aggregates:update",
-    "resource_providers:usages",
-    "resource_providers:traits:list",
-    "resource_providers:traits:update",
-    "resource_providers:traits:delete",
-    "resource_providers:allocations:list",
-    "resource_classes:list",
-    "resource_classes:create",
-    "resource_classes:show",
-    "resource_classes:update",
-    "resource_classes:delete",
-    "traits:list",
-    "traits:show",
-    "traits:update",
-    "traits:delete",
-    "allocations:manage",
-    "allocations:list",
-    "allocations:update",
-    "allocations:delete",
-    "allocation_candidates:list",
-)
 
 _ADMIN_OR_SERVICE = "rule:admin_or_service_api"
 _OWN_PROJECT_TOO = "rule:admin_or_project_reader_or_service_api"
@@ -92,7 +59,7 @@ def _native() -> Iterator[str]:
 
 
 RULES: Checks = {
-    **dict.fromkeys((f"placement:{name}" for name in _PLACEMENT), _ADMIN_OR_SERVICE),
+    **{one.policy_rule: _ADMIN_OR_SERVICE for one in PLACEMENT if one.rule},
     "placement:usages": _OWN_PROJECT_TOO,
     "placement:reshaper:reshape": "rule:service_api",
     **dict.fromkeys(_native(), _ADMIN_OR_SERVICE),

@@ -6,13 +6,12 @@ document cannot differ from the service.
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
 
-from gantt.api.native.placement_part import add_paths
+from gantt.api.wire.placement_part import add_paths, in_path
 from gantt.api.wire.problem import STATUSES
 from gantt.model.hosts import HostAggregate, HostStats, Instance, ServerGroup, Service
 from gantt.model.operation import Operation
@@ -24,7 +23,6 @@ Json = dict[str, Any]
 
 VERSION: Final = "1.0"
 _REF: Final = "#/components/schemas/{name}"
-_FIELD: Final = re.compile(r"\{(\w+)\}")
 _ALWAYS: Final = (400, 401, 403, 406, 500, 503)
 _WITH_BODY: Final = (413, 415)
 
@@ -119,7 +117,7 @@ def _operation(one: Operation, schema_of: dict[str, Json], components: Json) -> 
         "summary": one.summary,
         "tags": [one.path.split("/")[2].partition(".")[0]],
         "parameters": [
-            *(_of_path(name) for name in _FIELD.findall(one.path)),
+            *in_path(one.path),
             *_of_query(one.query, schema_of, components),
         ],
         "responses": _responses(one, schema_of),
@@ -134,15 +132,6 @@ def _operation(one: Operation, schema_of: dict[str, Json], components: Json) -> 
             "content": _json(schema_of[repr(one.body)]),
         }
     return described
-
-
-def _of_path(name: str) -> Json:
-    return {
-        "name": name,
-        "in": "path",
-        "required": True,
-        "schema": {"type": "string", "minLength": 1},
-    }
 
 
 def _of_query(kind: object, schema_of: dict[str, Json], components: Json) -> list[Json]:

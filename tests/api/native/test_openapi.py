@@ -11,8 +11,8 @@ from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator, validate
 
 from gantt.api.access.policy import RULES
-from gantt.api.native.placement_part import PLACEMENT
 from gantt.api.routes import ROUTES
+from gantt.api.wire.placement_part import PLACEMENT
 from gantt.engine.gantt import Gantt
 from tests.api.native.fleet import SPEC, STATS, TOO_MUCH, A, client_of
 from tests.api.wsgi_client import Answer, WsgiClient

@@ -63,36 +63,6 @@ PLACEMENT: Final = (
         "GET", "/", "The versions that this service speaks; no token is needed.", ""
     ),
     Described(
-        "GET", "/resource_classes", "All resource classes.", "resource_classes:list", 2
-    ),
-    Described(
-        "POST",
-        "/resource_classes",
-        "Create a custom resource class.",
-        "resource_classes:create",
-        2,
-        (201,),
-        schemas.name_class,
-    ),
-    Described("GET", _CLASS, "One resource class.", "resource_classes:show", 2),
-    Described(
-        "PUT",
-        _CLASS,
-        "Rename it (before 1.7); create it if it is missing (since 1.7, without a "
-        "body).",
-        "resource_classes:update",
-        2,
-        (201, 204),
-    ),
-    Described(
-        "DELETE",
-        _CLASS,
-        "Delete a custom resource class.",
-        "resource_classes:delete",
-        2,
-        (204,),
-    ),
-    Described(
         "GET",
         "/resource_providers",
         "Providers that match the query.",
@@ -135,12 +105,25 @@ PLACEMENT: Final = (
         success=(201,),
         body=schemas.add_inventory,
     ),
+    Described(
+        "GET",
+        _INVENTORY,
+        "The inventory of a class.",
+        "resource_providers:inventories:show",
+    ),
     _provider(
         "PUT",
         "/inventories",
         "Replace all inventories.",
         "inventories:update",
         body=schemas.set_inventories,
+    ),
+    Described(
+        "PUT",
+        _INVENTORY,
+        "Replace it.",
+        "resource_providers:inventories:update",
+        body=schemas.set_inventory,
     ),
     _provider(
         "DELETE",
@@ -151,26 +134,12 @@ PLACEMENT: Final = (
         (204,),
     ),
     Described(
-        "GET",
-        _INVENTORY,
-        "The inventory of a class.",
-        "resource_providers:inventories:show",
-    ),
-    Described(
-        "PUT",
-        _INVENTORY,
-        "Replace it.",
-        "resource_providers:inventories:update",
-        body=schemas.set_inventory,
-    ),
-    Described(
         "DELETE",
         _INVENTORY,
         "Delete it.",
         "resource_providers:inventories:delete",
         success=(204,),
     ),
-    _provider("GET", "/usages", "What is in use of a provider.", "usages"),
     _provider(
         "GET",
         "/aggregates",
@@ -186,17 +155,80 @@ PLACEMENT: Final = (
         1,
         body=schemas.set_aggregates,
     ),
+    _provider("GET", "/usages", "What is in use of a provider.", "usages"),
+    _provider("GET", "/traits", "The traits of a provider.", "traits:list", 6),
+    _provider(
+        "PUT", "/traits", "Replace them.", "traits:update", 6, body=schemas.set_traits
+    ),
+    _provider("DELETE", "/traits", "Take them all away.", "traits:delete", 6, (204,)),
     _provider(
         "GET",
         "/allocations",
         "Who uses a provider, and how much of it.",
         "allocations:list",
     ),
-    _provider("GET", "/traits", "The traits of a provider.", "traits:list", 6),
-    _provider(
-        "PUT", "/traits", "Replace them.", "traits:update", 6, body=schemas.set_traits
+    Described(
+        "GET", "/resource_classes", "All resource classes.", "resource_classes:list", 2
     ),
-    _provider("DELETE", "/traits", "Take them all away.", "traits:delete", 6, (204,)),
+    Described(
+        "POST",
+        "/resource_classes",
+        "Create a custom resource class.",
+        "resource_classes:create",
+        2,
+        (201,),
+        schemas.name_class,
+    ),
+    Described("GET", _CLASS, "One resource class.", "resource_classes:show", 2),
+    Described(
+        "PUT",
+        _CLASS,
+        "Rename it (before 1.7); create it if it is missing (since 1.7, without a "
+        "body).",
+        "resource_classes:update",
+        2,
+        (201, 204),
+    ),
+    Described(
+        "DELETE",
+        _CLASS,
+        "Delete a custom resource class.",
+        "resource_classes:delete",
+        2,
+        (204,),
+    ),
+    Described(
+        "GET",
+        "/traits",
+        "Traits that match the query.",
+        "traits:list",
+        6,
+        query=schemas.trait_query,
+    ),
+    Described(
+        "GET",
+        "/traits/{name}",
+        "Whether a trait exists: 204, or 404.",
+        "traits:show",
+        6,
+        (204,),
+    ),
+    Described(
+        "PUT",
+        "/traits/{name}",
+        "Create a custom trait: 201, or 204 if it exists.",
+        "traits:update",
+        6,
+        (201, 204),
+    ),
+    Described(
+        "DELETE",
+        "/traits/{name}",
+        "Delete a custom trait that is not in use.",
+        "traits:delete",
+        6,
+        (204,),
+    ),
     Described(
         "POST",
         "/allocations",
@@ -237,38 +269,6 @@ PLACEMENT: Final = (
     ),
     Described(
         "GET",
-        "/traits",
-        "Traits that match the query.",
-        "traits:list",
-        6,
-        query=schemas.trait_query,
-    ),
-    Described(
-        "GET",
-        "/traits/{name}",
-        "Whether a trait exists: 204, or 404.",
-        "traits:show",
-        6,
-        (204,),
-    ),
-    Described(
-        "PUT",
-        "/traits/{name}",
-        "Create a custom trait: 201, or 204 if it exists.",
-        "traits:update",
-        6,
-        (201, 204),
-    ),
-    Described(
-        "DELETE",
-        "/traits/{name}",
-        "Delete a custom trait that is not in use.",
-        "traits:delete",
-        6,
-        (204,),
-    ),
-    Described(
-        "GET",
         "/usages",
         "What a project, or a user of it, uses.",
         "usages",
@@ -302,7 +302,7 @@ def _operation(one: Described) -> Json:
         "summary": one.summary,
         "tags": ["placement"],
         "parameters": [
-            *(_in_path(name) for name in _FIELD.findall(one.path)),
+            *in_path(one.path),
             *_in_query(one),
             _version(one.since),
         ],
@@ -317,9 +317,13 @@ def _operation(one: Described) -> Json:
     return described
 
 
-def _in_path(name: str) -> Json:
+def in_path(path: str) -> list[Json]:
+    """A parameter for each field of the path."""
     schema = {"type": "string", "minLength": 1}
-    return {"name": name, "in": "path", "required": True, "schema": schema}
+    return [
+        {"name": name, "in": "path", "required": True, "schema": schema}
+        for name in _FIELD.findall(path)
+    ]
 
 
 def _in_query(one: Described) -> list[Json]:
