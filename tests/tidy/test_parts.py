@@ -53,7 +53,7 @@ ORDER = {
         encode exposition transport
         decode exchange
         native providers remote_books
-        allocations audits capacity
+        allocations audits
         scheduling
         remote
         scheduler
