@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from statistics import median
+from typing import NamedTuple
 from urllib.parse import urlencode
 
 from bench import fleet, load
-from bench.asking import Client, Runner, medians
 from bench.report import Row, at_most, compared, say
 from gantt.bench.figures import duration
+from gantt.bench.http_client import Client
 from gantt.bench.servers import Server
 
 FLAT = 10_000
@@ -28,6 +32,43 @@ AMOUNTS = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 10}
 
 ISOLATED_S = 0.050
 MIXED_PER_S, MIXED_P99_MS = 1_500, 25.0
+
+
+class Runner(NamedTuple):
+    """A connection, the path that it asks for, how often in a round, and rounds."""
+
+    client: Client
+    path: str
+    times: int
+    rounds: int
+
+    def seconds(self) -> list[float]:
+        """From each request of a round to the last byte of its answer."""
+        taken = []
+        for _ in range(self.times):
+            began = time.perf_counter()
+            self.client.ask(self.path)
+            taken.append(time.perf_counter() - began)
+        return taken
+
+
+def medians(runners: Sequence[Runner]) -> list[float]:
+    """The median seconds of each; they take turns, so that other load meets all of
+    them, after one request that does not count."""
+    for one in runners:
+        one.client.ask(one.path)
+    taken: list[list[float]] = [[] for _ in runners]
+    for turn in range(max(one.rounds for one in runners)):
+        for one, found in zip(runners, taken, strict=True):
+            if turn < one.rounds:
+                found += one.seconds()
+    return [median(found) for found in taken]
+
+
+def offers(client: Client, path: str) -> list[list[str]]:
+    """The providers of each candidate."""
+    found = json.loads(client.ask(path))["allocation_requests"]
+    return [list(one["allocations"]) for one in found]
 
 
 def question(limit: int, **more: str) -> str:
@@ -139,7 +180,7 @@ def _race(gantt: Server, upstream: Server, what: str, path: str, goal: float) ->
     """Upstream once and Gantt often in each round. Raises RuntimeError when the numbers
     of candidates differ."""
     ours, theirs = Client(gantt), Client(upstream)
-    counts = len(ours.offers(path)), len(theirs.offers(path))
+    counts = len(offers(ours, path)), len(offers(theirs, path))
     if counts[0] != counts[1]:
         raise RuntimeError(f"{path}: {counts[0]} candidates, upstream has {counts[1]}")
     found = medians(
@@ -151,14 +192,14 @@ def _race(gantt: Server, upstream: Server, what: str, path: str, goal: float) ->
 def _once(server: Server, path: str) -> float | None:
     """How long one request takes; None: it timed out."""
     try:
-        return Client(server, UPSTREAM_PATIENCE_S).times(path, 1)[0]
+        return Runner(Client(server, UPSTREAM_PATIENCE_S), path, 1, 1).seconds()[0]
     except TimeoutError:
         return None
 
 
 def _mixed(folder: Path, server: Server) -> Row:
     path = plain(FEW)
-    offered = [uuid for uuids in Client(server).offers(path) for uuid in uuids]
+    offered = [uuid for uuids in offers(Client(server), path) for uuid in uuids]
     found = load.mixed(server, folder, path, AMOUNTS, offered, connections=CONNECTIONS)
     failed = f", {found.failures} FAILED" if found.failures else ""
     return Row(

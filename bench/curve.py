@@ -8,11 +8,11 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from bench import fleet
-from bench.asking import Client, Runner, medians
-from bench.candidates import FEW, GANTT_TIMES, MANY, ROUNDS, plain
+from bench.candidates import FEW, GANTT_TIMES, MANY, ROUNDS, Runner, medians, plain
 from bench.report import Row, say
 from gantt.bench.chart import Line, draw
 from gantt.bench.figures import duration
+from gantt.bench.http_client import Client
 from gantt.bench.servers import Server
 
 SIZES = (1_000, 3_000, 10_000, 30_000, 100_000)

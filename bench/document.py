@@ -18,8 +18,7 @@ from msgspec.structs import replace
 from bench.report import HEADINGS, Kept, kept, markdown
 from gantt.bench import report as reports
 from gantt.bench.comparing import Measured
-from gantt.bench.figures import circumstances, duration, left_out_text, spread
-from gantt.bench.profiling import PathProfile
+from gantt.bench.figures import circumstances, duration, left_out_text, path_row, spread
 from gantt.bench.report import Report, Result
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -71,7 +70,9 @@ def block(report: Report, size: int | None = None) -> str:
     parts += _left_out(report)
     if report.paths:
         headings = ("path", "median", "processor time", "slowest stages")
-        parts.append(markdown(headings, map(_path, report.paths)))
+        parts.append(
+            markdown(headings, (path_row(one, SLOWEST) for one in report.paths))
+        )
     return "\n" + "\n\n".join(parts) + "\n\n"
 
 
@@ -95,11 +96,6 @@ def _ratios(result: Result) -> Iterator[tuple[str, ...]]:
             _cell(sides[ratio.side]),
             spread(ratio) or f"none: {ratio.refused}",
         )
-
-
-def _path(one: PathProfile) -> tuple[str, ...]:
-    slowest = (f"{name} {duration(took)}" for name, took in one.slowest(SLOWEST))
-    return one.path, duration(one.median_s), duration(one.work_s), ", ".join(slowest)
 
 
 def _cell(one: Measured) -> str:

@@ -13,17 +13,15 @@ import argparse
 import http.client
 import json
 import random
-import subprocess
-import sys
 import threading
 import time
-import urllib.request
 import uuid
 from collections import Counter
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
+from gantt.bench.servers import Server, program
 from gantt.connection import connect
 from gantt.model.answers import Inventory
 from gantt.model.hosts import HostAggregate
@@ -49,14 +47,10 @@ def main() -> None:
     asked.directory.mkdir(parents=True, exist_ok=True)
     url = f"sqlite:///{asked.directory}/gantt.db"
     fill(url, asked.hosts)
-    served = serve(url, asked)
-    try:
+    with ExitStack() as served:
+        for number in range(asked.processes):
+            served.enter_context(serve(url, asked, number))
         print(json.dumps(load(asked)))
-    finally:
-        for one in served:
-            one.terminate()
-        for one in served:
-            one.wait()
 
 
 def fill(url: str, hosts: int) -> None:
@@ -87,8 +81,8 @@ def fill(url: str, hosts: int) -> None:
         )
 
 
-def serve(url: str, asked: argparse.Namespace) -> list[subprocess.Popen[bytes]]:
-    """One process for each port, all on one database."""
+def serve(url: str, asked: argparse.Namespace, number: int) -> Server:
+    """One of the processes, all on one database."""
     config = asked.directory / "gantt.conf"
     config.write_text(
         f"[placement_database]\nconnection = {url}\n[api]\nauth_strategy = noauth2\n"
@@ -97,27 +91,10 @@ def serve(url: str, asked: argparse.Namespace) -> list[subprocess.Popen[bytes]]:
         "[filter_scheduler]\nhost_subset_size = 3\n"
         "shuffle_best_same_weighed_hosts = true\n"
     )
-    served = []
-    for number in range(asked.processes):
-        log = (asked.directory / f"serve-{number}.log").open("wb")
-        command = [sys.executable, "-m", "gantt", "serve", "--config-file", str(config)]
-        command += ["--listen", f"127.0.0.1:{asked.port + number}"]
-        served.append(subprocess.Popen(command, stdout=log, stderr=log))
-    for number in range(asked.processes):
-        await_ready(asked.port + number)
-    return served
-
-
-def await_ready(port: int) -> None:
-    """Until the process answers; at most a minute."""
-    until = time.monotonic() + 60
-    while time.monotonic() < until:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz"):
-                return
-        except OSError:
-            time.sleep(0.2)
-    raise SystemExit(f"No service is ready on port {port} after a minute.")
+    port = asked.port + number
+    command = [program("gantt"), "serve", "--config-file", str(config)]
+    command += ["--listen", f"127.0.0.1:{port}"]
+    return Server(command, port, asked.directory / f"serve-{number}.log")
 
 
 class Client(threading.Thread):

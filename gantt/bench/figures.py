@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from gantt.bench.comparing import Ratio
-from gantt.bench.report import LeftOut, Run
+from gantt.bench.profiling import PathProfile
+from gantt.bench.report import LeftOut, Result, Run
+
+HEADINGS = ("side", "median", "quartiles", "per second", "processor", "ratio")
 
 
 def duration(seconds: float) -> str:
@@ -27,7 +30,28 @@ def times(value: float) -> str:
     return f"{value:,.0f}×" if value >= 100 else f"{value:.3g}×"
 
 
-def ratio_text(ratio: Ratio | None) -> str:
+def rows_of(result: Result) -> list[tuple[str, ...]]:
+    """The sides of a comparison, under ``HEADINGS``."""
+    return [
+        (
+            one.side,
+            duration(one.median_s),
+            f"{duration(one.low_s)} – {duration(one.high_s)}",
+            rate(one.per_s),
+            duration(one.work_s),
+            _ratio_text(result.ratio_of(one.side)),
+        )
+        for one in result.measured
+    ]
+
+
+def path_row(one: PathProfile, most: int) -> tuple[str, ...]:
+    """A path, its median, its processor time and so many of its slowest stages."""
+    stages = ", ".join(f"{name} {duration(took)}" for name, took in one.slowest(most))
+    return one.path, duration(one.median_s), duration(one.work_s), stages
+
+
+def _ratio_text(ratio: Ratio | None) -> str:
     """How many times as long as its rival, which is named."""
     return (spread(ratio, f" {ratio.rival}") or "none") if ratio else ""
 

@@ -12,7 +12,13 @@ from typing import Final
 
 from gantt.bench.chart import Line, draw
 from gantt.bench.comparing import Measured
-from gantt.bench.figures import circumstances, duration, rate, ratio_text
+from gantt.bench.figures import (
+    HEADINGS,
+    circumstances,
+    duration,
+    path_row,
+    rows_of,
+)
 from gantt.bench.profiling import PathProfile
 from gantt.bench.report import LeftOut, Report, Result
 from gantt.bench.sides import SIDES
@@ -41,7 +47,6 @@ h2 { font-size: 1.15em; margin-top: 2em; } small { color: #57636f; }
 svg { max-width: 100%; height: auto; }
 """
 _WIDTH, _LABEL, _ROW = 720, 130, 24
-_HEADINGS: Final = ("side", "median", "quartiles", "per second", "processor", "ratio")
 
 
 def page(report: Report) -> str:
@@ -78,18 +83,7 @@ def _head(report: Report) -> Iterator[str]:
 def _result(result: Result) -> Iterator[str]:
     yield f"<h2>{escape(result.title)}</h2>"
     yield _bars(result.measured)
-    rows = [
-        (
-            one.side,
-            duration(one.median_s),
-            f"{duration(one.low_s)} – {duration(one.high_s)}",
-            rate(one.per_s),
-            duration(one.work_s),
-            ratio_text(result.ratio_of(one.side)),
-        )
-        for one in result.measured
-    ]
-    yield _table(_HEADINGS, rows)
+    yield _table(HEADINGS, rows_of(result))
     for ratio in result.ratios:
         if ratio.refused:
             text = f"No ratio of {ratio.side} to {ratio.rival}: {ratio.refused}."
@@ -163,11 +157,8 @@ def _paths(paths: Sequence[PathProfile]) -> Iterator[str]:
         name: _STAGE_COLORS[at % len(_STAGE_COLORS)] for at, name in enumerate(names)
     }
     yield _stacks(paths, colors)
-    rows = []
-    for one in paths:
-        stages = ", ".join(f"{name} {duration(took)}" for name, took in one.slowest(8))
-        rows.append((one.path, duration(one.median_s), duration(one.work_s), stages))
-    yield _table(("path", "median", "processor", "stages, the slowest first"), rows)
+    headings = ("path", "median", "processor", "stages, the slowest first")
+    yield _table(headings, (path_row(one, 8) for one in paths))
 
 
 def _stacks(paths: Sequence[PathProfile], colors: dict[str, str]) -> str:

@@ -41,7 +41,7 @@ def measure(folder, scale):
         import time
         time.sleep(60)
     yield
-program.SUITES["books"] = measure
+program.suite = lambda _: measure
 sys.argv[1:] = ["books"]
 program.main()
 """
