@@ -12,6 +12,7 @@ import hashlib
 import lzma
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, Final, Generic, TypeVar
 
@@ -112,13 +113,15 @@ class Counted(Generic[T]):
 def write(
     path: Path, header: Header, decided: Iterable[Decided], of: Counted[T]
 ) -> Footer:
-    """Write all of ``decided`` while they are made. Raises Invalid."""
+    """Write all of ``decided`` while they are made; nothing is overwritten where the
+    first cannot be. Raises Invalid."""
     encode = msgspec.json.Encoder().encode
-    digest = Digest()
+    digest, made = Digest(), iter(decided)
+    first = tuple(islice(made, 1))
     try:
         with _open(path, "wb") as file:
             file.write(encode(header) + b"\n")
-            for one in decided:
+            for one in chain(first, made):
                 digest.add(one)
                 file.write(encode(one) + b"\n")
             footer = _footer(digest, of)

@@ -76,6 +76,11 @@ def test_a_trace_of_which_nothing_could_be_read_is_refused(
     more = [*more, str(tmp_path / "more.toml")] if more else []
     said = run(*trace, *more, code=1)
     assert "Nothing of the trace trace.csv could be read: " in said and why in said
+    if not more:
+        out = tmp_path / "out"
+        out.write_text("of an earlier replay")
+        assert why in run(*trace, "--out", str(out), code=1)
+        assert out.read_text() == "of an earlier replay"
 
 
 def test_the_last_departures_are_counted(tmp_path: Path, trace: list[str]) -> None:
