@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gantt.api.call import Environ
-    from gantt.api.hosting.middleware import StartResponse, WsgiApp
+    from gantt.api.middleware import StartResponse, WsgiApp
 
 LOG = logging.getLogger(__name__)
 

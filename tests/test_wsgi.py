@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gantt.api.call import Environ
-from gantt.api.hosting.middleware import StartResponse, WsgiApp
+from gantt.api.middleware import StartResponse, WsgiApp
 from gantt.wsgi import FirstRequest
 from tests.api.wsgi_client import WsgiClient
 

@@ -31,7 +31,7 @@ from gantt.api.call import (
     Policy,
     text_of,
 )
-from gantt.api.hosting.middleware import (
+from gantt.api.middleware import (
     CALLER,
     ORIGIN_ID,
     REQUEST_ID,
@@ -46,9 +46,9 @@ from gantt.api.hosting.middleware import (
     with_health,
     with_metrics,
 )
-from gantt.api.hosting.watchers import Watchers
 from gantt.api.routes import ROUTES, Route, Router
 from gantt.api.ui.dashboard import build_dashboard
+from gantt.api.watchers import Watchers
 from gantt.api.wire import microversion
 from gantt.api.wire.problem import STATUS_LINES, Problem, Scene, render, translate
 from gantt.conf import Settings

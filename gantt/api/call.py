@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from msgspec import Struct, field
 
-from gantt.api.hosting.watchers import Watchers
+from gantt.api.watchers import Watchers
 from gantt.api.wire.accept import JSON, accepts_json
 from gantt.api.wire.candidate_answer import Encoder
 from gantt.api.wire.problem import Problem

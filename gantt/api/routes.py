@@ -27,7 +27,7 @@ from gantt.api.handlers import (
     usages,
     verification,
 )
-from gantt.api.hosting.middleware import ROUTE
+from gantt.api.middleware import ROUTE
 from gantt.api.native import snapshot, watch
 from gantt.api.native.table import performer
 from gantt.api.wire.problem import Problem

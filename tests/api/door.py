@@ -9,7 +9,7 @@ from gantt.api.access.auth import noauth2
 from gantt.api.access.policy import DefaultPolicy
 from gantt.api.app import build_routes
 from gantt.api.call import Call, Door
-from gantt.api.hosting.middleware import logged, mounted, with_health
+from gantt.api.middleware import logged, mounted, with_health
 from gantt.api.routes import Route
 from gantt.conf import ApiOptions
 from tests.api.wsgi_client import WsgiClient

@@ -12,7 +12,7 @@ import pytest
 from gantt.api.access.auth import keystone
 from gantt.api.access.confirmed_tokens import MOST_KNOWN, ConfirmedTokens
 from gantt.api.call import AT_ONCE, Caller, Environ
-from gantt.api.hosting.middleware import require_keystone
+from gantt.api.middleware import require_keystone
 from gantt.conf import AuthOptions, load
 from gantt.engine.reading.reader import WouldWait
 

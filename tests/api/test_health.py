@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from gantt.api.app import build_app
-from gantt.api.hosting.watchers import Watchers
+from gantt.api.watchers import Watchers
 from gantt.conf import load
 from gantt.connection import open_gantt
 from gantt.engine.gantt import Gantt

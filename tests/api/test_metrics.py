@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 import gantt
 from gantt.api.access.auth import TokenFile
 from gantt.api.app import build_app, build_meters
-from gantt.api.hosting.watchers import Watchers
+from gantt.api.watchers import Watchers
 from gantt.conf import load
 from gantt.connection import open_gantt
 from gantt.errors import NoValidHost, StoreFailed

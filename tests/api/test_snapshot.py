@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from gantt.api.app import build_app
-from gantt.api.hosting.watchers import Watchers
+from gantt.api.watchers import Watchers
 from gantt.conf import load
 from gantt.connection import open_gantt
 from gantt.replay.snapshots import of_lines

@@ -14,8 +14,8 @@ import pytest
 from msgspec.structs import replace
 
 from gantt.api.app import build_app
-from gantt.api.hosting.middleware import WsgiApp
-from gantt.api.hosting.watchers import Watchers
+from gantt.api.middleware import WsgiApp
+from gantt.api.watchers import Watchers
 from gantt.conf import ApiOptions, Settings, load
 from gantt.connection import open_gantt
 from gantt.engine.gantt import Gantt

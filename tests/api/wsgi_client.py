@@ -11,7 +11,7 @@ from urllib.parse import unquote_to_bytes
 
 from msgspec import Struct
 
-from gantt.api.hosting.middleware import WsgiApp
+from gantt.api.middleware import WsgiApp
 
 
 class Answer(Struct, frozen=True):

@@ -15,7 +15,7 @@ from typing import Any
 from gabbi import handlers, suitemaker, utils
 from msgspec import Struct
 
-from gantt.api.hosting.middleware import WsgiApp
+from gantt.api.middleware import WsgiApp
 
 PACKAGE = "openstack-placement"
 VERSION = "16.0.0"

@@ -36,7 +36,7 @@ def test_options_of_coordination_are_read(tmp_path: Path) -> None:
 
 
 def test_readyz_tells_a_notice_and_stays_ready() -> None:
-    from gantt.api.hosting.middleware import with_health
+    from gantt.api.middleware import with_health
 
     said = [""]
     client = WsgiClient(with_health(lambda *_: [], lambda: "", lambda: said[0]))

@@ -15,7 +15,7 @@ import pytest
 from gabbi import handlers, suitemaker, utils
 
 from gantt.api.app import build_app
-from gantt.api.hosting.middleware import WsgiApp
+from gantt.api.middleware import WsgiApp
 from gantt.conf import load
 from gantt.connection import open_gantt
 

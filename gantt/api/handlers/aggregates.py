@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from gantt.api.call import NOW, Call
+from gantt.api.handlers.refusals import no_provider, provider_first, submit
 from gantt.api.wire import bodies
-from gantt.api.wire.refusals import no_provider, provider_first, submit
 from gantt.errors import NotFound
 from gantt.model.answers import ProviderAggregates
 from gantt.placement import queries

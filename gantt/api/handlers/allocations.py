@@ -6,9 +6,9 @@ from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
 
 from gantt.api.call import NOW, Call
+from gantt.api.handlers.refusals import Wording, no_provider, submit, worded
 from gantt.api.wire import bodies
 from gantt.api.wire.problem import PROVIDER_NOT_FOUND, Problem
-from gantt.api.wire.refusals import Wording, no_provider, submit, worded
 from gantt.errors import (
     DoesNotFit,
     InventoryInUse,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gantt.api.call import NOW, Call
+from gantt.api.handlers.refusals import Wording, worded
 from gantt.api.wire.candidate_query import candidate_request
 from gantt.api.wire.query import Params
-from gantt.api.wire.refusals import Wording, worded
 from gantt.errors import UnknownName, UnknownResourceClass
 
 UNKNOWN_CLASS = Wording(

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from gantt.api.call import NOW, Call
 from gantt.api.handlers.candidates import UNKNOWN_CLASS
+from gantt.api.handlers.refusals import worded
 from gantt.api.wire import microversion
 from gantt.api.wire.candidate_query import candidate_request
 from gantt.api.wire.query import Params
-from gantt.api.wire.refusals import worded
 from gantt.errors import UnknownName
 from gantt.model.diagnosis import document
 

@@ -9,9 +9,15 @@ from __future__ import annotations
 from msgspec.structs import asdict
 
 from gantt.api.call import NOW, Call
+from gantt.api.handlers.refusals import (
+    Wording,
+    no_provider,
+    provider_first,
+    submit,
+    worded,
+)
 from gantt.api.wire import bodies
 from gantt.api.wire.problem import CONCURRENT_UPDATE, Problem, translate
-from gantt.api.wire.refusals import Wording, no_provider, provider_first, submit, worded
 from gantt.errors import (
     BadInventory,
     Invalid,

@@ -5,9 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from gantt.api.call import NO_CACHE_HEADERS, NOW, Call
+from gantt.api.handlers.refusals import (
+    Wording,
+    no_provider,
+    provider_first,
+    submit,
+    worded,
+)
 from gantt.api.wire import bodies
 from gantt.api.wire.query import Params, provider_query
-from gantt.api.wire.refusals import Wording, no_provider, provider_first, submit, worded
 from gantt.errors import NotFound, UnknownName, UnknownResourceClass
 from gantt.model.answers import Provider
 from gantt.model.commands import DeleteProvider

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from gantt.api.call import NOW, Call
+from gantt.api.handlers.refusals import submit
 from gantt.api.wire import bodies, schemas
-from gantt.api.wire.refusals import submit
 from gantt.api.wire.verdict import judge_value
 from gantt.errors import NotFound
 from gantt.model.commands import (

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from gantt.api.call import NOW, Call
+from gantt.api.handlers.refusals import Wording, no_provider, submit
 from gantt.api.wire import bodies
 from gantt.api.wire.problem import Problem
 from gantt.api.wire.query import Params, trait_query
-from gantt.api.wire.refusals import Wording, no_provider, submit
 from gantt.errors import NotFound
 from gantt.model.answers import ProviderTraits
 from gantt.model.commands import CreateTrait, DeleteTrait, DeleteTraits

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from gantt.api.call import NOW, Call
+from gantt.api.handlers.refusals import no_provider
 from gantt.api.wire.problem import Problem
 from gantt.api.wire.query import Params, usage_query
-from gantt.api.wire.refusals import no_provider
 from gantt.placement import queries
 
 

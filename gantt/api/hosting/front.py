@@ -21,11 +21,11 @@ from time import monotonic
 
 from gantt.api.access.auth import CONFIRMED, UNCONFIRMED, Confirmed
 from gantt.api.call import AT_ONCE, UNREAD, Environ
-from gantt.api.hosting.middleware import MOUNT, WsgiApp
 from gantt.api.hosting.pools import Job, Pool, Pools, Shared
 from gantt.api.hosting.reading import RETRY_AFTER_S, Body, Exchange, Gone, NotRead
 from gantt.api.hosting.rsgi import CLOSE, Answer, Scope, Stream, ask, environ_of, send
 from gantt.api.hosting.unconfirmed import Seat
+from gantt.api.middleware import MOUNT, WsgiApp
 from gantt.api.routes import is_look_up
 from gantt.api.wire.problem import Problem
 from gantt.engine.reading.reader import WouldWait

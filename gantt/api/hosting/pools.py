@@ -22,10 +22,10 @@ from msgspec import Struct
 from gantt.api.access.auth import CONFIRMED
 from gantt.api.access.confirmed_tokens import ConfirmedTokens
 from gantt.api.call import Environ
-from gantt.api.hosting.middleware import MOUNT
 from gantt.api.hosting.reading import Bodies, BodyLimits
 from gantt.api.hosting.rsgi import Answer
 from gantt.api.hosting.unconfirmed import Seat, Unconfirmed, address_of
+from gantt.api.middleware import MOUNT
 from gantt.api.routes import work_of
 from gantt.conf import Settings
 from gantt.model.operation import Work

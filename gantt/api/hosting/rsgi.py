@@ -18,8 +18,8 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from gantt.api.call import Environ
-from gantt.api.hosting.middleware import WsgiApp
 from gantt.api.hosting.reading import Exchange, Transport
+from gantt.api.middleware import WsgiApp
 
 
 class RequestHeaders(Protocol):

@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from gantt.api.hosting.middleware import WsgiApp
 from gantt.api.hosting.port_owner import is_taken, port_owner
 from gantt.api.hosting.running import Configured, RunDirectory
-from gantt.api.hosting.watchers import Watchers
+from gantt.api.middleware import WsgiApp
+from gantt.api.watchers import Watchers
 from gantt.conf import ServeOptions, Settings, Source, placement_session
 from gantt.engine.protocol import Engine
 from gantt.errors import GanttError, Refused

@@ -15,7 +15,6 @@ from typing import Any, Final
 import msgspec
 from msgspec import structs
 
-from gantt.api.advise import external
 from gantt.api.call import Call
 from gantt.api.native import (
     advise,
@@ -23,6 +22,7 @@ from gantt.api.native import (
     capacity,
     claims,
     decisions,
+    external,
     fleet,
     openapi,
     reports,

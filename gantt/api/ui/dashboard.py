@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from gantt.api.call import Environ
-from gantt.api.hosting.middleware import ROUTE, StartResponse, WsgiApp
+from gantt.api.middleware import ROUTE, StartResponse, WsgiApp
 from gantt.api.ui.sign_in import SignIn, build_sign_in
 from gantt.conf import Settings
 from gantt.observe.metrics import Meters

@@ -1,1 +1,0 @@
-"""The protocol of external schedulers, for clouds that send it today."""
