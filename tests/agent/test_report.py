@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
 from msgspec.structs import replace
 
-import gantt
 from gantt.agent.collectors.contract import Part
 from gantt.agent.register import register
 from gantt.agent.report import report
@@ -24,14 +20,6 @@ BY_HAND = "7d1f2f0a-0c1b-4b55-8a55-6b1d7c2f9a02"
 SIZES = {"VCPU": 2, "MEMORY_MB": 4096, "DISK_GB": 100}
 PART = part(SIZES)
 SMALL = RequestSpec(Flavor(vcpus=1, memory_mb=512, root_gb=1))
-
-
-@pytest.fixture
-def books() -> Iterator[Gantt]:
-    found = gantt.connect("memory://")
-    assert isinstance(found, Gantt)
-    yield found
-    found.close()
 
 
 def start(books: Gantt, part: Part = PART) -> tuple[Provider, HostView | None, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -118,14 +118,6 @@ class Desk:
     def _sleep(self, seconds: float) -> bool:
         self.slept.append(seconds)
         return len(self.slept) >= 12
-
-
-@pytest.fixture
-def books() -> Iterator[Gantt]:
-    found = gantt.connect("memory://")
-    assert isinstance(found, Gantt)
-    yield found
-    found.close()
 
 
 @pytest.fixture

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-import gantt
 from gantt.agent.collectors.contract import Part
 from gantt.agent.whole_reporter import WholeReporter
 from gantt.engine.gantt import Gantt
@@ -20,14 +18,6 @@ from tests.agent.test_reporter import said
 FIELDS: dict[str, Any] = {"vcpus": 8, "memory_mb": 1024, "host_ip": "10.0.0.1"}
 RENEWAL_S = 300.0
 _US = 1_000_000
-
-
-@pytest.fixture
-def books() -> Iterator[Gantt]:
-    found = gantt.connect("memory://")
-    assert isinstance(found, Gantt)
-    yield found
-    found.close()
 
 
 @pytest.fixture

@@ -10,40 +10,19 @@ import os
 import random
 import time
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 import gantt
 from gantt.connection import open_gantt
 from gantt.model.requests import UsageQuery
 from tests.crash.load import RESOURCES, Client
-from tests.databases import Databases
-from tests.kinds import KINDS
 from tests.live import start
 
 ROUNDS = int(os.environ.get("GANTT_CRASH_ROUNDS", "3"))
 SEED = int(os.environ.get("GANTT_CRASH_SEED", "20261121"))
 CLIENTS = 8
-
-
-@pytest.fixture(params=KINDS)
-def kind(request: pytest.FixtureRequest) -> str:
-    """Which database the test runs on."""
-    return str(request.param)
-
-
-@pytest.fixture
-def database(kind: str, tmp_path: Path, databases: Databases) -> Iterator[str]:
-    """Where the books are."""
-    if kind == "sqlite":
-        yield f"sqlite:///{tmp_path}/books.db"
-    else:
-        with databases.database(kind) as url:
-            yield url
 
 
 def test_acknowledged_writes_survive_and_others_are_atomic(

@@ -9,38 +9,19 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 from uuid import UUID
-
-import pytest
 
 from gantt.connection import connect
 from gantt.errors import GanttError, NoValidHost
 from gantt.model.hosts import Service
 from gantt.model.spec import ScheduleRequest
 from tests.api.test_topology_fight import EACH, HOSTS, OPTIONS, SPEC, report_of
-from tests.databases import Databases
-from tests.kinds import KINDS
 from tests.live import Live, start
 
 CLIENTS = 4
-
-
-@pytest.fixture(params=KINDS)
-def kind(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture
-def database(kind: str, tmp_path: Path, databases: Databases) -> Iterator[str]:
-    if kind == "sqlite":
-        yield f"sqlite:///{tmp_path}/books.db"
-    else:
-        with databases.database(kind) as url:
-            yield url
 
 
 class Client(threading.Thread):

@@ -11,7 +11,9 @@ import pytest
 from gantt.store import StoreOptions, open_store
 from gantt.store.sql import SqlStore
 from tests.databases import Databases
+from tests.foreign import placement_on
 from tests.kinds import KINDS
+from tests.store.adoption import fill
 
 
 @pytest.fixture
@@ -51,3 +53,12 @@ def store(url: str) -> Iterator[SqlStore]:
     assert isinstance(opened, SqlStore)
     yield opened
     opened.close()
+
+
+@pytest.fixture(scope="session")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An SQLite file as Placement left it; copied, never used."""
+    path = tmp_path_factory.mktemp("filled") / "placement.db"
+    with placement_on(f"sqlite:///{path}") as placement:
+        fill(placement)
+    return path

@@ -38,15 +38,6 @@ from tests.store.adoption import (
 )
 
 
-@pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An SQLite file as Placement left it; copied, never used."""
-    path = tmp_path_factory.mktemp("filled") / "placement.db"
-    with placement_on(f"sqlite:///{path}") as placement:
-        fill(placement)
-    return path
-
-
 @pytest.fixture
 def old(filled: Path, tmp_path: Path) -> str:
     """The URL of a copy."""

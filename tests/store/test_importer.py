@@ -21,7 +21,7 @@ from tests.databases import Databases, execute
 from tests.foreign import placement_on
 from tests.kinds import SERVER_KINDS
 from tests.store import books
-from tests.store.adoption import consumer, fill, gantt_on, must_agree, run, write
+from tests.store.adoption import consumer, gantt_on, must_agree, run, write
 
 # Of the books before.
 RECORDS = (
@@ -33,15 +33,6 @@ RECORDS = (
     " VALUES (1, 'r', 'same', '')",
 )
 STATS = {"vcpus": 4, "vcpus_used": 1, "memory_mb": 1024, "memory_mb_used": 0}
-
-
-@pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An SQLite file as Placement left it; copied, never used."""
-    path = tmp_path_factory.mktemp("filled") / "placement.db"
-    with placement_on(f"sqlite:///{path}") as placement:
-        fill(placement)
-    return path
 
 
 @pytest.fixture
