@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable
 from types import FrameType
 from typing import Any, Final
@@ -33,11 +34,13 @@ def _once(action: Callable[..., object], *args: object) -> int:
 
 
 class CallCounter:
-    """Calls of Python functions in the threads that are named, while it is entered."""
+    """Calls of Python functions in the threads that are named, while it is entered;
+    ``by_module``: by the name of the module that is called."""
 
     def __init__(self) -> None:
         self.calls = 0
         self.moves = 0
+        self.by_module: Counter[str] = Counter()
         self._is_on = False
         self._threads: set[int | None] = set()
 
@@ -48,6 +51,7 @@ class CallCounter:
 
     def __enter__(self) -> None:
         self.calls = self.moves = 0
+        self.by_module.clear()
         self._is_on = True
 
     def __exit__(self, *_: object) -> None:
@@ -60,4 +64,5 @@ class CallCounter:
             return
         self.calls += 1
         caller, name = frame.f_back, frame.f_globals.get("__name__")
+        self.by_module[str(name)] += 1
         self.moves += caller is None or caller.f_globals.get("__name__") != name

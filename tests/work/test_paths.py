@@ -38,6 +38,20 @@ BOUNDS = {
 }
 """Path -> most calls, and most of them that go to another module."""
 
+MOST_MODULES = 70
+OFTEN = 7
+OFTEN_ENTERED = {
+    "gantt.engine.commit.pending",
+    "gantt.engine.reading.log_tailer",
+    "gantt.model.spec",
+    "gantt.placement.rules.claims",
+    "gantt.scheduler.evaluation.caching",
+    "gantt.scheduler.selection.answer",
+    "gantt.store.session",
+    "gantt.store.sql",
+}
+"""Modules that a warm select calls more than ``OFTEN`` times."""
+
 OPTIONS = EngineOptions(
     scheduler=SchedulerOptions(driver="caching"),
     sweep_s=600,
@@ -151,3 +165,17 @@ def test_a_bare_host_name_costs_no_extra_read(tmp_path: Path) -> None:
 
         costs(("h1", "h1"))
         assert costs("h1") == costs(("h1", "h1"))
+
+
+def test_the_modules_of_a_decision(engine: Gantt, counter: CallCounter) -> None:
+    """What a reader of one warm select opens: not many, and a few have most of it."""
+    select = paths(engine)["select"]
+    for _ in range(5):
+        select()
+    with counter:
+        select()
+    entered = {n for n in counter.by_module if n.startswith("gantt.")}
+    assert {"gantt.engine.scheduling_cycle", "gantt.scheduler.cycle"} <= entered
+    assert len(entered) <= MOST_MODULES
+    often = {n for n in entered if counter.by_module[n] > OFTEN}
+    assert often <= OFTEN_ENTERED, counter.by_module
