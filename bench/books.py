@@ -35,7 +35,8 @@ def _under_load(folder: Path) -> Iterator[Row]:
     fleet.write(folder / "small.db", members)
     with Server.gantt(folder / "small.db") as server:
         crowd = load.claims(server, folder, providers, connections=CROWD, run=1)
-        yield _loaded(f"PUT /allocations, {CROWD} connections", crowd, CLAIMS_PER_S)
+        work = f"PUT /allocations, {CROWD} connections"
+        yield load.row(work, crowd, CLAIMS_PER_S)
         # The speed of the disk varies: measure it before and after.
         before = disk.durable_commits_per_s(folder)
         alone = load.claims(server, folder, providers, connections=1, run=2)
@@ -49,7 +50,7 @@ def _under_load(folder: Path) -> Iterator[Row]:
             is_met=share >= CLAIMS_PER_COMMIT and not alone.failures,
         )
         read = load.reads(server, folder, providers, connections=CROWD)
-        yield _loaded(f"GET inventories, {CROWD} connections", read, READS_PER_S)
+        yield load.row(f"GET inventories, {CROWD} connections", read, READS_PER_S)
 
 
 def _cold_start(folder: Path, scale: float) -> Iterator[Row]:
@@ -63,11 +64,6 @@ def _cold_start(folder: Path, scale: float) -> Iterator[Row]:
     with Server.gantt(folder / "large.db", ready_path) as server:
         yield at_most(f"cold start, {what}", START_S, server.start_s)
         yield at_most("resident then", RESIDENT_MB, resident_mb(server), megabytes)
-
-
-def _loaded(work: str, found: load.Load, goal: float) -> Row:
-    is_met = found.per_s >= goal and not found.failures
-    return Row(work, f"≥ {goal:,.0f}/s", load.summary(found), is_met=is_met)
 
 
 def resident_mb(server: Server) -> float:

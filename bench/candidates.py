@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 
 from bench import fleet, load
 from bench.report import Row, at_most, compared, say
+from bench.timing import seconds
 from gantt.bench.figures import duration
 from gantt.bench.http_client import Client
 from gantt.bench.servers import Server
@@ -44,12 +45,8 @@ class Runner(NamedTuple):
 
     def seconds(self) -> list[float]:
         """From each request of a round to the last byte of its answer."""
-        taken = []
-        for _ in range(self.times):
-            began = time.perf_counter()
-            self.client.ask(self.path)
-            taken.append(time.perf_counter() - began)
-        return taken
+        ask = partial(self.client.ask, self.path)
+        return [seconds(ask) for _ in range(self.times)]
 
 
 def medians(runners: Sequence[Runner]) -> list[float]:

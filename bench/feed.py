@@ -6,7 +6,6 @@ the process is that of Gantt alone: the database server is another process.
 
 from __future__ import annotations
 
-import resource
 import time
 from collections.abc import Iterator
 from datetime import timedelta
@@ -16,6 +15,7 @@ from uuid import uuid4
 
 import gantt
 from bench.report import Row, at_most, say
+from bench.timing import seconds
 from gantt.conf.feed import FeedOptions
 from gantt.engine.gantt import Gantt
 from gantt.openstack.feed import Feed
@@ -68,16 +68,14 @@ def _measured(
         api_url=api.url, feed_interval=INTERVAL_S, service_down_time=86_400.0
     )
     feed = Feed(options, books)
-    began = time.perf_counter()
-    feed.start()
-    full_s = time.perf_counter() - began
+    full_s = seconds(feed.start)
     assert len(books.list_hosts()) == hosts
     yield at_most(f"{what}: full reading", FULL_S, full_s)
     # What was written while the tables were filled is read again for a while.
     time.sleep(FeedOptions().feed_overlap + 2 * INTERVAL_S)
-    before, began = _used_s(), time.perf_counter()
+    before, began = time.process_time(), time.perf_counter()
     time.sleep(IDLE_ROUNDS * INTERVAL_S)
-    share = (_used_s() - before) / (time.perf_counter() - began)
+    share = (time.process_time() - before) / (time.perf_counter() - began)
     yield Row(
         f"{what}: idle",
         f"≤ {IDLE_SHARE:.0%} of a core",
@@ -96,11 +94,6 @@ def _seen_s(books: Gantt, cell: CellDatabase, vcpus: int) -> float:
     while books.list_hosts(host="compute00006")[0].stats["vcpus"] != vcpus:
         time.sleep(0.01)
     return time.perf_counter() - began
-
-
-def _used_s() -> float:
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
 
 
 def _fill(api: ApiDatabase, cell: CellDatabase, hosts: int) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from bench.report import Row, per_second
 from gantt.bench.servers import HEADERS, Server
 
 
@@ -149,3 +150,9 @@ def summary(found: Load) -> str:
         f"{found.per_s:,.0f}/s{failed}; "
         f"median {found.median_ms:.1f}, 99 % {found.p99_ms:.1f} ms"
     )
+
+
+def row(work: str, found: Load, goal: float) -> Row:
+    """A run against a rate; none of its requests may fail."""
+    is_met = found.per_s >= goal and not found.failures
+    return Row(work, f"≥ {per_second(goal)}", summary(found), is_met=is_met)

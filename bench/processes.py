@@ -88,12 +88,7 @@ def _claims(
                     is_met=share >= SHARE_OF_TWO and not found.failures,
                 )
                 continue
-            yield Row(
-                work,
-                f"≥ {CLAIMS_PER_S:,}/s",
-                load.summary(found),
-                is_met=found.per_s >= CLAIMS_PER_S and not found.failures,
-            )
+            yield load.row(work, found, CLAIMS_PER_S)
             late_s = lags.close() / 1000
             work = f"behind under that load, 99 % of {lags.count:,} revisions"
             yield at_most(work, LAG_S, late_s)

@@ -7,10 +7,7 @@ instance as primitives, with alternates, so that what its own objects cost is le
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import quantiles
 from typing import Any
@@ -20,7 +17,9 @@ import oslo_messaging as messaging
 from oslo_config import cfg
 
 from bench.report import Row, at_most, per_second, say
+from bench.timing import calls_per_s, seconds
 from gantt.bench.figures import duration
+from gantt.bench.workloads import CALLERS
 from gantt.model.forms.primitive import spec_primitive
 from gantt.model.spec import Flavor, Image, RequestSpec
 from gantt.openstack.rpc.transport import open_transport
@@ -30,7 +29,7 @@ from tests.openstack.processes import new_books, scheduler
 
 HOSTS = 1_000
 P50_S = 0.005
-CALLS, WARM, CALLERS = 400, 40, 16
+CALLS, WARM = 400, 40
 SPEC = RequestSpec(
     flavor=Flavor(vcpus=1, memory_mb=512, root_gb=1, name="small", flavorid="1"),
     image=Image(),
@@ -66,8 +65,8 @@ class Caller:
         )
         self._spec = spec_primitive(SPEC)
 
-    def select(self) -> float:
-        """Seconds of one call."""
+    def select(self) -> None:
+        """One call."""
         spec = {**self._spec}
         arguments: dict[str, Any] = {
             "spec_obj": spec,
@@ -76,37 +75,17 @@ class Caller:
             "return_alternates": True,
         }
         context = {"request_id": f"req-{uuid4()}"}
-        began = time.perf_counter()
         self._client.call(context, "select_destinations", **arguments)
-        return time.perf_counter() - began
 
 
 def _calls(caller: Caller, hosts: int) -> Iterator[Row]:
     say(f"rpc: {CALLS} calls, one after the other, {hosts:,} hosts")
     for _ in range(WARM):
         caller.select()
-    cuts = quantiles([caller.select() for _ in range(CALLS)], n=100)
+    cuts = quantiles([seconds(caller.select) for _ in range(CALLS)], n=100)
     work = f"select_destinations over RPC, {hosts:,} hosts"
     yield at_most(f"{work}, p50", P50_S, cuts[49])
     yield Row(f"{work}, p99", "", duration(cuts[98]))
     say(f"rpc: {CALLERS} callers")
-    yield Row(f"{work}, {CALLERS} callers", "", per_second(_rate(caller)))
-
-
-def _rate(caller: Caller) -> float:
-    """Calls per second of many callers."""
-    barrier = threading.Barrier(CALLERS + 1)
-    each = CALLS // CALLERS * 2
-
-    def call() -> None:
-        barrier.wait()
-        for _ in range(each):
-            caller.select()
-
-    with ThreadPoolExecutor(CALLERS) as pool:
-        running = [pool.submit(call) for _ in range(CALLERS)]
-        barrier.wait()
-        began = time.perf_counter()
-        for one in running:
-            one.result()
-        return CALLERS * each / (time.perf_counter() - began)
+    rate = calls_per_s(caller.select, 2 * CALLS // CALLERS)
+    yield Row(f"{work}, {CALLERS} callers", "", per_second(rate))

@@ -9,9 +9,7 @@ sixteen threads, some in use, and eight VFs near two of them.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count, islice
 from pathlib import Path
@@ -22,6 +20,7 @@ from msgspec import UNSET, structs
 from msgspec.structs import replace
 
 from bench.report import Row, at_least, at_most, compared, say
+from bench.timing import calls_per_s, seconds
 from gantt.bench.fleets import Fleet, fleet_of
 from gantt.bench.furnishing import stats_of
 from gantt.bench.gantt_side import GanttSide
@@ -67,8 +66,8 @@ def measure_topology(folder: Path, scale: float) -> Iterator[Row]:
         rate = here.per_s(TIMES // 2)
         work = f"{what}: {CALLERS} callers, claims durable (SQLite FULL)"
         yield at_least(work, FITTED_PER_S, rate)
-        yield here.single(f"{what}: warm", FITTED_WARM_S, is_warm=True)
-        yield here.single(f"{what}: cold", FITTED_COLD_S, is_warm=False)
+        yield here.single(f"{what}: warm,", FITTED_WARM_S, is_warm=True)
+        yield here.single(f"{what}: cold,", FITTED_COLD_S, is_warm=False)
     work = f"{what}: a durable decision, and Nova's two filters on warm host states"
     nova_s = _nova_s(fleet, "pinned", FITTED_ROUNDS)
     yield compared(work, FITTED_TIMES, 1 / rate, nova_s)
@@ -134,8 +133,8 @@ class Decisions:
         one filled after the other."""
         turns = count()
         if not members:
-            return per_second(self.place, times)
-        return per_second(lambda: self.place(group=next(turns) // members), times)
+            return calls_per_s(self.place, times)
+        return calls_per_s(lambda: self.place(group=next(turns) // members), times)
 
     def single(self, what: str, goal_s: float, *, is_warm: bool) -> Row:
         """How long a decision takes before it is handed to the committer; of sizes that
@@ -145,27 +144,7 @@ class Decisions:
             self.place(memory_mb=size)
         records = self.library.decisions(limit=SINGLE)
         found_s = median(record.timings["decide"] for record in records)
-        return at_most(f"{what}, before its commit, p50", goal_s, found_s)
-
-
-def seconds(act: Callable[[], object]) -> float:
-    """How long it takes, once."""
-    began = time.perf_counter()
-    act()
-    return time.perf_counter() - began
-
-
-def per_second(act: Callable[[], object], times: int) -> float:
-    """How often ``act`` is done in a second by all callers, ``times`` each."""
-
-    def call(_: int) -> None:
-        for _ in range(times):
-            act()
-
-    with ThreadPoolExecutor(CALLERS) as callers:
-        return (
-            CALLERS * times / seconds(lambda: list(callers.map(call, range(CALLERS))))
-        )
+        return at_most(f"{what} before its commit, p50", goal_s, found_s)
 
 
 def _reports_per_s(library: Gantt, fleet: Fleet) -> float:
@@ -184,7 +163,7 @@ def _reports_per_s(library: Gantt, fleet: Fleet) -> float:
         name = fleet.hosts[number].name
         client.update_resource_stats(None, name, {**said[number], **news})
 
-    return per_second(act, 4 * TIMES)
+    return calls_per_s(act, 4 * TIMES)
 
 
 def _nova_s(fleet: Fleet, workload: str, rounds: int) -> float:
