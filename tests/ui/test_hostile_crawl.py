@@ -44,7 +44,8 @@ LONG = "l" * 255
 COUNT = int(os.environ.get("GANTT_CRAWL_NAMES", "3")) or len(NAMES) + 1
 ASKED = (*NAMES, LONG)[:COUNT]
 HOSTS = 40
-READ = [one for one in OPERATIONS if one.method == "GET"]
+STREAMS = ("GET /gantt/watch", "GET /gantt/snapshot")
+READ = [one for one in OPERATIONS if one.method == "GET" and one.at not in STREAMS]
 PLACEMENT = (
     "resource_providers?name={}", "resource_providers?member_of={}",
     "resource_providers?resources={}", "resource_providers/{}", "allocations/{}",
