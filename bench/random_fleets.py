@@ -25,6 +25,7 @@ from gantt.scheduler.evaluation.driver import Driver
 from gantt.scheduler.evaluation.evaluation import FilterDriver
 from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
 from gantt.scheduler.plugins.policy import policy_of
+from tests.scheduler.small_cells import cell_of
 
 _FAST, _DISK, _PORT = "CUSTOM_FAST", "DISK_GB", "SRIOV_NET_VF"
 _RULES = ("anti-affinity", "affinity", "soft-affinity")
@@ -95,15 +96,11 @@ def _machine(rng: random.Random, number: int, has_pool: bool) -> Machine:
 def _cells(rng: random.Random) -> dict[str, Any]:
     return {
         "cells": [
-            {
-                "id": number,
-                "cpuset": [],
-                "pcpuset": [4 * number + cpu for cpu in range(rng.choice((2, 4)))],
-                "pinned_cpus": [],
-                "memory": rng.choice((1024, 4096)),
-                "siblings": [],
-                "mempages": [],
-            }
+            cell_of(
+                number,
+                [4 * number + cpu for cpu in range(rng.choice((2, 4)))],
+                memory=rng.choice((1024, 4096)),
+            )
             for number in range(2)
         ]
     }

@@ -26,6 +26,7 @@ from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from tests.databases import Databases
 from tests.kinds import KINDS
 from tests.live import start
+from tests.scheduler.small_cells import cell_of
 
 CLIENTS = 8
 HOSTS = ("h1", "h2", "obeys")
@@ -44,16 +45,7 @@ host_subset_size = 3
 
 
 def cell(number: int) -> dict[str, Any]:
-    cpus = list(range(4 * number, 4 * number + 4))
-    return {
-        "id": number,
-        "cpuset": [],
-        "pcpuset": cpus,
-        "pinned_cpus": [],
-        "memory": 1024,
-        "siblings": [],
-        "mempages": [],
-    }
+    return cell_of(number, range(4 * number, 4 * number + 4))
 
 
 def report_of(host: str) -> HostStats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec.structs import replace
@@ -29,17 +30,26 @@ TWO_CELLS = replace(
 )
 
 
-def cell(number: int, pinned: tuple[int, ...]) -> dict[str, Any]:
-    cpus = (2 * number, 2 * number + 1)
+def cell_of(
+    number: int, cpus: Iterable[int], pinned: Iterable[int] = (), **more: Any
+) -> dict[str, Any]:
+    """A cell as hosts report it."""
     return {
         "id": number,
         "cpuset": [],
         "pcpuset": list(cpus),
-        "pinned_cpus": [cpu for cpu in cpus if cpu in pinned],
+        "pinned_cpus": list(pinned),
         "memory": 1024,
         "siblings": [],
         "mempages": [],
+        **more,
     }
+
+
+def cell(number: int, pinned: tuple[int, ...]) -> dict[str, Any]:
+    """One of two CPUs."""
+    cpus = (2 * number, 2 * number + 1)
+    return cell_of(number, cpus, [cpu for cpu in cpus if cpu in pinned])
 
 
 def report(engine: Gantt, host: str, *pinned: int, **more: Any) -> None:

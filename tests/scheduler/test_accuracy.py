@@ -42,7 +42,7 @@ from tests.scheduler.brute_force import (
     fits,
     most,
 )
-from tests.scheduler.small_cells import FILTERS, NIC
+from tests.scheduler.small_cells import FILTERS, NIC, cell_of
 
 EXAMPLES = int(os.environ.get("GANTT_ACCURACY_EXAMPLES", "30"))
 GPU, FAST = "CUSTOM_GPU", "CUSTOM_FAST"
@@ -125,19 +125,9 @@ def _commands(hosts: list[Host]) -> Iterator[c.Command[object]]:
 def _stats(host: Host) -> HostStats:
     first, cells = 0, []
     for number, size in enumerate(host.cells):
-        cpus = list(range(first, first + size))
+        cpus = range(first, first + size)
         first += size
-        cells.append(
-            {
-                "id": number,
-                "cpuset": [],
-                "pcpuset": cpus,
-                "pinned_cpus": [],
-                "memory": 4096,
-                "siblings": [],
-                "mempages": [],
-            }
-        )
+        cells.append(cell_of(number, cpus, memory=4096))
     pools = [
         {**NIC, "numa_node": None if node == NOWHERE else node, "count": count}
         for node, count in sorted(host.cards.items())

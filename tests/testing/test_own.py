@@ -11,20 +11,13 @@ from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.registry import built_in
 from gantt.scheduler.scoring import weighers
 from gantt.testing import Values, check_filter, check_weigher
+from tests.scheduler.small_cells import cell_of
 
 FILTERS = built_in(filters, Filter)
 WEIGHERS = built_in(weighers, Weigher)
 # Filters that refuse no host of these worlds: they never do, or are told elsewhere.
 NEVER = {"AllHostsFilter"}
-CELL = {
-    "id": 0,
-    "cpuset": [],
-    "pcpuset": [0, 1],
-    "pinned_cpus": [],
-    "memory": 512,
-    "siblings": [],
-    "mempages": [],
-}
+CELL = cell_of(0, (0, 1), memory=512)
 FULL = {**CELL, "pinned_cpus": [0, 1]}
 PINNED = {
     "id": 0,

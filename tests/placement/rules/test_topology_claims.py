@@ -21,6 +21,7 @@ from tests.placement.fleet_desk import (
     server,
     undone,
 )
+from tests.scheduler.small_cells import cell_of
 
 SECOND = 1_000_000
 PINNED = Wanted((InstanceCell(0, 0, 0b11, 1024, policy="dedicated"),))
@@ -29,15 +30,7 @@ WITH_NIC = Wanted(devices=(DeviceRequest("r", 1, (NIC,)),))
 
 
 def cell(number: int, cpus: range, pinned: tuple[int, ...] = ()) -> dict[str, Any]:
-    return {
-        "id": number,
-        "cpuset": [],
-        "pcpuset": list(cpus),
-        "pinned_cpus": list(pinned),
-        "memory": 4096,
-        "siblings": [],
-        "mempages": [],
-    }
+    return cell_of(number, cpus, pinned, memory=4096)
 
 
 def cells(*pinned: int) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from gantt.model.topology import (
 from gantt.topology.fit import fit
 from gantt.topology.take import take
 from tests.placement.fleet_desk import FleetDesk, claim, on, report, server
+from tests.scheduler.small_cells import cell_of
 
 SEEDS = int(os.environ.get("GANTT_TOPOLOGY_SEEDS", "40"))
 STEPS = 150
@@ -73,16 +74,13 @@ class Compute:
         """The row, as the feed reads it."""
         host, at = self.saved
         cells = [
-            {
-                "id": cell.id,
-                "cpuset": [],
-                "pcpuset": _numbers(cell.pcpus),
-                "pinned_cpus": _numbers(cell.pinned),
-                "memory": cell.memory,
-                "memory_usage": cell.memory_usage,
-                "siblings": [],
-                "mempages": [],
-            }
+            cell_of(
+                cell.id,
+                _numbers(cell.pcpus),
+                _numbers(cell.pinned),
+                memory=cell.memory,
+                memory_usage=cell.memory_usage,
+            )
             for cell in host.cells
         ]
         pools = [

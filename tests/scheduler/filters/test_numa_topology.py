@@ -11,6 +11,7 @@ from gantt.model.spec import Flavor, Image, RequestSpec
 from gantt.scheduler.feasibility.filters.numa_topology import NUMATopologyFilter
 from tests.scheduler.filters.reading import passes
 from tests.scheduler.fleets import a_host
+from tests.scheduler.small_cells import cell_of
 
 
 def _spec(
@@ -23,15 +24,13 @@ def _spec(
 def _host(*free: int) -> Any:
     """Cells of four CPUs, of which so many are free."""
     cells = [
-        {
-            "id": number,
-            "cpuset": list(range(100 * number + 50, 100 * number + 54)),
-            "pcpuset": list(range(100 * number, 100 * number + 4)),
-            "pinned_cpus": list(range(100 * number, 100 * number + 4 - count)),
-            "memory": 2048,
-            "siblings": [],
-            "mempages": [],
-        }
+        cell_of(
+            number,
+            range(100 * number, 100 * number + 4),
+            range(100 * number, 100 * number + 4 - count),
+            cpuset=list(range(100 * number + 50, 100 * number + 54)),
+            memory=2048,
+        )
         for number, count in enumerate(free)
     ]
     return a_host(numa_topology={"cells": cells})
