@@ -31,10 +31,8 @@ _PLANNED = "the host of the plan"
 class OnOneHost(Driver):
     """Decides as ``driver`` does, among one host alone."""
 
-    name = "planned"
-
     def __init__(self, driver: Driver, row: int) -> None:
-        super().__init__(driver.policy)
+        super().__init__(driver.policy, "planned")
         self._driver, self._row = driver, row
 
     def feasible_hosts(

@@ -22,7 +22,7 @@ from gantt.model.spec import Flavor, InstanceGroup, RequestSpec
 from gantt.replay.books import Books
 from gantt.replay.machines import Machine, Part, build, empty_stats, uuid_of
 from gantt.scheduler.evaluation.driver import Driver
-from gantt.scheduler.evaluation.evaluation import FilterDriver
+from gantt.scheduler.evaluation.known_drivers import filtering
 from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
 from gantt.scheduler.plugins.policy import policy_of
 from tests.scheduler.small_cells import cell_of
@@ -59,7 +59,7 @@ def case(seed: int) -> Case:
         if rng.random() < 0.1:
             service = Service(machine.name, disabled=True)
             books.submit(c.UpdateService(service))
-    driver = FilterDriver(policy_of(_options(rng, has_cells=has_cells)))
+    driver = filtering(policy_of(_options(rng, has_cells=has_cells)))
     count = rng.randint(1, 4)
     specs = tuple(_spec(rng, number, has_cells) for number in range(count))
     for number in range(rng.randint(0, 4)):

@@ -17,9 +17,8 @@ from gantt.errors import Invalid, NoValidHost, PluginFailed, Refused
 from gantt.model.spec import RequestSpec
 from gantt.placement.candidates.combine import Budget
 from gantt.scheduler.contract import Filter, Request, Weigher
-from gantt.scheduler.evaluation.caching import CachingDriver
 from gantt.scheduler.evaluation.driver import Driver
-from gantt.scheduler.evaluation.evaluation import FilterDriver
+from gantt.scheduler.evaluation.known_drivers import caching, filtering
 from gantt.scheduler.feasibility.candidates import REPORT_SOURCE
 from gantt.scheduler.hosts import Hosts, Taken
 from gantt.scheduler.plugins.guards import GuardedFilter, GuardedWeigher
@@ -296,11 +295,11 @@ class _Checks:
             else Policy(self._values.options, (), (one,))
             for one in (filters, weighers)
         ]
-        fresh, caching = FilterDriver(policies[0]), CachingDriver(policies[1])
+        fresh, kept = filtering(policies[0]), caching(policies[1])
         specs = list(islice(world.specs(), 2 + len(self._values.requests)))
         for _ in range(_CHANGES):
             for spec in specs:
-                if decision(fresh, world, spec) != decision(caching, world, spec):
+                if decision(fresh, world, spec) != decision(kept, world, spec):
                     self._fail(
                         "declares Cacheable, and what is kept of it differs from what "
                         f"it says afresh for {_short(spec)}: name all it depends on"

@@ -14,8 +14,8 @@ from gantt.model.spec import RequestSpec
 from gantt.placement.candidates.combine import Budget
 from gantt.scheduler.contract import Chooser
 from gantt.scheduler.evaluation.choosers import GuardedChooser, guarded
-from gantt.scheduler.evaluation.evaluation import FilterDriver
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
+from gantt.scheduler.evaluation.known_drivers import filtering
 from gantt.scheduler.feasibility.candidates import REPORT_SOURCE
 from gantt.scheduler.plugins.policy import policy_of
 from gantt.testing.checks import SEEDS, Snapshots, Tried, Unfit
@@ -49,7 +49,7 @@ class _Checks:
 
     def __init__(self, plugin: Callable[[], object] | Chooser, values: Values) -> None:
         self._plugin, self._values = plugin, values
-        self._ours = FilterDriver(policy_of(values.options))
+        self._ours = filtering(policy_of(values.options))
         kind = type(plugin) if isinstance(plugin, Chooser) else plugin
         self._name = getattr(kind, "__qualname__", repr(kind))
         self._outside = Snapshots()

@@ -16,7 +16,7 @@ from gantt.errors import Invalid, NoValidHost
 from gantt.model.spec import InstanceGroup, RequestSpec, ScheduleRequest
 from gantt.placement.candidates.combine import Budget
 from gantt.scheduler import cycle
-from gantt.scheduler.evaluation.evaluation import FilterDriver
+from gantt.scheduler.evaluation.known_drivers import filtering
 from gantt.scheduler.feasibility.candidates import BookSource
 from gantt.scheduler.hosts import Taken
 from gantt.scheduler.options import SchedulerOptions
@@ -58,7 +58,7 @@ def _policy(options: SchedulerOptions) -> Policy:
 
 def _ours(pair: Pair, state: State) -> Ranking | Exception:
     try:
-        field = FilterDriver(_policy(pair.options)).feasible_hosts(
+        field = filtering(_policy(pair.options)).feasible_hosts(
             state, pair.spec, Unlimited(), now=NOW, budget=Budget()
         )
     except Invalid as error:
@@ -239,7 +239,7 @@ def _selected(pair: Pair, uuids: tuple[str, ...]) -> list[list[tuple[str, str]]]
 def _chosen(
     pair: Pair, state: State, uuids: tuple[str, ...]
 ) -> list[list[tuple[str, str]]]:
-    driver = FilterDriver(_policy(pair.options))
+    driver = filtering(_policy(pair.options))
     request = ScheduleRequest(pair.spec, uuids)
     try:
         picks = cycle.decide(state, request, Unlimited(), driver, now=NOW)

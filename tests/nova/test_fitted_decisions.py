@@ -23,8 +23,7 @@ from gantt.model.spec import Flavor, Image, RequestSpec, ScheduleRequest
 from gantt.model.topology import HostCell, HostTopology, Pages, Pool
 from gantt.placement.candidates.combine import Budget
 from gantt.scheduler import cycle
-from gantt.scheduler.evaluation.caching import CachingDriver
-from gantt.scheduler.evaluation.evaluation import FilterDriver
+from gantt.scheduler.evaluation.known_drivers import caching, filtering
 from gantt.scheduler.feasibility.candidates import NOTHING
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.scoring import weigh
@@ -84,7 +83,7 @@ def _easy() -> st.SearchStrategy[RequestSpec]:
 
 
 def _ranked(pair: FittedPair, state: State) -> list[Any]:
-    driver = FilterDriver(_policy(pair.options))
+    driver = filtering(_policy(pair.options))
     try:
         field = driver.feasible_hosts(
             state, pair.spec, Unlimited(), now=NOW, budget=Budget()
@@ -148,7 +147,7 @@ def test_the_same_hosts_fit_and_are_in_the_same_order(record_property: Tell) -> 
 
 def _chosen(pair: FittedPair, state: State, uuids: tuple[str, ...]) -> list[Any]:
     answers: list[list[Any]] = []
-    for one in (FilterDriver, CachingDriver):
+    for one in (filtering, caching):
         driver = one(_policy(pair.options))
         request = ScheduleRequest(pair.spec, uuids)
         try:

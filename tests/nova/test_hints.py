@@ -19,9 +19,8 @@ from gantt.model.changes import Cursor
 from gantt.model.spec import Destination, Flavor, InstanceGroup, RequestSpec
 from gantt.placement.candidates.combine import Budget
 from gantt.placement.rules import plan
-from gantt.scheduler.evaluation.caching import CachingDriver
 from gantt.scheduler.evaluation.driver import Driver
-from gantt.scheduler.evaluation.evaluation import FilterDriver
+from gantt.scheduler.evaluation.known_drivers import caching, filtering
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.policy import policy_of
 from gantt.state.state import State
@@ -180,10 +179,10 @@ def test_hints_and_named_hosts_that_meet(record_property: Tell) -> None:
         with opened(fleet, spec, options) as pair:
             theirs = _theirs(pair)
         policy, state = policy_of(options), _state(fleet)
-        warm = CachingDriver(policy)
+        warm = caching(policy)
         # Of the same shape, so that what follows is kept.
         _ours(warm, state, replace(spec, scheduler_hints={}, instance_group=None))
-        for driver in (FilterDriver(policy), warm, warm):
+        for driver in (filtering(policy), warm, warm):
             ours = _ours(driver, state, spec)
             if isinstance(ours, Invalid):
                 assert theirs == set(), (str(ours), theirs)

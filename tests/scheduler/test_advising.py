@@ -19,9 +19,8 @@ from gantt.placement.candidates.combine import Budget, Spent
 from gantt.placement.rules import plan
 from gantt.scheduler import advising
 from gantt.scheduler.advising import Ranked
-from gantt.scheduler.evaluation.caching import CachingDriver
 from gantt.scheduler.evaluation.driver import Driver
-from gantt.scheduler.evaluation.evaluation import FilterDriver
+from gantt.scheduler.evaluation.known_drivers import caching, filtering
 from gantt.scheduler.feasibility.candidates import BOOK_SOURCE, GIVEN_SOURCE
 from gantt.scheduler.held_host import HeldHost
 from gantt.scheduler.hosts import Hosts, Taken
@@ -85,7 +84,7 @@ def naive(
     """Positions of those that pass, the best first, by a walk over hosts; position ->
     what refuses the host there."""
     hosts = desk.state.fleet.hosts
-    every = FilterDriver(policy).feasible_hosts(
+    every = filtering(policy).feasible_hosts(
         desk.state,
         advising.spec_of(request),
         source(by_books),
@@ -137,7 +136,7 @@ def test_order_is_that_of_a_decision_among_the_hosts_sent(
     desk = Desk(seed)
     policy = policy_of(SchedulerOptions())
     desk.add_hosts(20)
-    drivers = FilterDriver(policy), CachingDriver(policy)
+    drivers = filtering(policy), caching(policy)
     answered = 0
     for _ in range(25):
         desk.stir()
@@ -187,7 +186,7 @@ def test_held_host_is_weighed_as_if_its_instance_were_there(
             flavor=replace(first.spec.flavor, swap=0),
         )
         request = sent(desk, spec)
-        driver = CachingDriver(policy)
+        driver = caching(policy)
         try:
             chosen = ranked(desk, driver, sent(desk, plain), by_books=by_books)
             ranked(desk, driver, request, by_books=by_books)
@@ -208,7 +207,7 @@ def test_held_host_is_weighed_as_if_its_instance_were_there(
         changes = list(plan(desk.state, claim, desk.now).changes)
         before = Cursor(desk.state.revision, "desk")
         desk.state.apply(changes, Cursor(desk.state.revision + 1, "desk"))
-        other = ranked(desk, FilterDriver(policy), request, by_books=by_books)
+        other = ranked(desk, filtering(policy), request, by_books=by_books)
         desk.state.apply([one.inverse() for one in reversed(changes)], before)
         count = len(other.weights)
         assert [round(one, 9) for one in found.weights[:count]] == [
@@ -261,7 +260,7 @@ SPEC = RequestSpec(flavor=Flavor(vcpus=1, memory_mb=1024, root_gb=1))
 
 @pytest.fixture
 def driver() -> Driver:
-    return CachingDriver(policy_of(SchedulerOptions()))
+    return caching(policy_of(SchedulerOptions()))
 
 
 def test_full_host_comes_last_and_is_not_refused(driver: Driver) -> None:

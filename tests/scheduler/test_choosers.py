@@ -13,7 +13,7 @@ from gantt.errors import Invalid, NoValidHost, PluginFailed, Refused
 from gantt.model.selection import Step, Why
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ScheduleRequest
 from gantt.scheduler.contract import Chooser
-from gantt.scheduler.evaluation.evaluation import FilterDriver
+from gantt.scheduler.evaluation.driver import Driver
 from gantt.scheduler.evaluation.known_drivers import driver_of
 from gantt.scheduler.held_host import HeldHost
 from gantt.scheduler.hosts import Hosts, Taken
@@ -69,7 +69,7 @@ def names(desk: Desk, found: Selected) -> list[list[str]]:
 # -- what is installed -----------------------------------------------------------------
 
 
-class Former(FilterDriver):
+class Former(Driver):
     """Of the time when drivers found the hosts, too."""
 
 

@@ -11,9 +11,7 @@ from gantt.model import commands as c
 from gantt.model.hosts import Instance
 from gantt.model.spec import Flavor, RequestSpec
 from gantt.placement.candidates.combine import Budget
-from gantt.scheduler.evaluation.caching import CachingDriver
-from gantt.scheduler.evaluation.driver import Driver
-from gantt.scheduler.evaluation.evaluation import FilterDriver
+from gantt.scheduler.evaluation.known_drivers import Making, caching, filtering
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.policy import policy_of
 from tests.scheduler.desk import Desk, source
@@ -21,7 +19,7 @@ from tests.scheduler.desk import Desk, source
 BOTH = ("SameHostFilter", "DifferentHostFilter")
 
 
-def passing(driver: type[Driver], filters: tuple[str, ...], **fields: Any) -> list[str]:
+def passing(driver: Making, filters: tuple[str, ...], **fields: Any) -> list[str]:
     """Of hosts h0, h1 and h2, with the instances i0, i1 and i2; asked twice."""
     desk = Desk(1)
     desk.add_hosts(3)
@@ -41,7 +39,7 @@ def hints(near: tuple[str, ...], far: tuple[str, ...]) -> dict[str, Any]:
     return {"scheduler_hints": {"same_host": near, "different_host": far}}
 
 
-@pytest.mark.parametrize("driver", [FilterDriver, CachingDriver])
+@pytest.mark.parametrize("driver", [filtering, caching])
 @pytest.mark.parametrize(
     ("near", "far", "hosts"),
     [
@@ -54,25 +52,30 @@ def hints(near: tuple[str, ...], far: tuple[str, ...]) -> dict[str, Any]:
     ],
 )
 def test_hints_sharing_an_instance_are_accepted(
-    driver: type[Driver], near: tuple[str, ...], far: tuple[str, ...], hosts: list[str]
+    driver: Making,
+    near: tuple[str, ...],
+    far: tuple[str, ...],
+    hosts: list[str],
 ) -> None:
     assert passing(driver, BOTH, **hints(near, far)) == hosts
 
 
-@pytest.mark.parametrize("driver", [FilterDriver, CachingDriver])
+@pytest.mark.parametrize("driver", [filtering, caching])
 @pytest.mark.parametrize(
     ("near", "far"),
     [(("i1",), ("i1",)), (("i1",), ("i2", "i1")), (("i1", "i2"), ("i2", "i1", "i0"))],
 )
 def test_hints_that_exclude_each_other_are_refused(
-    driver: type[Driver], near: tuple[str, ...], far: tuple[str, ...]
+    driver: Making, near: tuple[str, ...], far: tuple[str, ...]
 ) -> None:
     with pytest.raises(Invalid, match=f"same_host .* one of {', '.join(near)}, and"):
         passing(driver, BOTH, **hints(near, far))
 
 
-@pytest.mark.parametrize("driver", [FilterDriver, CachingDriver])
-def test_hints_of_disabled_filters_are_ignored(driver: type[Driver]) -> None:
+@pytest.mark.parametrize("driver", [filtering, caching])
+def test_hints_of_disabled_filters_are_ignored(
+    driver: Making,
+) -> None:
     never = hints(("i1",), ("i1",))
     assert passing(driver, BOTH[:1], **never) == ["h1"]
     assert passing(driver, BOTH[1:], **never) == ["h0", "h2"]

@@ -14,11 +14,14 @@ from gantt.model.hosts import Service
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ScheduleRequest
 from gantt.placement.candidates.combine import Budget
 from gantt.scheduler import cycle
-from gantt.scheduler.evaluation.caching import CachingDriver
 from gantt.scheduler.evaluation.driver import Driver
-from gantt.scheduler.evaluation.evaluation import FilterDriver
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
-from gantt.scheduler.evaluation.known_drivers import DRIVERS, driver_of
+from gantt.scheduler.evaluation.known_drivers import (
+    DRIVERS,
+    caching,
+    driver_of,
+    filtering,
+)
 from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
 from gantt.scheduler.plugins.policy import policy_of
 from gantt.scheduler.selection.claim import claim_of
@@ -68,7 +71,7 @@ def _hints(desk: Desk) -> dict[str, tuple[str, ...]]:
 def test_cached_shapes_equal_fresh_ones(seed: int, by_books: bool) -> None:
     desk = Desk(seed)
     policy = policy_of(OPTIONS[seed % len(OPTIONS)])
-    fresh, kept = FilterDriver(policy), CachingDriver(policy)
+    fresh, kept = filtering(policy), caching(policy)
     # So many that one change is no reason to begin anew; and few shapes, so that they
     # are met again.
     desk.add_hosts(30)
@@ -103,7 +106,7 @@ def test_services_that_time_out_are_excluded(seed: int) -> None:
     desk = Desk(seed)
     rng = desk.rng
     policy = policy_of(SchedulerOptions())
-    fresh, kept = FilterDriver(policy), CachingDriver(policy)
+    fresh, kept = filtering(policy), caching(policy)
     desk.add_hosts(12)
     spec = RequestSpec(flavor=Flavor(vcpus=1, memory_mb=64))
     second = 1_000_000
@@ -136,7 +139,7 @@ def test_services_that_time_out_are_excluded(seed: int) -> None:
 def test_time_dependent_masks_expire() -> None:
     desk = Desk(1)
     policy = policy_of(SchedulerOptions(service_down_time=60.0))
-    kept = CachingDriver(policy)
+    kept = caching(policy)
     desk.add_hosts(8)
     seen = desk.now
     for host in (f"h{number}" for number in range(8)):
@@ -169,7 +172,7 @@ def _claim(
 def test_picks_do_not_change_cached_shapes(seed: int) -> None:
     desk = Desk(seed)
     policy = policy_of(SchedulerOptions())
-    fresh, kept = FilterDriver(policy), CachingDriver(policy)
+    fresh, kept = filtering(policy), caching(policy)
     desk.add_hosts(8)
     for _ in range(20):
         request = desk.request(count=desk.rng.randrange(1, 6))
@@ -194,7 +197,7 @@ def test_inventories_and_reports_choose_the_same_hosts(seed: int) -> None:
     """Where hosts report both, inventory and what they use of it: every instance of a
     request, its alternates too."""
     desk = Desk(seed)
-    driver = CachingDriver(policy_of(SchedulerOptions()))
+    driver = caching(policy_of(SchedulerOptions()))
     desk.add_hosts(6)
     placed: list[int] = []
     for turn in range(40):
@@ -262,7 +265,7 @@ def test_work_of_a_decision_follows_the_changes() -> None:
             return score(self, hosts, request)
 
     weighers = tuple(Counting() if one is ram else one for one in policy.weighers)
-    driver = CachingDriver(type(policy)(policy.options, policy.filters, weighers))
+    driver = caching(type(policy)(policy.options, policy.filters, weighers))
     request = desk.request()
     plain = type(request.spec)(flavor=request.spec.flavor)
     for _ in range(4):
@@ -290,7 +293,7 @@ def test_a_rule_of_a_group_applies_to_each_instance() -> None:
             desk.state,
             ScheduleRequest(spec, uuids),
             source(False),
-            FilterDriver(policy_of(SchedulerOptions())),
+            filtering(policy_of(SchedulerOptions())),
             now=desk.now,
         )
         chosen = [places[0].row for places in picks.picks]

@@ -14,10 +14,9 @@ from gantt.model.spec import RequestSpec, ScheduleRequest
 from gantt.placement.candidates.combine import Budget
 from gantt.scheduler import cycle
 from gantt.scheduler.contract import Filter, Request, Weigher
-from gantt.scheduler.evaluation.caching import CachingDriver
 from gantt.scheduler.evaluation.driver import Driver
-from gantt.scheduler.evaluation.evaluation import FilterDriver
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
+from gantt.scheduler.evaluation.known_drivers import Making, caching, filtering
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.guards import GuardedFilter, GuardedWeigher
@@ -100,7 +99,7 @@ def _fails_without_words(hosts: Hosts) -> Any:
     raise _Speechless
 
 
-@pytest.mark.parametrize("driver", [FilterDriver, CachingDriver])
+@pytest.mark.parametrize("driver", [filtering, caching])
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
@@ -119,7 +118,10 @@ def _fails_without_words(hosts: Hosts) -> Any:
     ],
 )
 def test_failing_filter_is_named(
-    driver: type[Driver], answer: Any, says: str, monkeypatch: pytest.MonkeyPatch
+    driver: Making,
+    answer: Any,
+    says: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(
         BrokenFilter, "answer", staticmethod(answer) if callable(answer) else answer
@@ -137,7 +139,7 @@ def test_failing_filter_is_named(
     assert "Nothing was decided" in caught.value.message
 
 
-@pytest.mark.parametrize("driver", [FilterDriver, CachingDriver])
+@pytest.mark.parametrize("driver", [filtering, caching])
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
@@ -156,7 +158,10 @@ def test_failing_filter_is_named(
     ],
 )
 def test_failing_weigher_is_named(
-    driver: type[Driver], answer: Any, says: str, monkeypatch: pytest.MonkeyPatch
+    driver: Making,
+    answer: Any,
+    says: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(
         BrokenWeigher, "answer", staticmethod(answer) if callable(answer) else answer

@@ -21,7 +21,7 @@ from gantt.model.spec import Flavor, RequestSpec
 from gantt.replay.fleets import fleet_of
 from gantt.replay.machines import build
 from gantt.scheduler.capacity.split import Mix, fair_split, feasible_of
-from gantt.scheduler.evaluation.evaluation import FilterDriver
+from gantt.scheduler.evaluation.known_drivers import filtering
 from gantt.scheduler.feasibility.candidates import BOOK_SOURCE
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.pauses import Moved
@@ -29,7 +29,7 @@ from gantt.scheduler.plugins.policy import policy_of
 
 FLEETS = int(os.environ.get("GANTT_FAIR_EXAMPLES", "40"))
 LEAST = 0.99
-DRIVER = FilterDriver(policy_of(SchedulerOptions()))
+DRIVER = filtering(policy_of(SchedulerOptions()))
 CPUS = RequestSpec(Flavor(4, 4096, name="cpus"))
 MEMORY = RequestSpec(Flavor(1, 16384, name="memory"))
 

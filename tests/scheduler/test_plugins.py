@@ -15,10 +15,9 @@ from gantt.errors import PluginFailed, Refused
 from gantt.model.spec import Flavor, Image, InstanceGroup, RequestSpec
 from gantt.placement.candidates.combine import Budget
 from gantt.scheduler.contract import Cacheable, Filter, Request, Weigher
-from gantt.scheduler.evaluation.caching import CachingDriver
 from gantt.scheduler.evaluation.driver import Driver
-from gantt.scheduler.evaluation.evaluation import FilterDriver
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
+from gantt.scheduler.evaluation.known_drivers import Making, caching, filtering
 from gantt.scheduler.feasibility.historical.ram import RamFilter
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
@@ -83,10 +82,13 @@ class LateFilter(Filter):
 @pytest.mark.parametrize(
     "name", ["RedFilter", "RedRamFilter", "RedNovaFilter", "ComputeFilter"]
 )
-@pytest.mark.parametrize("driver", [FilterDriver, CachingDriver])
+@pytest.mark.parametrize("driver", [filtering, caching])
 @pytest.mark.parametrize("first", ["red", "blue"])
 def test_cached_masks_are_per_project(
-    name: str, driver: type[Driver], first: str, monkeypatch: pytest.MonkeyPatch
+    name: str,
+    driver: Making,
+    first: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Also where it bears the name of one of ours that is kept.
     if name == "ComputeFilter":
@@ -101,7 +103,7 @@ def test_cached_masks_are_per_project(
 
 @pytest.mark.parametrize("first", ["red", "blue"])
 def test_scores_are_per_project(first: str) -> None:
-    desk, driver = _desk(), CachingDriver(_policy(weighers=("RedWeigher",)))
+    desk, driver = _desk(), caching(_policy(weighers=("RedWeigher",)))
     other = "blue" if first == "red" else "red"
     for project in (first, other, first):
         found = _field(driver, desk, replace(SPEC, project_id=project))
@@ -110,7 +112,7 @@ def test_scores_are_per_project(first: str) -> None:
 
 
 def test_time_dependent_masks_are_not_cached() -> None:
-    desk, driver = _desk(), CachingDriver(_policy("LateFilter"))
+    desk, driver = _desk(), caching(_policy("LateFilter"))
     passed = []
     for second in (1, 2, 3, 4):
         now = second * 1_000_000
@@ -152,14 +154,14 @@ def test_each_request_is_read_separately(name: str) -> None:
 
     policy = policy_of(SchedulerOptions())
     policy = replace(policy, filters=(*policy.filters, GuardedFilter("r", Reader())))
-    desk, driver = _desk(), CachingDriver(policy)
+    desk, driver = _desk(), caching(policy)
     for value in (*SPECS[name], *SPECS[name]):
         _field(driver, desk, replace(SPEC, **{name: value}))
     assert seen == [*SPECS[name], *SPECS[name]]
 
 
 def test_built_in_plugins_declare_and_are_cached() -> None:
-    desk, driver = _desk(), CachingDriver(_policy("RedFilter"))
+    desk, driver = _desk(), caching(_policy("RedFilter"))
     for project in ("red", "blue", "green", "red"):
         _field(driver, desk, replace(SPEC, project_id=project))
     assert (driver.misses, driver.hits) == (1, 3)
@@ -210,7 +212,7 @@ asked: list[int] = []
 
 
 def test_declared_plugins_are_cached() -> None:
-    desk, driver = _desk(), CachingDriver(_policy("FlavorFilter"))
+    desk, driver = _desk(), caching(_policy("FlavorFilter"))
     asked.clear()
     for project in ("red", "blue", "green"):
         _field(driver, desk, replace(SPEC, project_id=project))

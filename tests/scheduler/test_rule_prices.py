@@ -18,7 +18,7 @@ from gantt.scheduler.capacity import price as module
 from gantt.scheduler.capacity.price import prices
 from gantt.scheduler.capacity.split import Mix
 from gantt.scheduler.capacity.tries import STEPS_PER_TRY, Tries
-from gantt.scheduler.evaluation.evaluation import FilterDriver
+from gantt.scheduler.evaluation.known_drivers import filtering
 from gantt.scheduler.explain.concessions import conceded
 from gantt.scheduler.feasibility.candidates import BOOK_SOURCE, REPORT_SOURCE
 from gantt.scheduler.options import SchedulerOptions
@@ -37,7 +37,7 @@ def told(one: Case, number: int) -> Prices:
 
 def launched(one: Case, spec: RequestSpec, policy: object = None) -> int:
     """One by one, until none has a place."""
-    driver = one.driver if policy is None else FilterDriver(policy)  # type: ignore[arg-type]
+    driver = one.driver if policy is None else filtering(policy)  # type: ignore[arg-type]
     for number in range(1000):
         if not place(one.books, spec, [f"price/{number}"], driver):
             return number
@@ -97,7 +97,7 @@ def test_rules_beyond_the_limit_are_counted() -> None:
     one = case(0)
     options = replace(one.driver.policy.options, capacity_rules=2)
     policy = policy_of(options)
-    found = told(replace(one, driver=FilterDriver(policy)), 0)
+    found = told(replace(one, driver=filtering(policy)), 0)
     assert len(found.prices) == 2
     assert found.left_out >= len(policy.filters) - 2
 

@@ -9,8 +9,7 @@ from gantt.model import commands as c
 from gantt.model.hosts import HostAggregate, HostStats
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec
 from gantt.placement.candidates.combine import Budget
-from gantt.scheduler.evaluation.caching import CachingDriver
-from gantt.scheduler.evaluation.evaluation import FilterDriver
+from gantt.scheduler.evaluation.known_drivers import caching, filtering
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.policy import policy_of
 from tests.scheduler.desk import TRAITS, Desk, source, uuid_of
@@ -24,8 +23,8 @@ class _Both:
     def __init__(self, desk: Desk, options: SchedulerOptions) -> None:
         policy = policy_of(options)
         self._desk = desk
-        self.kept = CachingDriver(policy)
-        self._drivers = (FilterDriver(policy), self.kept)
+        self.kept = caching(policy)
+        self._drivers = (filtering(policy), self.kept)
 
     def agree(self, spec: RequestSpec) -> dict[str, float]:
         desk = self._desk

@@ -8,9 +8,8 @@ import pytest
 
 from gantt.errors import GanttError, NoValidHost
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
-from gantt.scheduler.evaluation.caching import CachingDriver
 from gantt.scheduler.evaluation.driver import Driver
-from gantt.scheduler.evaluation.evaluation import FilterDriver
+from gantt.scheduler.evaluation.known_drivers import Making, caching, filtering
 from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
 from gantt.scheduler.plugins.policy import Policy, policy_of
 from tests.scheduler.desk import Desk, decided
@@ -92,10 +91,8 @@ def decide(
     return told.named
 
 
-@pytest.mark.parametrize("kind", [FilterDriver, CachingDriver])
-def test_filters_and_weighers_run_within_their_stage(
-    kind: type[Driver], told: Told
-) -> None:
+@pytest.mark.parametrize("kind", [filtering, caching])
+def test_filters_and_weighers_run_within_their_stage(kind: Making, told: Told) -> None:
     desk = Desk(3)
     desk.add_hosts(30)
     driver = kind(policy_of(OPTIONS))
@@ -120,7 +117,7 @@ def test_filters_and_weighers_run_within_their_stage(
 def test_a_cached_decision_tells_only_what_it_does(told: Told) -> None:
     desk = Desk(1)
     desk.add_hosts(30)
-    driver = CachingDriver(policy())
+    driver = caching(policy())
     assert decide(desk, driver, told) == ["filter", "score", "pick"]
     assert decide(desk, driver, told) == ["pick"]
     assert told.work == []
@@ -132,7 +129,7 @@ def test_a_cached_decision_tells_only_what_it_does(told: Told) -> None:
 def test_a_filter_that_is_not_cached_is_told_each_time(told: Told) -> None:
     desk = Desk(1)
     desk.add_hosts(30)
-    driver = CachingDriver(policy_of(OPTIONS))
+    driver = caching(policy_of(OPTIONS))
     every, some = (f'[">=", "$free_ram_mb", {least}]' for least in (1, 10_000))
     assert decide(desk, driver, told, query=(every,)) == [
         *("filter", "score", "filter", "pick")
@@ -145,13 +142,13 @@ def test_a_filter_that_is_not_cached_is_told_each_time(told: Told) -> None:
 def test_without_a_cache_all_is_done_each_time(told: Told) -> None:
     desk = Desk(1)
     desk.add_hosts(30)
-    driver = FilterDriver(policy())
+    driver = filtering(policy())
     for _ in range(2):
         assert decide(desk, driver, told) == ["filter", "score", "pick"]
 
 
-@pytest.mark.parametrize("kind", [FilterDriver, CachingDriver])
-def test_a_single_host_is_not_scored(kind: type[Driver], told: Told) -> None:
+@pytest.mark.parametrize("kind", [filtering, caching])
+def test_a_single_host_is_not_scored(kind: Making, told: Told) -> None:
     desk = Desk(1)
     desk.add_hosts(1)
     assert decide(desk, kind(policy()), told) == ["filter", "pick"]
@@ -160,7 +157,7 @@ def test_a_single_host_is_not_scored(kind: type[Driver], told: Told) -> None:
 def test_a_refusal_is_explained_and_nothing_is_picked(told: Told) -> None:
     desk = Desk(1)
     desk.add_hosts(30)
-    driver = CachingDriver(policy())
+    driver = caching(policy())
     with pytest.raises(NoValidHost):
         decide(desk, driver, told, HUGE)
     assert told.named == ["filter", "explain"]
@@ -173,5 +170,5 @@ def test_too_few_hosts_are_explained_after_picks(told: Told) -> None:
     desk = Desk(1)
     desk.add_hosts(4)
     with pytest.raises(NoValidHost):
-        decide(desk, FilterDriver(policy()), told, Flavor(vcpus=4, memory_mb=64), 200)
+        decide(desk, filtering(policy()), told, Flavor(vcpus=4, memory_mb=64), 200)
     assert told.named == ["filter", "score", "pick", "explain"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from gantt.model.advice import AdviceHost, AdviceRequest, Order
-from gantt.scheduler.evaluation.caching import CachingDriver
 from gantt.scheduler.evaluation.driver import Driver
+from gantt.scheduler.evaluation.known_drivers import caching
 from gantt.scheduler.explain.advised_ranking import kept
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.policy import policy_of
@@ -28,7 +28,7 @@ def advise(fleet: Fleet, driver: Driver, request: AdviceRequest) -> list[str]:
 
 def test_calls_do_not_depend_on_the_number_of_hosts() -> None:
     fleet = Fleet(**{f"h{number}": 4096 for number in range(200)})
-    driver = CachingDriver(policy_of(SchedulerOptions()))
+    driver = caching(policy_of(SchedulerOptions()))
     for spec in (SPEC, TOO_MUCH):
         counts = []
         for size in (20, 200):
@@ -44,7 +44,7 @@ def test_calls_do_not_depend_on_the_number_of_hosts() -> None:
 def test_names_are_resolved_when_they_are_needed() -> None:
     """They are those of the time of the advice, whatever became of the hosts."""
     fleet = Fleet(a=4096, b=512, c=8192)
-    driver = CachingDriver(policy_of(SchedulerOptions()))
+    driver = caching(policy_of(SchedulerOptions()))
     hosts = tuple(AdviceHost(name, name) for name in ("gone", "a", "b", "c"))
     later = kept(ranked(fleet, driver, AdviceRequest(SPEC, hosts)))
     counts = [calls(later.ranking)]
@@ -53,7 +53,7 @@ def test_names_are_resolved_when_they_are_needed() -> None:
     assert (found.hosts, found.nodes) == (("c", "a", "b"), ("c", "a", "b"))
     assert found.refused_by(2) == "free resources"
     assert len(found.weights) == 2
-    driver = CachingDriver(policy_of(SchedulerOptions()))
+    driver = caching(policy_of(SchedulerOptions()))
     many = Fleet(**{f"h{number}": 4096 for number in range(200)})
     hosts = tuple(AdviceHost(f"h{number}") for number in range(200))
     counts.append(calls(kept(ranked(many, driver, AdviceRequest(SPEC, hosts))).ranking))

@@ -45,7 +45,7 @@ OFTEN_ENTERED = {
     "gantt.engine.reading.log_tailer",
     "gantt.model.spec",
     "gantt.placement.rules.claims",
-    "gantt.scheduler.evaluation.caching",
+    "gantt.scheduler.evaluation.evaluation",
     "gantt.scheduler.selection.answer",
     "gantt.store.session",
     "gantt.store.sql",

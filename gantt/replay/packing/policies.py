@@ -13,9 +13,8 @@ from gantt.replay.events import Arrival
 from gantt.replay.machines import Machine
 from gantt.replay.packing.baselines import BestFit, DotProduct, largest
 from gantt.scheduler.contract import Weigher
-from gantt.scheduler.evaluation.caching import CachingDriver
 from gantt.scheduler.evaluation.driver import Driver
-from gantt.scheduler.evaluation.known_drivers import chance
+from gantt.scheduler.evaluation.known_drivers import caching, chance
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.policy import Policy, policy_of
 from gantt.scheduler.request import shape
@@ -69,7 +68,7 @@ def _amount(each: Sequence[int]) -> str:
 def _ours(packing: str) -> Callable[[Case], Driver]:
     def make(case: Case) -> Driver:
         options = replace(case.options, packing=packing, usual_flavors=case.usual)
-        return CachingDriver(policy_of(options))
+        return caching(policy_of(options))
 
     return make
 
@@ -81,7 +80,7 @@ def _by(weigher: Callable[[dict[str, float]], Weigher] | None) -> Callable[..., 
         packing = "spread" if weigher is None else "stack"
         policy = policy_of(replace(case.options, packing=packing))
         made = () if weigher is None else (weigher(largest(case.machines)),)
-        return CachingDriver(Policy(policy.options, policy.filters, made))
+        return caching(Policy(policy.options, policy.filters, made))
 
     return make
 

@@ -1,36 +1,43 @@
-"""What a driver is. Those of other packages are ``contract.Chooser``."""
+"""Where masks and scores come from. Drivers of other packages are
+``contract.Chooser``."""
 
 from __future__ import annotations
 
+from gantt.errors import Invalid
 from gantt.model.spec import RequestSpec
 from gantt.placement.candidates.combine import Budget
 from gantt.scheduler.evaluation.choosers import GuardedChooser
+from gantt.scheduler.evaluation.evaluation import evaluate
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
+from gantt.scheduler.evaluation.shapes import Shapes
 from gantt.scheduler.feasibility.candidates import CandidateSource
-from gantt.scheduler.plugins.policy import Policy
+from gantt.scheduler.plugins.policy import Policy, without
 from gantt.scheduler.stages import Mark
 from gantt.state.state import State
 
 
 class Driver:
     """Made once per engine with its ``policy``. It may remember, but what it answers
-    depends on its arguments alone. It is asked once at a time. ``chooser``: which of
-    the hosts that pass are tried; None: the best by weight."""
-
-    name: str = ""
+    depends on its arguments alone. It is asked once at a time. ``name``: in options and
+    records. ``chooser``: which of the hosts that pass are tried; None: the best by
+    weight."""
 
     def __init__(
         self,
         policy: Policy,
-        name: str | None = None,
+        name: str,
         chooser: GuardedChooser | None = None,
+        *,
+        keeps: bool = False,
+        is_fixed: bool = False,
     ) -> None:
-        """``name``: in options and records, where it is not that of the class."""
+        """``keeps``: evaluations are kept for requests of the same shape.
+        ``is_fixed``: its filters are not chosen by options."""
         self.policy = policy
-        self.name = self.name if name is None else name
+        self.name = name
         self.chooser = chooser
-        self.hits = 0
-        self.misses = 0
+        self._shapes = Shapes(policy) if keeps else None
+        self._is_fixed = is_fixed
         self.fits = 0
         self.fits_spent = 0
         self.fits_cut = 0
@@ -49,7 +56,17 @@ class Driver:
     @property
     def kept(self) -> int:
         """How many shapes of requests are remembered."""
-        return 0
+        return 0 if self._shapes is None else len(self._shapes)
+
+    @property
+    def hits(self) -> int:
+        """Requests of a shape that was kept."""
+        return 0 if self._shapes is None else self._shapes.hits
+
+    @property
+    def misses(self) -> int:
+        """Requests of another."""
+        return 0 if self._shapes is None else self._shapes.misses
 
     def feasible_hosts(
         self,
@@ -65,9 +82,20 @@ class Driver:
         """Which hosts pass, and how good each is. ``source``: decides amounts.
         ``is_trial``: the request will not be asked again and need not be remembered.
         ``mark``: is told of the stages. Raises Invalid, NoValidHost, UnknownName."""
-        raise NotImplementedError
+        if self._shapes is not None and source.is_lasting and not is_trial:
+            # Kept plug-ins also judge hosts that others exclude; whether their refusal
+            # applies, and which comes first, needs a fresh evaluation.
+            try:
+                return self._shapes.feasible_hosts(
+                    state, spec, source, now, budget, mark
+                )
+            except Invalid:
+                pass
+        return evaluate(state, spec, source, self.policy, now, budget, mark)
 
     def without(self, name: str) -> Driver | None:
         """A driver that decides the same way without the filter ``name``; None: this
         one needs it."""
-        raise NotImplementedError
+        if self._is_fixed:
+            return None
+        return Driver(without(self.policy, name), self.name, self.chooser)

@@ -1,27 +1,393 @@
-"""Every mask and every score of a request, computed anew: the driver ``filter``."""
+"""Candidates, filters and scores of one request, for every driver: here, in this order.
+
+An Evaluation either keeps what it found, and is brought up to date host by host, or is
+made for one request and keeps nothing: every filter and weigher is then asked again,
+and only that is different. ``feasible`` combines what is kept with what is asked again.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
+from typing import Any
+
 import numpy as np
 
+from gantt.model.selection import Step
 from gantt.model.spec import RequestSpec
 from gantt.placement.candidates.combine import Budget
-from gantt.scheduler.contract import Request
-from gantt.scheduler.evaluation.choosers import GuardedChooser
-from gantt.scheduler.evaluation.driver import Driver
-from gantt.scheduler.evaluation.feasible_hosts import (
-    FeasibleHosts,
-    all_of,
-    check_hints,
-    filters_of,
-    first_masks,
-)
+from gantt.scheduler.contract import ALWAYS, Filter, Request, Weigher
+from gantt.scheduler.evaluation import feasible_hosts
+from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
 from gantt.scheduler.feasibility.candidates import CandidateSource, HostMask
 from gantt.scheduler.hosts import Hosts
-from gantt.scheduler.plugins.policy import Policy, without
-from gantt.scheduler.scoring.scale import scales_of, total
-from gantt.scheduler.stages import FILTER, Mark
+from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.plugins.policy import Policy
+from gantt.scheduler.request.job import Job
+from gantt.scheduler.request.segments import in_books, segments_of
+from gantt.scheduler.scoring.scale import Scale, scale_of, scales_of, total, total_at
+from gantt.scheduler.scoring.weigh import Ranking
+from gantt.scheduler.stages import FILTER, OTHER, SCORE, Mark
+from gantt.state.column import ALL, ANY, NO_ROW, Bools, Int64s
+from gantt.state.fleet import Changed
+from gantt.state.host_table import USE
 from gantt.state.state import State
+
+# Columns that a claim changes.
+OF_USE = USE | {"claims", "instances", "touched", "topology", "rooms"}
+
+
+class Evaluation:
+    """Of one shape of request. ``keeps``: masks and scores of elementwise plug-ins are
+    kept, for requests of the same shape; else they are asked again like all others.
+    ``rows``: int64[n], all hosts; ``first``: masks that are applied before filters;
+    ``masks``: of elementwise filters; ``passing``: bool[n]; ``hosts``: those that pass;
+    ``scales`` and ``weights``: over them."""
+
+    def __init__(
+        self,
+        state: State,
+        spec: RequestSpec,
+        source: CandidateSource,
+        policy: Policy,
+        now: int,
+        budget: Budget,
+        mark: Mark | None,
+        *,
+        keeps: bool = True,
+    ) -> None:
+        """Raises Invalid, NoValidHost, UnknownName."""
+        fleet = state.fleet
+        self.keeps = keeps
+        job = self.job = source.prepare(state, spec, policy.options)
+        self._source = source
+        self.steps: tuple[Step, ...] | None = None
+        self._ranking: Ranking | None = None
+        self._policy = policy
+        self._state = state
+        self._segments = segments_of(spec, policy.options)
+        self._stamps: tuple[object, ...] = _stamps(state, self._segments)
+        self._others = fleet.others_touched
+        self._seen = state.applied
+        self.rows: Int64s = fleet.hosts.live_rows().astype(np.int64)
+        self._place_of = np.full(fleet.hosts.height, NO_ROW, np.int64)
+        self._place_of[self.rows] = np.arange(len(self.rows))
+        self.every_host = Hosts(fleet, self.rows)
+        self.all_pass = np.ones(len(self.rows), np.bool_)
+        self.all_pass.flags.writeable = False
+        # What filters derived of a request of this shape, for the next ones.
+        self.derived: dict[Hashable, Any] = {}
+        request = Request(job.spec, policy.options, now, self.derived)
+        feasible_hosts.check_hints(job, policy)
+        self.candidates = source.candidates(state, job, policy.options, budget)
+        if mark is not None:
+            mark(FILTER)
+        self.first: tuple[HostMask, ...] = (
+            *feasible_hosts.first_masks(
+                self.every_host, self.candidates, job.spec, policy.options
+            ),
+        )
+        self.masks: dict[Filter, HostMask] = {}
+        self._asked: list[Filter] = []
+        # In the order of a fresh evaluation.
+        asked = feasible_hosts.filters_of(job, policy)
+        self._filters = sorted(asked, key=lambda one: one.is_costly)
+        for one in self._filters:
+            if keeps and one.is_elementwise and not one.is_costly:
+                self.masks[one] = self._mask_of(one, request)
+        self.afresh: tuple[Filter, ...] = tuple(
+            one for one in self._filters if one not in self.masks
+        )
+        self._whole: tuple[HostMask, ...] | None = None
+        self._asked_of_use = [one for one in self._asked if _reads_use(one)]
+        # (first, last) time at which all masks are valid.
+        self._lasts = ALWAYS
+        self._keep_time(self.every_host, request)
+        self._settle(request, mark)
+
+    def _mask_of(self, one: Filter, request: Request) -> HostMask:
+        """The mask of ``one`` over all hosts, to be computed again for those that
+        change, unless it lets all pass."""
+        if one.is_neutral(request):
+            return HostMask(one.name, self.all_pass)
+        self._asked.append(one)
+        return HostMask(one.name, one.mask(self.every_host, request))
+
+    @property
+    def whole(self) -> tuple[HostMask, ...]:
+        """All masks in order where all hosts pass the uncached ones."""
+        if self._whole is None:
+            everyone = self.all_pass
+            self._whole = (
+                *self.first,
+                *(
+                    self.masks.get(one) or HostMask(one.name, everyone)
+                    for one in self._filters
+                ),
+            )
+        return self._whole
+
+    def scales_at(self, mask: Bools) -> tuple[Scale, ...]:
+        """The scales of those hosts that ``mask`` (bool[len(hosts)]) names."""
+        if np.count_nonzero(mask) < 2:
+            return ()
+        return tuple(one.at(mask) for one in self.scales)
+
+    def best(self, options: SchedulerOptions) -> Int64s:
+        """The best hosts, as many as a claim has choices for; found once as long as
+        weights stay."""
+        if self._ranking is None:
+            count = max(options.choices, options.record_hosts)
+            self._ranking = Ranking(self.weights, count)
+        return self._ranking.best()
+
+    def refresh(
+        self, state: State, now: int, budget: Budget, mark: Mark | None
+    ) -> bool:
+        """Bring everything up to date; False: it must be rebuilt."""
+        if state is not self._state or _stamps(state, self._segments) != self._stamps:
+            return False
+        if (
+            not self.candidates.is_per_host
+            and state.fleet.others_touched != self._others
+        ):
+            return False
+        if not self._lasts[0] <= now <= self._lasts[1]:
+            return False
+        # Before hosts are judged: others may write during calls of plug-ins.
+        seen = state.applied
+        changed = state.fleet.journal.since(self._seen)
+        if changed is None or 4 * len(changed.rows) > len(self.rows):
+            return False
+        if changed.rows and not self._take_in(state, changed, now, budget, mark):
+            return False
+        self._seen = seen
+        return True
+
+    def _take_in(
+        self,
+        state: State,
+        changed: Changed,
+        now: int,
+        budget: Budget,
+        mark: Mark | None,
+    ) -> bool:
+        """Judge and score again those that changed; False: some are not known."""
+        rows = np.fromiter(changed.rows, np.int64, len(changed.rows))
+        places = self._place_of[rows]
+        if ANY(places == NO_ROW):
+            return False
+        request = Request(self.job.spec, self._policy.options, now, self.derived)
+        self.every_host = Hosts(state.fleet, self.rows)
+        sub = Hosts(state.fleet, rows)
+        # It is invalid until all of it is up to date, in case a rule raises.
+        stamps, self._stamps = self._stamps, ()
+        if not self.candidates.is_per_host:
+            self._ask_again(state, budget)
+        if mark is not None:
+            mark(FILTER)
+        if self._judge(sub, places, request, is_use=changed.is_use):
+            if mark is not None:
+                mark(OTHER)
+            self._score(sub, places, request, mark, is_use=changed.is_use)
+        else:
+            self._settle(request, mark)
+        self._stamps = stamps
+        return True
+
+    def _judge(
+        self,
+        sub: Hosts,
+        places: Int64s,
+        request: Request,
+        *,
+        is_use: bool,
+    ) -> bool:
+        """Masks at ``places``; whether the same hosts pass as before."""
+        is_same = self._is_passing_known
+        first = feasible_hosts.first_masks(
+            sub, self.candidates, self.job.spec, self._policy.options
+        )
+        for cached, found in zip(self.first, first, strict=True):
+            is_same &= self._put(cached, places, found.mask)
+        for one in self._asked_of_use if is_use else self._asked:
+            mask = one.mask(sub, request)
+            is_same &= self._put(self.masks[one], places, mask)
+        if not is_use:
+            self._keep_time(sub, request)
+        return is_same
+
+    def _put(self, cached: HostMask, places: Int64s, mask: Bools) -> bool:
+        """Whether ``cached`` is unchanged at ``places``."""
+        if ALL(cached.mask[places] == mask):
+            return True
+        self.steps = None
+        cached.mask[places] = mask
+        return False
+
+    def _keep_time(self, hosts: Hosts, request: Request) -> None:
+        """Limit the validity of the masks to that of ``hosts``."""
+        first, last = self._lasts
+        for one in self._asked:
+            found = one.lasts(hosts, request)
+            first, last = max(first, found[0]), min(last, found[1])
+        self._lasts = first, last
+
+    def _ask_again(self, state: State, budget: Budget) -> None:
+        """Trees: what one host can supply may depend on shared providers."""
+        options, old = self._policy.options, self.first[0]
+        self.candidates = self._source.candidates(state, self.job, options, budget)
+        (found,) = self.candidates.masks(self.every_host)
+        mask = found.mask
+        self._is_passing_known = bool((mask == old.mask).all())
+        self.first = (HostMask(old.name, mask), *self.first[1:])
+        self._whole = None
+
+    def _settle(self, request: Request, mark: Mark | None) -> None:
+        """Other hosts pass than before: score all that do."""
+        masks = (*self.first, *self.masks.values())
+        self.passing = feasible_hosts.all_of(masks, len(self.rows))
+        self._is_passing_known = True
+        self.hosts = self.every_host.keep(self.passing)
+        self._compact = np.cumsum(self.passing) - 1
+        kept = [one for one in self._policy.weighers if one.is_elementwise]
+        kept = kept if self.keeps else []
+        self.scales = scales_of(self.hosts, request, kept, mark)
+        self._scales_of_use = [one for one in self.scales if _reads_use(one.weigher)]
+        self.weights = total(self.scales, len(self.hosts))
+        self._ranking = None
+        self.steps = None
+
+    def _score(
+        self,
+        sub: Hosts,
+        places: Int64s,
+        request: Request,
+        mark: Mark | None,
+        *,
+        is_use: bool,
+    ) -> None:
+        """Scores of the hosts at ``places`` that pass, and all weights."""
+        is_in = self.passing[places]
+        self.hosts = Hosts(sub.fleet, self.hosts.rows)
+        if not ANY(is_in) or len(self.hosts.rows) < 2:
+            return
+        if mark is not None:
+            mark(SCORE)
+        at = self._compact[places[is_in]]
+        sub = sub if ALL(is_in) else sub.keep(is_in)
+        is_moved = False
+        for one in self._scales_of_use if is_use else self.scales:
+            is_moved |= one.change(at, one.weigher.score(sub, request))
+        if is_moved:
+            self.weights = total(self.scales, len(self.hosts))
+            self._ranking = None
+        else:
+            self.weights[at] = total_at(self.scales, at)
+            if self._ranking is not None:
+                self._ranking.move(at)
+
+
+def _stamps(state: State, segments: Sequence[str]) -> tuple[object, ...]:
+    """What must not change: aggregates and groups, the age of computes, the hosts and
+    their providers, trees and sharing, names, and aggregates of ``segments``."""
+    fleet = state.fleet
+    stamps = (
+        fleet.context_touched,
+        fleet.services.oldest_compute,
+        fleet.hosts.count,
+        fleet.hosts.height,
+        fleet.hosts.structure,
+        state.providers.structure,
+        state.classes.moves,
+        state.traits.moves,
+        state.aggregates.moves,
+    )
+    if not segments:
+        return stamps
+    return (*stamps, *map(in_books(state), segments))
+
+
+def _reads_use(one: Filter | Weigher) -> bool:
+    """Whether a claim may change its result for a host."""
+    return one.cacheable is None or not OF_USE.isdisjoint(one.cacheable.needs)
+
+
+def feasible(
+    kept: Evaluation, policy: Policy, job: Job, now: int, mark: Mark | None
+) -> FeasibleHosts:
+    """What is kept, and what the other plug-ins say of this request."""
+    request = Request(job.spec, policy.options, now, kept.derived)
+    masks, is_whole = _masks(kept, policy, job, request, mark)
+    hosts, scales = kept.hosts, kept.scales
+    if not is_whole:
+        passing = feasible_hosts.all_of(masks, len(kept.rows))
+        hosts = kept.every_host.keep(passing)
+        if mark is not None:
+            mark(SCORE if len(hosts) > 1 else OTHER)
+        scales = kept.scales_at(passing[kept.passing])
+    late = _late(kept, policy, hosts, request, mark)
+    if late:
+        place = {one: n for n, one in enumerate(policy.weighers)}
+        together = (*scales, *late)
+        scales = tuple(sorted(together, key=lambda one: place[one.weigher]))
+    is_cached = is_whole and not late
+    found = FeasibleHosts(
+        job,
+        kept.candidates,
+        kept.rows,
+        masks,
+        hosts,
+        request,
+        policy,
+        scales,
+        kept.weights if is_cached else total(scales, len(hosts)),
+    )
+    if is_cached:
+        found.known_order = kept.best(policy.options)
+    if is_whole:
+        # The uncached filters removed no host.
+        found.known_steps = kept.steps = kept.steps or found.steps
+    return found
+
+
+def _masks(
+    kept: Evaluation, policy: Policy, job: Job, request: Request, mark: Mark | None
+) -> tuple[tuple[HostMask, ...], bool]:
+    """All of them in order; whether the uncached ones remove no host."""
+    if kept.keeps and not [one for one in kept.afresh if not one.is_neutral(request)]:
+        return kept.whole, True
+    if mark is not None:
+        mark(FILTER)
+    asked = feasible_hosts.filters_of(job, policy)
+    masks = list(kept.first)
+    is_whole = True
+    for one in asked:
+        if one.is_costly:
+            continue
+        mask = kept.masks.get(one)
+        if mask is None and kept.keeps and one.is_neutral(request):
+            mask = HostMask(one.name, kept.all_pass)
+        elif mask is None:
+            mask = HostMask(one.name, one.mask(kept.every_host, request))
+            is_whole &= bool(mask.mask.all())
+        masks.append(mask)
+    costly = feasible_hosts.costly_too(kept.every_host, request, asked, masks)
+    is_whole &= all(bool(one.mask.all()) for one in costly[len(masks) :])
+    return tuple(costly), is_whole
+
+
+def _late(
+    kept: Evaluation, policy: Policy, hosts: Hosts, request: Request, mark: Mark | None
+) -> list[Scale]:
+    asked = policy.uncached_weighers if kept.keeps else policy.weighers
+    if not asked or len(hosts.rows) < 2:
+        return []
+    found = []
+    for one in asked:
+        scale = scale_of(one, hosts, request, mark)
+        if scale is not None:
+            found.append(scale)
+    return found
 
 
 def evaluate(
@@ -33,67 +399,6 @@ def evaluate(
     budget: Budget,
     mark: Mark | None = None,
 ) -> FeasibleHosts:
-    """Every mask and score, computed anew. Raises Invalid, NoValidHost, UnknownName."""
-    # prepare
-    job = source.prepare(state, spec, policy.options)
-    request = Request(job.spec, policy.options, now)
-    check_hints(job, policy)
-    # candidates
-    candidates = source.candidates(state, job, policy.options, budget)
-    # filter: those that check hosts one by one come last, and see only what is left
-    if mark is not None:
-        mark(FILTER)
-    rows = state.fleet.hosts.live_rows().astype(np.int64)
-    every = Hosts(state.fleet, rows)
-    masks = list(first_masks(every, candidates, job.spec, policy.options))
-    for one in sorted(filters_of(job, policy), key=lambda one: one.is_costly):
-        if one.is_costly:
-            passing = all_of(masks, len(rows))
-            mask = np.ones(len(rows), np.bool_)
-            mask[passing] = one.mask(every.keep(passing), request)
-        else:
-            mask = one.mask(every, request)
-        masks.append(HostMask(one.name, mask))
-    hosts = every.keep(all_of(masks, len(rows)))
-    # score
-    scales = scales_of(hosts, request, policy.weighers, mark)
-    weights = total(scales, len(hosts))
-    return FeasibleHosts(
-        job, candidates, rows, tuple(masks), hosts, request, policy, scales, weights
-    )
-
-
-class FilterDriver(Driver):
-    """Caches nothing."""
-
-    name: str = "filter"
-
-    def __init__(
-        self,
-        policy: Policy,
-        name: str | None = None,
-        chooser: GuardedChooser | None = None,
-        *,
-        is_fixed: bool = False,
-    ) -> None:
-        """``is_fixed``: its filters are not chosen by options."""
-        super().__init__(policy, name, chooser)
-        self._is_fixed = is_fixed
-
-    def feasible_hosts(
-        self,
-        state: State,
-        spec: RequestSpec,
-        source: CandidateSource,
-        *,
-        now: int,
-        budget: Budget,
-        is_trial: bool = False,  # noqa: ARG002
-        mark: Mark | None = None,
-    ) -> FeasibleHosts:
-        return evaluate(state, spec, source, self.policy, now, budget, mark)
-
-    def without(self, name: str) -> Driver | None:
-        if self._is_fixed:
-            return None
-        return FilterDriver(without(self.policy, name), self.name, self.chooser)
+    """For this request alone. Raises Invalid, NoValidHost, UnknownName."""
+    made = Evaluation(state, spec, source, policy, now, budget, mark, keeps=False)
+    return feasible(made, policy, made.job, now, mark)

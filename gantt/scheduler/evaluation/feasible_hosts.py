@@ -1,7 +1,7 @@
 """Feasible hosts of one request: which pass, and how good each is.
 
 Masks are stored separately, so that it can be reported what each removed, and removed
-alone. The stages that fill this in are in ``cycle``.
+alone. ``evaluation`` fills this in.
 """
 
 from __future__ import annotations
@@ -161,8 +161,7 @@ def costly_too(
     hosts: Hosts, request: Request, asked: Iterable[Filter], before: list[HostMask]
 ) -> list[HostMask]:
     """``before``, and those filters that check hosts one by one: they come last, and
-    check only those that are left. For masks that a driver kept; the reference, which
-    also orders all filters, is ``evaluation.evaluate``."""
+    check only those that are left."""
     masks = list(before)
     for one in asked:
         if one.is_costly:

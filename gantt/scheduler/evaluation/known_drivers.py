@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib.metadata import EntryPoint, entry_points
-from typing import Final
+from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
 from gantt.errors import Refused
 from gantt.scheduler.contract import Filter
 from gantt.scheduler.evaluation import choosers
-from gantt.scheduler.evaluation.caching import CachingDriver
 from gantt.scheduler.evaluation.choosers import GuardedChooser
 from gantt.scheduler.evaluation.driver import Driver
-from gantt.scheduler.evaluation.evaluation import FilterDriver
 from gantt.scheduler.feasibility.filters.compute import ComputeFilter
 from gantt.scheduler.feasibility.filters.server_group_affinity import (
     ServerGroupAffinityFilter,
@@ -30,8 +28,19 @@ from gantt.scheduler.plugins.plugin_calls import IN_PLACE, Outside
 from gantt.scheduler.plugins.policy import Policy
 from gantt.scheduler.request.topology import DEVICES_FILTER, TOPOLOGY_FILTER
 
+Making: TypeAlias = Callable[[Policy], Driver]
 _ANY = 2**31
 _FITTED = frozenset((TOPOLOGY_FILTER, DEVICES_FILTER))
+
+
+def filtering(policy: Policy) -> Driver:
+    """Every mask and every score is computed for each request."""
+    return Driver(policy, "filter")
+
+
+def caching(policy: Policy) -> Driver:
+    """The same, from evaluations that are kept: the default."""
+    return Driver(policy, "caching", keeps=True)
 
 
 def chance(policy: Policy) -> Driver:
@@ -47,12 +56,12 @@ def chance(policy: Policy) -> Driver:
     )
     fitted = tuple(one for one in policy.filters if one.name in _FITTED)
     rules = Policy(options, (*filters, *fitted), ())
-    return FilterDriver(rules, "chance", is_fixed=True)
+    return Driver(rules, "chance", is_fixed=True)
 
 
-DRIVERS: Final[Mapping[str, Callable[[Policy], Driver]]] = {
-    "filter": FilterDriver,
-    "caching": CachingDriver,
+DRIVERS: Final[Mapping[str, Making]] = {
+    "filter": filtering,
+    "caching": caching,
     "chance": chance,
 }
 """Those of Gantt, by the name that options give."""
@@ -68,7 +77,7 @@ def driver_of(policy: Policy, outside: Outside = IN_PLACE) -> Driver:
     for plugin in plugins:
         if plugin.name == wanted:
             chooser = _made(plugin, outside)
-            return CachingDriver(policy, chooser.name, chooser)
+            return Driver(policy, chooser.name, chooser, keeps=True)
     names = sorted({*DRIVERS, *(plugin.name for plugin in plugins)})
     raise Refused(
         f"driver of [scheduler] is {wanted!r}; there is {', '.join(names)}. Name one "

@@ -16,7 +16,7 @@ from gantt.model import rows as t
 from gantt.model.changes import Change, Cursor
 from gantt.model.spec import Flavor, Image, RequestSpec
 from gantt.scheduler.contract import Cacheable, Filter, Weigher
-from gantt.scheduler.evaluation.cached_shape import OF_USE
+from gantt.scheduler.evaluation.evaluation import OF_USE
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.plugins import registry
 from gantt.scheduler.plugins.declared import Slips, hosts_of, request_of

@@ -8,7 +8,7 @@ from gantt.errors import Invalid, NoValidHost
 from gantt.model import commands as c
 from gantt.model.spec import Destination, Flavor, RequestedNetwork, RequestSpec
 from gantt.placement.candidates.combine import Budget
-from gantt.scheduler.evaluation.caching import CachingDriver
+from gantt.scheduler.evaluation.known_drivers import caching
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.policy import policy_of
 from gantt.scheduler.request import prefilters
@@ -94,7 +94,7 @@ def test_a_cached_shape_follows_the_aggregates_of_segments() -> None:
     for row, uuid in enumerate(hosts.uuids[:6]):
         assert uuid is not None
         desk.submit(c.SetAggregates(uuid, (pools[row % 3],)))
-    driver = CachingDriver(policy_of(ON))
+    driver = caching(policy_of(ON))
 
     def passing(port: str) -> list[str]:
         spec = RequestSpec(
