@@ -102,5 +102,21 @@ def test_what_refers_to_itself_is_refused(
 def test_an_address_that_is_not_set_is_none(tmp_path: Path) -> None:
     file = tmp_path / "nova.conf"
     file.write_text("[DEFAULT]\ntransport_url = rabbit://nova:secret@$my_ip:5672/\n")
-    with pytest.raises(Refused, match=r"\[DEFAULT\] transport_url has a \$"):
+    with pytest.raises(Refused, match=r"transport_url refers to \$my_ip.*set my_ip"):
         load([str(file)], environ={})
+
+
+def test_plug_ins_that_are_loaded_later_may_bring_novas_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = cfg.ConfigOpts()
+    shared.register_opt(cfg.StrOpt("one"), "theirs")
+    monkeypatch.setattr(cfg, "CONF", shared)
+    file = tmp_path / "nova.conf"
+    file.write_text("[DEFAULT]\nmy_ip = 192.0.2.7\n[theirs]\none = http://$my_ip/\n")
+    guests.lend([str(file)], [])
+    guests.check()
+    guests.lend([str(file)], [])  # as when options are read again
+    shared.register_opts([cfg.StrOpt("my_ip"), cfg.StrOpt("tempdir", help="Nova's")])
+    guests.check()
+    assert shared.theirs.one == "http://192.0.2.7/"

@@ -138,8 +138,8 @@ def listen(session: Session, *, config_files: tuple[str, ...], pool: str) -> Non
             listener.stop()
     done = listener.endpoint
     say(
-        f"{done.passed_on} notifications were passed on, {done.lost} were lost, "
-        f"{done.unread} could not be read.",
+        f"Notifications passed on: {done.passed_on:,}; lost: {done.lost:,}; not "
+        f"readable: {done.unread:,}.",
         err=True,
     )
 

@@ -30,9 +30,9 @@ PATHS = [
 
 # Nova takes the address of a route for it. Gantt looks for none: a default that refers
 # to nothing has what refers to it refused.
-_UNSET: Final = "$my_ip_is_not_set"
+UNSET: Final = "my_ip_is_not_set"
 _NAMES: Final = (
-    cfg.StrOpt("my_ip", default=_UNSET),
+    cfg.StrOpt("my_ip", default=f"${UNSET}"),
     cfg.StrOpt("my_block_storage_ip", default="$my_ip"),
     cfg.StrOpt("my_shared_fs_storage_ip", default="$my_ip"),
     cfg.StrOpt("host", default=socket.gethostname()),
@@ -44,4 +44,17 @@ def add_references(conf: cfg.ConfigOpts) -> None:
     """Where they are not among its options yet."""
     for option in _NAMES:
         if option.dest not in conf:
-            conf.register_opt(option)
+            conf.register_opt(_Reference(option.name, default=option.default))
+
+
+class _Reference(cfg.StrOpt):
+    """Stands for an option of Nova's, which a plug-in that is loaded later may register
+    as well: oslo.config refuses one of the same name that is not equal."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __ne__(self, other: object) -> bool:
+        return False
+
+    __hash__ = None  # type: ignore[assignment]

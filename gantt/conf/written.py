@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 from oslo_config import cfg
 
-from gantt.conf.references import add_references
+from gantt.conf.references import UNSET, add_references
 from gantt.conf.unknown import written_in
 from gantt.errors import Refused
 
@@ -111,6 +111,12 @@ def _values(
         try:
             value = conf[name] if group == "DEFAULT" else conf[group][name]
         except _NO_OPTION as error:
+            if _refers_to_address(error):
+                raise Refused(
+                    f"[{group}] {name} refers to $my_ip, which the files do not set. "
+                    "Nova would take the address of the default route: set my_ip in "
+                    "[DEFAULT]."
+                ) from error
             raise Refused(
                 f"[{group}] {name} has a $, and the configuration reads what follows "
                 "as the name of an option, but there is no such option, or it refers "
@@ -119,6 +125,16 @@ def _values(
         except (cfg.Error, ValueError):
             continue  # refused where it is read
         yield (group, name), value
+
+
+def _refers_to_address(error: BaseException) -> bool:
+    """Whether it is the address of this machine that is missing."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, cfg.NoSuchOptError) and cause.opt_name == UNSET:
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return False
 
 
 def _check_url(where: str, name: str, url: str) -> None:

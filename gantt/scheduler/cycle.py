@@ -86,7 +86,10 @@ def explained(
     refusal: NoValidHost, trials: Trials, mark: Mark | None = None
 ) -> NoValidHost:
     """The refusal of ``decide`` with what stopped the request and what would help.
-    ``trials``: of that request, on the same State. Raises Moved."""
+    ``trials``: of that request, on the same State. A source that is stale is asked
+    again, and its refusal is not told. Raises Moved."""
+    if trials.source.is_stale:
+        return refusal
     if mark is not None:
         mark(EXPLAIN)
     if not isinstance(refusal, TooFew):

@@ -14,8 +14,8 @@ from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
 from gantt.state.state import State
 
 Pause: TypeAlias = Callable[[], None]
-"""Raises Moved when the State of the caller was replaced.
-"""
+"""Raises Moved when the State of the caller was replaced; one that also lets others
+decide raises RowsMoved, too, and Busy where it would have to wait for too long."""
 
 
 class Moved(Exception):

@@ -137,7 +137,7 @@ def test_others_write_while_it_is_told_why_nothing_matches() -> None:
 
 
 def test_a_refusal_is_told_where_others_write_all_the_time() -> None:
-    """What would help is then left out, and nothing is kept waiting for it."""
+    """What would help is then left out."""
     clock, hosts = Clock(), list[str]()
     gantt = opened(clock)
 
@@ -154,4 +154,44 @@ def test_a_refusal_is_told_where_others_write_all_the_time() -> None:
         assert 0 < len(hosts) <= 4  # begun again twice, then not interrupted any more
     finally:
         clock.then, clock.step_s = None, 0.0
+        gantt.close()
+
+
+def test_what_others_fit_meanwhile_is_not_counted_as_work_of_an_explanation() -> None:
+    clock = Clock()
+    gantt = opened(clock)
+    driver = gantt._scheduling.driver
+
+    def decide() -> None:
+        driver.fits += 10_000  # as decisions about cells do
+
+    try:
+        clock.then = decide
+        found = gantt.decide(ScheduleRequest(TOO_LARGE))
+        assert found.why is not None
+        assert driver.fits
+        assert not found.why.is_truncated
+    finally:
+        clock.then = None
+        gantt.close()
+
+
+@pytest.mark.parametrize("is_enough", [True, False])
+def test_no_change_is_advised_where_none_is_needed_any_more(is_enough: bool) -> None:
+    clock = Clock()
+    gantt = opened(clock)
+    gantt.decide_by(SchedulerOptions(change_budget=60))
+
+    def grow() -> None:
+        clock.then = None
+        add_hosts(gantt, "new", vcpus=4_000 if is_enough else 400)
+
+    try:
+        clock.then = grow
+        found = gantt.decide(ScheduleRequest(TOO_LARGE))
+        assert found.why is not None
+        assert found.why.is_truncated
+        assert (found.why.change is None) is is_enough
+    finally:
+        clock.then = None
         gantt.close()

@@ -41,7 +41,8 @@ def address_of(environ: Environ, is_behind_proxy: bool) -> str:
 
 class Unconfirmed:
     """``threads`` at once, and ``per_address`` requests of one address that wait,
-    ``most`` of all; ``refused`` counts what found no place."""
+    ``most`` of all, the second half of them for addresses of which none waits;
+    ``refused`` counts what found no place."""
 
     def __init__(self, threads: int, per_address: int, most: int) -> None:
         self.threads, self.per_address, self.most = threads, per_address, most
@@ -63,13 +64,19 @@ class Unconfirmed:
                 self._start(address, job)
                 return True
             queue = self._waiting.get(address, deque())
-            if len(queue) >= self.per_address or self.waiting >= self.most:
+            if not self._has_place_in(queue):
                 self.refused += 1
                 return False
             self._waiting[address] = queue
             queue.append(job)
             self.waiting += 1
             return True
+
+    def _has_place_in(self, queue: deque[Job]) -> bool:
+        is_half_full = 2 * self.waiting >= self.most
+        return self.waiting < self.most and len(queue) < (
+            1 if is_half_full else self.per_address
+        )
 
     def _has_thread_for(self, address: str) -> bool:
         is_free = sum(self._running.values()) < self.threads

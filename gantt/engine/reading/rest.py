@@ -15,7 +15,7 @@ from typing import Final, Protocol, TypeVar
 from gantt.engine.clock import Clock
 from gantt.engine.reading.replica import Replica
 from gantt.errors import Busy
-from gantt.scheduler.pauses import Footing, Moved
+from gantt.scheduler.pauses import Footing, Moved, RowsMoved
 from gantt.state.state import State
 
 REST_S: Final = 0.001
@@ -138,7 +138,7 @@ class Rest:
                 self._footing = footing
                 self._since = self._clock.monotonic()
         if has_search and not (footing and footing.holds(replica.state)):
-            raise Moved
+            raise RowsMoved if replica.epoch == epoch else Moved
         self._cover(hidden)
         return answer
 

@@ -93,6 +93,18 @@ class Driver:
                 pass
         return evaluate(state, spec, source, self.policy, now, budget, mark)
 
+    def trial(self) -> Driver:
+        """A driver that decides as this one, keeps nothing, and counts for itself:
+        others may ask this one between two steps of a trial."""
+        fixed = self._is_fixed
+        return Driver(self.policy, self.name, self.chooser, is_fixed=fixed)
+
+    def add_counts(self, other: Driver) -> None:
+        """What a ``trial`` counted counts here, too."""
+        self.fits += other.fits
+        self.fits_spent += other.fits_spent
+        self.fits_cut += other.fits_cut
+
     def without(self, name: str) -> Driver | None:
         """A driver that decides the same way without the filter ``name``; None: this
         one needs it."""

@@ -313,19 +313,19 @@ def _reads_use(one: Filter | Weigher) -> bool:
 
 
 def feasible(
-    kept: Evaluation, policy: Policy, job: Job, now: int, mark: Mark | None
+    made: Evaluation, policy: Policy, job: Job, now: int, mark: Mark | None
 ) -> FeasibleHosts:
-    """What is kept, and what the other plug-ins say of this request."""
-    request = Request(job.spec, policy.options, now, kept.derived)
-    masks, is_whole = _masks(kept, policy, job, request, mark)
-    hosts, scales = kept.hosts, kept.scales
+    """What is made, and what the other plug-ins say of this request."""
+    request = Request(job.spec, policy.options, now, made.derived)
+    masks, is_whole = _masks(made, policy, job, request, mark)
+    hosts, scales = made.hosts, made.scales
     if not is_whole:
-        passing = feasible_hosts.all_of(masks, len(kept.rows))
-        hosts = kept.every_host.keep(passing)
+        passing = feasible_hosts.all_of(masks, len(made.rows))
+        hosts = made.every_host.keep(passing)
         if mark is not None:
             mark(SCORE if len(hosts) > 1 else OTHER)
-        scales = kept.scales_at(passing[kept.passing])
-    late = _late(kept, policy, hosts, request, mark)
+        scales = made.scales_at(passing[made.passing])
+    late = _late(made, policy, hosts, request, mark)
     if late:
         place = {one: n for n, one in enumerate(policy.weighers)}
         together = (*scales, *late)
@@ -333,53 +333,53 @@ def feasible(
     is_cached = is_whole and not late
     found = FeasibleHosts(
         job,
-        kept.candidates,
-        kept.rows,
+        made.candidates,
+        made.rows,
         masks,
         hosts,
         request,
         policy,
         scales,
-        kept.weights if is_cached else total(scales, len(hosts)),
+        made.weights if is_cached else total(scales, len(hosts)),
     )
     if is_cached:
-        found.known_order = kept.best(policy.options)
+        found.known_order = made.best(policy.options)
     if is_whole:
         # The uncached filters removed no host.
-        found.known_steps = kept.steps = kept.steps or found.steps
+        found.known_steps = made.steps = made.steps or found.steps
     return found
 
 
 def _masks(
-    kept: Evaluation, policy: Policy, job: Job, request: Request, mark: Mark | None
+    made: Evaluation, policy: Policy, job: Job, request: Request, mark: Mark | None
 ) -> tuple[tuple[HostMask, ...], bool]:
     """All of them in order; whether the uncached ones remove no host."""
-    if kept.keeps and not [one for one in kept.afresh if not one.is_neutral(request)]:
-        return kept.whole, True
+    if made.keeps and not [one for one in made.afresh if not one.is_neutral(request)]:
+        return made.whole, True
     if mark is not None:
         mark(FILTER)
     asked = feasible_hosts.filters_of(job, policy)
-    masks = list(kept.first)
+    masks = list(made.first)
     is_whole = True
     for one in asked:
         if one.is_costly:
             continue
-        mask = kept.masks.get(one)
-        if mask is None and kept.keeps and one.is_neutral(request):
-            mask = HostMask(one.name, kept.all_pass)
+        mask = made.masks.get(one)
+        if mask is None and made.keeps and one.is_neutral(request):
+            mask = HostMask(one.name, made.all_pass)
         elif mask is None:
-            mask = HostMask(one.name, one.mask(kept.every_host, request))
+            mask = HostMask(one.name, one.mask(made.every_host, request))
             is_whole &= bool(mask.mask.all())
         masks.append(mask)
-    costly = feasible_hosts.costly_too(kept.every_host, request, asked, masks)
+    costly = feasible_hosts.costly_too(made.every_host, request, asked, masks)
     is_whole &= all(bool(one.mask.all()) for one in costly[len(masks) :])
     return tuple(costly), is_whole
 
 
 def _late(
-    kept: Evaluation, policy: Policy, hosts: Hosts, request: Request, mark: Mark | None
+    made: Evaluation, policy: Policy, hosts: Hosts, request: Request, mark: Mark | None
 ) -> list[Scale]:
-    asked = policy.uncached_weighers if kept.keeps else policy.weighers
+    asked = policy.uncached_weighers if made.keeps else policy.weighers
     if not asked or len(hosts.rows) < 2:
         return []
     found = []

@@ -52,13 +52,13 @@ class Advice(Struct, frozen=True):
 def smallest(trials: Trials, feasible: FeasibleHosts | None, picked: int = 0) -> Advice:
     """``feasible``: of the refused request, None where there was none; ``picked``
     instances of it had a host."""
-    quest = _Quest(trials, feasible)
+    quest, is_truncated = _Quest(trials, feasible), False
     try:
         quest.search(picked)
     except Spent:
-        return Advice(quest.best, True)
+        is_truncated = True
     if not trials.has_moved:
-        return Advice(quest.best)
+        return Advice(quest.best, is_truncated)
     return Advice(quest.best if trials.still_help(quest.best) else (), True)
 
 

@@ -84,7 +84,7 @@ class Trials:
         if known is None:
             try:
                 self._give_way()
-            except Busy:  # too much is written for it to go on
+            except (Busy, RowsMoved):  # what is found from here on may be outdated
                 raise Spent from None
             known = self._known[given_up] = self._tried(given_up)
         return known
@@ -108,9 +108,11 @@ class Trials:
         return self.state.applied != self._began
 
     def still_help(self, given_up: tuple[Relaxation, ...]) -> bool:
-        """As ``helps``, on the current State; False when the budget is exhausted."""
+        """As ``helps``, on the current State, beyond the budget; False also where the
+        request needs no change any more."""
+        self._budget.renew()
         try:
-            return bool(given_up) and self._tried(given_up)
+            return bool(given_up) and not self._tried(()) and self._tried(given_up)
         except Spent:
             return False
 
@@ -148,11 +150,11 @@ class Trials:
         limit = self._search_budget
         left = (self._budget.limit or 0) - self._budget.steps
         steps = Budget(left if limit is None else min(limit, left))
-        picked, fits = 0, driver.fits
+        picked, trial = 0, driver.trial()
         try:
             check_request(request, driver.policy.options)
             check_names(self.state, request.spec, driver)
-            picked = self._picked(request, driver, steps)
+            picked = self._picked(request, trial, steps)
         except (Busy, RowsMoved):
             # Unknown whether it helps; others wait meanwhile.
             raise Spent from None
@@ -162,8 +164,9 @@ class Trials:
         except GanttError:
             return False
         finally:
-            fitted = driver.fits - fits
-            self._budget.steps += steps.steps + (rows + _PICK) * picked + _FIT * fitted
+            self.driver.add_counts(trial)
+            found = (rows + _PICK) * picked + _FIT * trial.fits
+            self._budget.steps += steps.steps + found
         return picked == request.count
 
     def _picked(self, request: ScheduleRequest, driver: Driver, steps: Budget) -> int:

@@ -93,6 +93,16 @@ def test_the_requests_of_all_addresses_that_wait_are_bounded() -> None:
     assert threads.take(A, slow.job("a"))
 
 
+def test_a_full_queue_keeps_places_for_addresses_that_have_none() -> None:
+    threads, slow = Unconfirmed(1, 8, 20), Slow()
+    many = [f"192.0.2.{number}" for number in range(9) for _ in range(9)]
+    accepted = sum(threads.take(one, slow.job(one)) for one in many)
+    assert accepted == 1 + 8 + 2 + 7  # 10 of a few, then one of each other
+    assert threads.take("198.51.100.1", slow.job("another"))
+    slow.go.set()
+    slow.wait_for(accepted + 1)
+
+
 def test_a_job_that_fails_gives_its_thread_back() -> None:
     threads, slow = Unconfirmed(2, 32, 4096), Slow()
 
