@@ -202,4 +202,4 @@ def test_document_is_followed_word_for_word(machine: Machine) -> None:
     assert re.search(r"^nova_latency.p50_s +\d", report, re.M)
     assert "Note: Few records (4)" in report
     said = machine.stop()
-    assert "7 notifications were passed on, 0 were lost, 0 could not be read." in said
+    assert "Notifications passed on: 7; lost: 0; not readable: 0." in said
