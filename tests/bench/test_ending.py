@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from unittest import mock
 
@@ -57,6 +56,12 @@ def running(pids: list[int]) -> list[int]:
     return found
 
 
+def _as_from_a_terminal() -> None:
+    """What a shell starts in the background ignores the one, and nohup the other."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 @contextmanager
 def measuring(folder: Path, command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
     """It runs, and has a server; whatever is left of it is killed at the end."""
@@ -66,8 +71,7 @@ def measuring(folder: Path, command: list[str]) -> Iterator[subprocess.Popen[byt
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
-        # As from a terminal: what a shell starts in the background ignores it.
-        preexec_fn=partial(signal.signal, signal.SIGINT, signal.default_int_handler),
+        preexec_fn=_as_from_a_terminal,
     )
     seen: list[int] = []
     try:
