@@ -20,7 +20,7 @@ from gantt.api.access.auth import (
 )
 from gantt.api.access.confirmed_tokens import ConfirmedTokens
 from gantt.api.access.peers import Peers
-from gantt.api.access.policy import build_policy
+from gantt.api.access.policy_engine import build_policy
 from gantt.api.call import (
     ANONYMOUS,
     UNREAD,

@@ -76,7 +76,7 @@ def check_policy(settings: Settings) -> Finding:
 def check_policy_rules(settings: Settings) -> Finding:
     """The service must be able to load the policy file."""
     name = "Policy File Rules"
-    from gantt.api.access.policy import build_policy, warnings
+    from gantt.api.access.policy_engine import build_policy, warnings
 
     try:
         build_policy(settings)

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from gantt.api.access.oslo import REMEMBER_S, OsloPolicy, list_rules
-from gantt.api.access.policy import KNOWN, RULES, DefaultPolicy, build_policy
+from gantt.api.access.policy import KNOWN, RULES, DefaultPolicy
+from gantt.api.access.policy_engine import build_policy
 from gantt.api.access.policy_files import read_rules
 from gantt.api.call import Caller, Policy
 from gantt.conf import load
@@ -187,7 +188,7 @@ def test_defaults_work_without_oslo_policy(
     config.write_text("[oslo_policy]\nenforce_new_defaults = false\n")
     settings = load([str(config)])
     assert isinstance(build_policy(settings), OsloPolicy)
-    monkeypatch.setattr("gantt.api.access.policy.find_spec", lambda name: None)
+    monkeypatch.setattr("gantt.api.access.policy_engine.find_spec", lambda name: None)
     own = build_policy(settings)
     assert isinstance(own, DefaultPolicy)
     assert own.allows(RESHAPE, ADMIN, {}) == ""
@@ -199,7 +200,7 @@ def test_policy_file_without_oslo_policy_is_refused(
     config = tmp_path / "gantt.conf"
     config.write_text("")
     (tmp_path / "policy.yaml").write_text(f'"{LIST}": "!"\n')
-    monkeypatch.setattr("gantt.api.access.policy.find_spec", lambda name: None)
+    monkeypatch.setattr("gantt.api.access.policy_engine.find_spec", lambda name: None)
     with pytest.raises(Refused, match=r"policy\.yaml needs .* oslo_policy"):
         build_policy(load([str(config)]))
 

@@ -1,25 +1,16 @@
 """No file of the package needs itself: imports between modules form no circle.
 
-What runs when a module is loaded must form none at all. With imports inside functions
-and for type checking, which cannot leave a module half loaded, the circles are those
-that are listed. An import of ``package.module`` loads ``package`` too, unless the
+Imports inside functions and for type checking count too, although they cannot leave a
+module half loaded. An import of ``package.module`` loads ``package`` too, unless the
 importer lies in that package and so has it already.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TypeAlias
+from collections.abc import Iterator, Mapping
 
 from tests.tidy.source import ROOT, Source, sources
-
-Imported: TypeAlias = "Callable[[list[ast.stmt]], Iterable[str]]"
-
-# Through imports inside functions or for type checking. Cut one, and take it from here.
-KNOWN = [
-    ["gantt.api.access.oslo", "gantt.api.access.policy"],
-]
 
 
 def _name(source: Source) -> str:
@@ -27,27 +18,9 @@ def _name(source: Source) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def _loaded(body: list[ast.stmt]) -> Iterator[str]:
-    """Full names of what these statements import, without functions' bodies."""
-    for node in body:
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            continue
-        elif isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            yield from _loaded(node.orelse)
-        else:
-            for field in ("body", "orelse", "finalbody"):
-                yield from _loaded(getattr(node, field, []))
-            for handler in getattr(node, "handlers", []):
-                yield from _loaded(handler.body)
-
-
-def _named(body: list[ast.stmt]) -> Iterator[str]:
-    """Full names of what these statements import, wherever that stands."""
-    for node in ast.walk(ast.Module(body, type_ignores=[])):
+def _named(tree: ast.Module) -> Iterator[str]:
+    """Full names of what is imported, wherever that stands."""
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -63,14 +36,12 @@ def _modules_of(name: str, known: frozenset[str]) -> Iterator[str]:
             yield module
 
 
-def _needs(
-    trees: Mapping[str, ast.Module], imported_by: Imported
-) -> dict[str, set[str]]:
+def _needs(trees: Mapping[str, ast.Module]) -> dict[str, set[str]]:
     """Module -> the modules that it needs by these imports."""
     known = frozenset(trees)
     needs: dict[str, set[str]] = {}
     for name, tree in trees.items():
-        names = frozenset(imported_by(tree.body))
+        names = frozenset(_named(tree))
         wanted = {
             module for imported in names for module in _modules_of(imported, known)
         }
@@ -108,9 +79,4 @@ def _reach(start: str, needs: Mapping[str, set[str]]) -> set[str]:
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
     trees = {_name(source): source.tree for source in sources()}
-    assert _circles(_needs(trees, _loaded)) == []
-
-
-def test_imports_in_functions_make_no_circle_but_those_that_are_known() -> None:
-    trees = {_name(source): source.tree for source in sources()}
-    assert _circles(_needs(trees, _named)) == KNOWN
+    assert _circles(_needs(trees)) == []

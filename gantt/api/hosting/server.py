@@ -235,7 +235,7 @@ def _open(
 ) -> _Service:
     """``run``: the directory shared with the parent, if any. Raises Refused."""
     from gantt.api.access.auth import TokenFile, build_authenticator
-    from gantt.api.access.policy import build_policy
+    from gantt.api.access.policy_engine import build_policy
     from gantt.api.app import build_app, build_meters
     from gantt.api.hosting.upkeep import Upkeep
     from gantt.connection import open_gantt
@@ -302,7 +302,7 @@ def check_database(settings: Settings) -> None:
 
 def check_policy(settings: Settings) -> None:
     """Raises Refused when a policy file cannot be used."""
-    from gantt.api.access.policy import build_policy
+    from gantt.api.access.policy_engine import build_policy
 
     build_policy(settings)
 
