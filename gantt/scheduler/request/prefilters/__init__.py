@@ -1,6 +1,6 @@
 """Pre-filters: implicit constraints, added to a request before any host is checked.
 
-One function per file; each returns the request with its additions, as Nova's do, in
+Each is a function that returns the request with its additions, as Nova's do, in
 Nova's order. The caller's own request is unchanged.
 """
 
@@ -11,21 +11,25 @@ from typing import Final
 
 from gantt.model.spec import RequestSpec
 from gantt.scheduler.request import contradictions, devices
-from gantt.scheduler.request.prefilters.accelerators import accelerators
-from gantt.scheduler.request.prefilters.availability_zone import availability_zone
-from gantt.scheduler.request.prefilters.compute_status import compute_status
+from gantt.scheduler.request.prefilters.aggregate_limits import (
+    availability_zone,
+    isolated_aggregates,
+    tenant_aggregates,
+)
 from gantt.scheduler.request.prefilters.context import Context
-from gantt.scheduler.request.prefilters.ephemeral_encryption import ephemeral_encryption
-from gantt.scheduler.request.prefilters.image_metadata import image_metadata
-from gantt.scheduler.request.prefilters.image_type import image_type
-from gantt.scheduler.request.prefilters.isolated_aggregates import isolated_aggregates
-from gantt.scheduler.request.prefilters.nova_providers import nova_providers
-from gantt.scheduler.request.prefilters.packed_virtqueue import packed_virtqueue
-from gantt.scheduler.request.prefilters.remote_managed_ports import remote_managed_ports
 from gantt.scheduler.request.prefilters.routed_networks import routed_networks
-from gantt.scheduler.request.prefilters.sound_device import sound_device
-from gantt.scheduler.request.prefilters.tenant_aggregates import tenant_aggregates
-from gantt.scheduler.request.prefilters.tpm_secret import tpm_secret
+from gantt.scheduler.request.prefilters.trait_requirements import (
+    accelerators,
+    compute_status,
+    ephemeral_encryption,
+    image_metadata,
+    image_type,
+    nova_providers,
+    packed_virtqueue,
+    remote_managed_ports,
+    sound_device,
+    tpm_secret,
+)
 
 PreFilter = Callable[[RequestSpec, Context], RequestSpec]
 
