@@ -195,7 +195,7 @@ class _Parts:
         given = reader, committer, checks, clock, self._scheduling.records
         self._auditing, self._takeovers = Auditing(*given), Takeovers(*given)
         self._shadow = Shadow(
-            *(self._scheduling, reader, self._replica, self._rest, options.shadow),
+            *(self._scheduling, reader, self._replica, options.shadow),
             *(self._store.shadows, clock, threads),
             None if remote is None else remote.books,
         )

@@ -10,10 +10,9 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from gantt.model import rows as t
-from gantt.model.changes import Change
 from gantt.state.column import NO_ROW
 from gantt.state.state import State
+from gantt.state.supposed import ClaimedRow
 
 _SECOND = 1_000_000  # some databases store times as whole seconds
 
@@ -62,23 +61,23 @@ def claimed_on(state: State, provider: int, at: int | None) -> Claimed:
     return Claimed(name, name, False, at)
 
 
-def removals(state: State, uuids: Iterable[str], at: int) -> tuple[Change, ...]:
-    """The removal of all that these consumers claimed since ``at``; its inverse puts it
-    back."""
-    found: list[Change] = []
+def rows_since(state: State, uuids: Iterable[str], at: int) -> tuple[ClaimedRow, ...]:
+    """All that these consumers claimed since ``at``: for ``state.supposed.without``."""
+    found: list[ClaimedRow] = []
     for uuid in uuids:
         hosts = {one.host for one in claimed(state, uuid, at) if one.is_known}
-        for row, made in _allocations(state, uuid):
-            if is_since(made, at):
-                old = state.allocation_at(row)
-                found.append(Change(t.ALLOCATIONS, old.id, old, None))
+        found += [
+            state.allocation_at(row)
+            for row, made in _allocations(state, uuid)
+            if is_since(made, at)
+        ]
         named = state.fleet.instances.by_uuid.get(uuid)
         # One that was on the host before is no news of this claim.
         if named and named.host in hosts and is_since(named.created_at, at):
-            found.append(Change(t.INSTANCES, named.id, named, None))
+            found.append(named)
         claim = state.fleet.claims.by_instance.get(uuid)
         if claim is not None and is_since(claim.created_at, at):
-            found.append(Change(t.CLAIMS, claim.id, claim, None))
+            found.append(claim)
     return tuple(found)
 
 

@@ -65,9 +65,18 @@ def within(state: State, feasible: FeasibleHosts | None, pause: Pause) -> Pause:
     providers alone matter."""
     is_flat = feasible is None or feasible.candidates.is_per_host
 
-    def stand() -> tuple[int, ...]:
-        return _structure(state) if is_flat else (state.applied,)
+    return _still(
+        lambda: _structure(state) if is_flat else (state.applied,),
+        pause,
+    )
 
+
+def unwritten(state: State, pause: Pause) -> Pause:
+    """``pause``, for use on copies of what ``state`` has: they do not follow it."""
+    return _still(lambda: (state.applied,), pause)
+
+
+def _still(stand: Callable[[], tuple[int, ...]], pause: Pause) -> Pause:
     def paused() -> None:
         before = stand()
         pause()

@@ -82,7 +82,7 @@ class _Copying:
     def __init__(self, live: object, wanted: set[str], lock: _Lock) -> None:
         self._live, self._wanted, self._lock = live, wanted, lock
         for name in tuple(wanted):
-            self.__dict__[name] = _copied(getattr(live, name))
+            self.__dict__[name] = copied(getattr(live, name))
 
     def __getattr__(self, name: str) -> Any:
         # Only what is not copied yet comes here.
@@ -90,7 +90,7 @@ class _Copying:
             raise AttributeError(f"{type(self).__name__} has no {name!r}")
         self._wanted.add(name)
         with self._lock:
-            found = self.__dict__[name] = _copied(getattr(self._live, name))
+            found = self.__dict__[name] = copied(getattr(self._live, name))
         return found
 
 
@@ -111,7 +111,7 @@ class HostsSnapshot(_Copying, Hosts):
         self._paths = wanted
         self._factors = Factors()
         for path in wanted.paths:
-            self._factors.add(_copied(live.factor(*path)))
+            self._factors.add(copied(live.factor(*path)))
 
     def factor(self, *path: str) -> Factor:
         self._paths.note_path(path)
@@ -150,7 +150,7 @@ def _index(keys: dict[int, Any]) -> dict[Any, list[int]]:
     return found
 
 
-def _copied(value: Any) -> Any:
+def copied(value: Any) -> Any:
     """The same with containers of its own, two deep; rows and reports are values, which
     nothing changes in place."""
     if isinstance(value, np.ndarray):
@@ -168,5 +168,5 @@ def _copied(value: Any) -> Any:
     if not hasattr(value, "__dict__"):
         return value
     copy = object.__new__(type(value))
-    copy.__dict__.update({name: _copied(one) for name, one in vars(value).items()})
+    copy.__dict__.update({name: copied(one) for name, one in vars(value).items()})
     return copy

@@ -8,31 +8,19 @@ both.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Final, Protocol, TypeVar
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 from gantt.engine.clock import Clock
 from gantt.engine.reading.replica import Replica
 from gantt.errors import Busy
 from gantt.scheduler.pauses import Footing, Moved, RowsMoved
-from gantt.state.state import State
 
 REST_S: Final = 0.001
 _MOST_RESTARTS: Final = 2
 _MOST_HELD_S: Final = 1.0
 _MORE_OFTEN: Final = 4
 T = TypeVar("T")
-
-
-class Hidden(Protocol):
-    """Rows that one search does not see; others always do."""
-
-    def hide(self, state: State) -> None:
-        """Remove them."""
-
-    def show(self, state: State) -> None:
-        """Put back what was removed, if anything is."""
 
 
 class Rest:
@@ -46,8 +34,6 @@ class Rest:
         self._epoch = 0
         self._is_allowed = False
         self._footing: Footing | None = None
-        self._hidden: Hidden | None = None
-        self._was_settled = False
         self._slice_s = slice_s
         self.taken = 0
 
@@ -64,16 +50,6 @@ class Rest:
         self._is_allowed = restarts < _MOST_RESTARTS
         self._footing = None
 
-    @contextmanager
-    def hiding(self, hidden: Hidden) -> Iterator[None]:
-        """Within a search: it does not see what is hidden. Whenever others may look,
-        and afterwards, it is there again."""
-        self._cover(hidden)
-        try:
-            yield
-        finally:
-            self._uncover()
-
     def __call__(self) -> None:
         """Raises Moved when the columns were replaced or rolled back meanwhile."""
         if not self._is_allowed:
@@ -81,7 +57,6 @@ class Rest:
         if self._clock.monotonic() - self._since < self._slice_s:
             return
         self.taken += 1
-        hidden = self._uncover()
         self._replica.lock.release()
         try:
             # Without a pause this thread would mostly get the lock again at once.
@@ -91,7 +66,6 @@ class Rest:
         self._since = self._clock.monotonic()
         if self._replica.epoch != self._epoch:
             raise Moved
-        self._cover(hidden)
 
     def give_way(self, meanwhile: Callable[[], None]) -> None:
         """As a call, for a query that may take seconds: ``meanwhile`` runs without the
@@ -122,7 +96,6 @@ class Rest:
         if has_search and footing is None:
             footing = Footing(replica.state)
         epoch, is_allowed = self._epoch, self._is_allowed
-        hidden = self._uncover() if has_search else None
         replica.lock.release()
         if has_search:
             replica.search.release()
@@ -139,23 +112,4 @@ class Rest:
                 self._since = self._clock.monotonic()
         if has_search and not (footing and footing.holds(replica.state)):
             raise RowsMoved if replica.epoch == epoch else Moved
-        self._cover(hidden)
         return answer
-
-    def _uncover(self) -> Hidden | None:
-        """Others may look, or search, from now on."""
-        hidden, self._hidden = self._hidden, None
-        if hidden is not None:
-            replica = self._replica
-            hidden.show(replica.state)
-            if self._was_settled:
-                # Nothing is assumed, and nothing is new: reads at once need not wait.
-                replica.settled = replica.state.applied
-        return hidden
-
-    def _cover(self, hidden: Hidden | None) -> None:
-        if hidden is not None:
-            replica = self._replica
-            self._was_settled = replica.settled == replica.state.applied
-            hidden.hide(replica.state)
-        self._hidden = hidden

@@ -49,6 +49,7 @@ from gantt.scheduler.explain.why import Scoreboard
 from gantt.scheduler.feasibility.candidates import CandidateSource
 from gantt.scheduler.needs import needs
 from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.pauses import unwritten
 from gantt.scheduler.plugins.policy import policy_of
 from gantt.scheduler.selection import picking
 from gantt.scheduler.selection.answer import selections
@@ -240,14 +241,26 @@ class Scheduling:
             raise cycle.explained(refusal, trials, mark) from None
 
     def pick(
-        self, state: State, request: ScheduleRequest, source: CandidateSource, now: int
+        self,
+        state: State,
+        seen: State,
+        request: ScheduleRequest,
+        source: CandidateSource,
+        now: int,
     ) -> Selected:
         """As ``select``, without chance, for as many instances as find a host: what
-        would help others is not searched for."""
+        would help others is not searched for. ``seen``: what is decided on: ``state``,
+        or that with copies of some of its tables."""
+        driver, pause = self.driver, self.reader.rest
+        if seen is not state:  # nothing of it may be kept, or outlive a write
+            driver, pause = driver.trial(), unwritten(state, pause)
         budget = Budget(self._search_budget)
-        return picking.pick_hosts(
-            *(state, request, source, self.driver, now, budget), pause=self.reader.rest
+        found = picking.pick_hosts(
+            *(seen, request, source, driver, now, budget), pause=pause
         )
+        if driver is not self.driver:
+            self.driver.add_counts(driver)
+        return found
 
     def draft(
         self, state: State, request: ScheduleRequest, feasible: FeasibleHosts, now: int

@@ -1,8 +1,8 @@
 """One decision beside Nova's, on the State without what Nova claimed for it.
 
-Nova's claim may be in the books already when a notification arrives. It is removed from
-the columns while this decision looks at them, and put back before the lock is released,
-so that no other reader, and no commit, ever misses it.
+Nova's claim may be in the books already when a notification arrives. The decision looks
+at copies of what the claim counts in, so that no other reader, and no commit, ever
+misses it, and what is kept of earlier decisions stays valid.
 """
 
 from __future__ import annotations
@@ -14,19 +14,18 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from gantt.engine.reading.reader import Consistency
-from gantt.engine.reading.rest import Rest
 from gantt.engine.scheduling.scheduling import Scheduling
 from gantt.errors import GanttError, Invalid, NoValidHost
-from gantt.model.changes import Change
 from gantt.model.selection import Scoring
 from gantt.model.shadow import Place, Ranking
 from gantt.model.spec import ScheduleRequest
-from gantt.placement.claimed import removals
+from gantt.placement.claimed import rows_since
 from gantt.placement.fleet_queries import reported_at
 from gantt.scheduler.explain.ranking import ranking
 from gantt.scheduler.explain.why import Scoreboard
 from gantt.scheduler.feasibility.candidates import CandidateSource
 from gantt.state.state import State
+from gantt.state.supposed import without
 
 NO_HOST: Final = "No valid host was found."
 
@@ -50,63 +49,41 @@ class Judged(Struct, frozen=True):
     trouble: str = ""
 
 
-class Own:
-    """What the instances of a request claimed since it was made; implements Hidden."""
-
-    def __init__(self, instance_uuids: tuple[str, ...], since: int) -> None:
-        self._uuids, self._since = instance_uuids, since
-        self._removed: tuple[Change, ...] = ()
-        self.is_any = False
-
-    def hide(self, state: State) -> None:
-        """See ``Hidden``."""
-        self._removed = removals(state, self._uuids, self._since)
-        if self._removed:
-            self.is_any = True
-            state.apply(self._removed, state.cursor)
-
-    def show(self, state: State) -> None:
-        """See ``Hidden``."""
-        removed, self._removed = self._removed, ()
-        if removed:
-            state.apply([one.inverse() for one in reversed(removed)], state.cursor)
-
-
 def judge(
     scheduling: Scheduling,
-    rest: Rest,
     request: ScheduleRequest,
-    own: Own,
+    known: tuple[str, ...],
+    since: int,
     most_scored: int,
 ) -> Judged:
-    """Decide as ``schedule`` would, and claim nothing."""
+    """Decide as ``schedule`` would, and claim nothing, on the State without what the
+    instances that are ``known`` claimed since then."""
     clock, reader = scheduling.clock, scheduling.reader
 
     def look(state: State, request: ScheduleRequest, source: CandidateSource) -> Judged:
-        with rest.hiding(own):
-            selected = scheduling.pick(state, request, source, clock.now())
-            board = Scoreboard(state, selected.feasible, clock.now(), most_scored)
-            hosts = state.fleet.hosts
-            picks = tuple(
-                (hosts.hosts[one[0].row], hosts.nodes[one[0].row])
-                for one in selected.picks
-            )
-            return Judged(
-                ranking(state, selected.feasible),
-                picks,
-                tuple(reported_at(state, one[0].row) for one in selected.picks),
-                None if len(picks) == request.count else _too_few(len(picks), request),
-                board.scoring,
-                state.revision,
-            )
+        gone = rows_since(state, known, since)
+        seen = without(state, gone) if gone else state
+        selected = scheduling.pick(state, seen, request, source, clock.now())
+        board = Scoreboard(seen, selected.feasible, clock.now(), most_scored)
+        hosts = state.fleet.hosts
+        picks = tuple(
+            (hosts.hosts[one[0].row], hosts.nodes[one[0].row]) for one in selected.picks
+        )
+        return Judged(
+            ranking(state, selected.feasible),
+            picks,
+            tuple(reported_at(state, one[0].row) for one in selected.picks),
+            None if len(picks) == request.count else _too_few(len(picks), request),
+            board.scoring,
+            state.revision,
+            is_late=bool(gone) and source.name == "remote",
+        )
 
     began = clock.monotonic()
     try:
         request, source = scheduling.ask(request)
         query = scheduling.plugins.decided(look)
         found = reader.search(query, request, source, consistency=Consistency.ASSUMED)
-        is_late = own.is_any and source.name == "remote"
-        found = replace(found, is_late=is_late)
     except (NoValidHost, Invalid) as refusal:
         found = Judged(failure=refusal.message, revision=reader.revision)
     except GanttError as error:

@@ -15,10 +15,9 @@ from gantt.engine.clock import Clock
 from gantt.engine.options import ShadowOptions
 from gantt.engine.reading.reader import Consistency, Reader
 from gantt.engine.reading.replica import Replica
-from gantt.engine.reading.rest import Rest
 from gantt.engine.scheduling.remote_books import RemoteBooks
 from gantt.engine.scheduling.scheduling import Scheduling
-from gantt.engine.shadow.deciding import Judged, Own, judge
+from gantt.engine.shadow.deciding import Judged, judge
 from gantt.engine.shadow.keeping import Keeping
 from gantt.engine.shadow.pending import Pending, Waiting
 from gantt.engine.shadow.report import Slimmed, report_on
@@ -62,7 +61,6 @@ class Shadow:
         scheduling: Scheduling,
         reader: Reader,
         replica: Replica,
-        rest: Rest,
         options: ShadowOptions,
         table: ShadowRows | None,
         clock: Clock,
@@ -70,7 +68,7 @@ class Shadow:
         remote: RemoteBooks | None = None,
     ) -> None:
         self._scheduling, self._reader = scheduling, reader
-        self._rest, self._clock = rest, clock
+        self._clock = clock
         self._options = options
         self._pending = Pending(options)
         self._sightings = Sightings(replica, reader, clock, remote)
@@ -161,8 +159,7 @@ class Shadow:
             project_id=spec.project_id,
         )
         most = self._options.shadow_scored
-        own = Own(known, at)
-        judged = judge(self._scheduling, self._rest, request, own, most)
+        judged = judge(self._scheduling, request, known, at, most)
         check = spec.hint("_nova_check_type")
         return Observed(
             known[: request.count],

@@ -88,6 +88,27 @@ def test_cached_shape_is_right_before_and_after_a_hidden_claim(two: Gantt) -> No
     assert two.counts()["shape_hits"] > 0
 
 
+def test_question_about_a_claim_that_is_there_leaves_no_trace(two: Gantt) -> None:
+    """What is kept of earlier decisions stays as it is: nothing has changed."""
+    for number in range(40):
+        report(two, f"other{number}", memory_mb=2048, vcpus=1)
+    uuid, at = new(), now()
+    claim(two, uuid, "big")
+    request = ScheduleRequest(spec(new()), dry_run=True)
+    two.decide(request)
+    state = two._replica.state
+    applied, counts = state.applied, two.counts()
+    observe(two, uuid, at=at)
+    changed = state.fleet.journal.since(applied)
+    assert changed is not None
+    assert (changed.rows, state.applied) == (set(), applied)
+    for name in ("shapes_kept", "shape_hits", "shape_misses"):
+        assert two.counts()[name] == counts[name]
+    two.decide(request)
+    assert two.counts()["shape_hits"] == counts["shape_hits"] + 1
+    assert settled(two, uuid).verdict == "same"
+
+
 def test_instance_that_is_named_already_is_hidden_too(two: Gantt) -> None:
     """Its own host would be refused by the rule of its group."""
     uuid, at = new(), now()

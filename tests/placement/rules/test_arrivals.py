@@ -14,7 +14,8 @@ from gantt.model.hosts import Instance, ServerGroup
 from gantt.model.request_identity import RequestIdentity
 from gantt.model.spec import InstanceGroup
 from gantt.placement import groups
-from gantt.placement.claimed import removals
+from gantt.placement.claimed import rows_since
+from gantt.state.supposed import without
 from tests.placement.fleet_desk import (
     SIZE,
     FleetDesk,
@@ -227,9 +228,7 @@ def test_a_shadow_does_not_see_what_it_is_compared_with() -> None:
     desk = desk_of()
     desk.now += 9 * SECOND
     desk.do(placed(1, 1))
-    hidden = removals(desk.state, (server(1),), desk.now)
-    desk.state.apply(hidden, desk.state.cursor)
-    assert desk.host().claimed == NOTHING
-    back = [one.inverse() for one in reversed(hidden)]
-    desk.state.apply(back, desk.state.cursor)
+    rows = rows_since(desk.state, (server(1),), desk.now)
+    seen = without(desk.state, rows).fleet.hosts
+    assert (int(seen.claimed_vcpus[0]), int(seen.claimed_memory_mb[0])) == (0, 0)
     assert desk.host().claimed == LOAD
