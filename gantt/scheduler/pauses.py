@@ -63,24 +63,26 @@ def within(state: State, feasible: FeasibleHosts | None, pause: Pause) -> Pause:
     is read when it is found, and judged again when it is claimed; but row numbers must
     stay valid, and a survey of trees depends on more than that. None: rows of hosts and
     providers alone matter."""
-    is_flat = feasible is None or feasible.candidates.is_per_host
+    if feasible is not None and not feasible.candidates.is_per_host:
+        return unwritten(state, pause)
 
-    return _still(
-        lambda: _structure(state) if is_flat else (state.applied,),
-        pause,
-    )
+    def paused() -> None:
+        before = _structure(state)
+        pause()
+        if _structure(state) != before:
+            raise RowsMoved
+
+    return paused
 
 
 def unwritten(state: State, pause: Pause) -> Pause:
-    """``pause``, for use on copies of what ``state`` has: they do not follow it."""
-    return _still(lambda: (state.applied,), pause)
+    """``pause``, for use of what follows no write to ``state``: a survey of trees, and
+    copies of tables."""
 
-
-def _still(stand: Callable[[], tuple[int, ...]], pause: Pause) -> Pause:
     def paused() -> None:
-        before = stand()
+        before = state.applied
         pause()
-        if stand() != before:
+        if state.applied != before:
             raise RowsMoved
 
     return paused
