@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from gantt.model.spec import InstanceGroup, RequestSpec
 from gantt.state.fleet import Fleet
+from gantt.state.view import View
 
 AFFINITY = "affinity"
 ANTI_AFFINITY = "anti-affinity"
@@ -72,6 +73,61 @@ def hosts_of(fleet: Fleet, group: InstanceGroup, instance_uuid: str) -> set[str]
 def hosts(fleet: Fleet, group: InstanceGroup) -> frozenset[str]:
     """Hosts with members, as the caller knows them and as they are known here."""
     return group.hosts | counts(fleet, group).keys()
+
+
+class Members:
+    """Of one group, by service host: those that the State of a view has, less those
+    that left in the view, and those that were put into it for the group."""
+
+    def __init__(self, view: View, group: InstanceGroup) -> None:
+        self._view, self._group = view, group
+        self._fleet = fleet = view.state.fleet
+        self._known = members(fleet, group) | promised(fleet, group)
+        self._counts = counts(fleet, group)
+
+    def on(self, host: str) -> int:
+        """How many count on the host. One that was there, and stays, counts once."""
+        view, uuid = self._view, self._group.uuid
+        count = self._counts.get(host, 0)
+        for one in view.left.get(host, ()):
+            count -= self._counts_on(host, one)
+        for booking in view.placed.get(host, ()):
+            one = booking.consumer
+            is_there = self._counts_on(host, one) and one not in view.left.get(host, ())
+            count += booking.group == uuid and not is_there
+        return count
+
+    def _counts_on(self, host: str, uuid: str) -> bool:
+        """Whether the State has the instance there, as a member."""
+        is_member = uuid in self._known
+        return is_member and host in hosts_of(self._fleet, self._group, uuid)
+
+    def counts(self) -> dict[str, int]:
+        """Host name -> how many count there, where any does."""
+        if not self._view.left and not self._view.placed:
+            return self._counts
+        every = {host: self.on(host) for host in {**self._counts, **self._view.placed}}
+        return {host: count for host, count in every.items() if count}
+
+    def hosts(self) -> frozenset[str]:
+        """Hosts with members, as the caller knows them and as they are counted."""
+        return self._group.hosts | self.counts().keys()
+
+    def allows(self, host: str, instance_uuid: str) -> bool:
+        """Whether the instance may join the group on the host. Where the State has it
+        it may stay, and there the group is, whatever of it was taken to place it."""
+        group, there = self._group, hosts_of(self._fleet, self._group, instance_uuid)
+        every = frozenset[str]()
+        if group.policy == AFFINITY:
+            every = self.hosts() | (there if instance_uuid in self._known else set())
+        return keeps_rule(
+            group,
+            host,
+            instance_uuid,
+            count=self.on(host),
+            group_hosts=every,
+            on_host=(instance_uuid,) if host in there else (),
+        )
 
 
 def keeps_rule(

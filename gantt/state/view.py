@@ -7,20 +7,26 @@ use while the lock of its State is held.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from gantt.model.topology import Fit, Lack
+from gantt.model.booking import Booking
+from gantt.model.rows import AllocationRow, ClaimRow, InstanceRow
+from gantt.model.topology import Fit, Lack, Wanted
+from gantt.state.host_table import Hosts
 from gantt.state.promises import Promises
 from gantt.state.state import State
-from gantt.topology.pending import Pending
+from gantt.topology.pending import Pending, providers_of
 
 Slot = tuple[int, int]
 """A provider's row and a class's index: where amounts are counted."""
 HostAmounts = tuple[int, int, int]
 """VCPUs, MB of memory and MB of disk, as hosts report them."""
+_LATER: Final = 2**62
+"""Ids of claims are below it."""
 
 
 class SlotLimits(Struct, frozen=True):
@@ -42,11 +48,40 @@ class Refusal(Struct, frozen=True):
     is_full: bool = False
 
 
+def pending_on(
+    hosts: Hosts,
+    row: int,
+    wanted: Wanted,
+    mappings: Mapping[str, tuple[str, ...]],
+    *,
+    packs: bool,
+) -> Pending:
+    """``wanted`` as the host at ``row`` is asked for it, with its ratios."""
+    if wanted.cells:
+        wanted = replace(
+            wanted,
+            cpu_ratio=float(hosts.cpu_ratio[row]),
+            ram_ratio=float(hosts.ram_ratio[row]),
+        )
+    return Pending(wanted, providers_of(mappings, wanted), packs)
+
+
 class View:
     """``state``, with differences of one owner. ``on_hosts``: host row -> what is used
-    more there than the host reports and its claims hold."""
+    more there than the host reports and its claims hold. By service host: ``placed``,
+    what was put there; ``left``, the consumers that the State has there and that are
+    there no longer."""
 
-    __slots__ = ("_changed", "_limits", "_more", "_promises", "on_hosts", "state")
+    __slots__ = (
+        "_changed",
+        "_limits",
+        "_more",
+        "_promises",
+        "left",
+        "on_hosts",
+        "placed",
+        "state",
+    )
 
     def __init__(self, state: State) -> None:
         self.state = state
@@ -54,8 +89,108 @@ class View:
         self._limits: dict[Slot, SlotLimits] = {}
         self._promises: dict[int, Promises] = {}  # copies
         self.on_hosts: dict[int, HostAmounts] = {}
+        self.placed: dict[str, tuple[Booking, ...]] = {}
+        self.left: dict[str, tuple[str, ...]] = {}
         # For undo: which dict was changed, at which key, and the value before, if any.
         self._changed: list[tuple[dict[Any, Any], Any, Any]] = []
+
+    # -- consumers ----------------------------------------------------------------
+
+    def put(
+        self,
+        booking: Booking,
+        number: int | None = None,
+        amounts: Iterable[tuple[Slot, int]] | None = None,
+    ) -> None:
+        """The consumer takes all of it. ``number``: the id of its claim, None: later
+        than any there is; ``amounts``: as ``slots_of`` has its allocations, where they
+        were looked up."""
+        state, wanted = self.state, booking.wanted
+        if amounts is None:
+            amounts = self.slots_of(booking.allocations)
+        for slot, amount in amounts:
+            self.add(slot, amount)
+        hosts = state.fleet.hosts
+        row = hosts.row_by_id.get(booking.host_id)
+        if row is None:
+            return
+        if wanted is not None:
+            key = _LATER + len(self._changed) if number is None else number
+            pending = pending_on(
+                hosts, row, wanted, booking.mappings, packs=booking.packs
+            )
+            self.promise(row, key, replace(pending, fit=booking.fit))
+        self.add_to_host(row, (booking.vcpus, booking.memory_mb, booking.disk_mb))
+        host = hosts.hosts[row]
+        before = self.placed.get(host)
+        self._changed.append((self.placed, host, before))
+        self.placed[host] = (*(before or ()), booking)
+
+    def slots_of(
+        self, allocations: Mapping[str, Mapping[str, int]]
+    ) -> list[tuple[Slot, int]]:
+        """Where these are counted. Not what this State does not know of: a remote
+        Placement has it."""
+        found = []
+        for uuid, resources in allocations.items():
+            provider = self.state.providers.row_of(uuid)
+            for name, amount in resources.items():
+                index = self.state.classes.index_of(name)
+                if provider is not None and index is not None:
+                    found.append(((provider, index), amount))
+        return found
+
+    def take(
+        self,
+        consumer: str,
+        rows: Iterable[AllocationRow | ClaimRow | InstanceRow] | None = None,
+    ) -> None:
+        """``rows`` of the consumer count no longer, None: all that it has. What its
+        host reports as used stays used."""
+        state, gone = self.state, set[type]()
+        for row in self._rows_of(consumer) if rows is None else rows:
+            if isinstance(row, AllocationRow):
+                provider = state.providers.row_by_id[row.resource_provider_id]
+                index = state.classes.index_by_id[row.resource_class_id]
+                self.add((provider, index), -row.used)
+                continue
+            if isinstance(row, ClaimRow):
+                self._end(row)
+            gone.add(type(row))
+        if gone:
+            fleet, stays = state.fleet, set[str]()
+            if InstanceRow not in gone:
+                stays |= fleet.named_on(consumer)
+            if ClaimRow not in gone:
+                stays |= fleet.promised_on(consumer)
+            for host in fleet.hosts_of(consumer) - stays:
+                self._leave(host, consumer)
+
+    def _rows_of(
+        self, consumer: str
+    ) -> Iterator[AllocationRow | ClaimRow | InstanceRow]:
+        state = self.state
+        row = state.consumers.row_by_uuid.get(consumer)
+        if row is not None:
+            places = state.allocations.by_consumer.rows_of(row)
+            yield from map(state.allocation_at, places)
+        for table in (state.fleet.claims.by_instance, state.fleet.instances.by_uuid):
+            if consumer in table:
+                yield table[consumer]
+
+    def _end(self, claim: ClaimRow) -> None:
+        row = self.state.fleet.hosts.row_by_id.get(claim.host_id)
+        if row is not None:
+            taken = (-claim.vcpus, -claim.memory_mb, -claim.disk_mb)
+            self.add_to_host(row, taken)
+            if claim.topology is not None:
+                self.withdraw(row, claim.id)
+
+    def _leave(self, host: str, consumer: str) -> None:
+        before = self.left.get(host)
+        if before is None or consumer not in before:
+            self._changed.append((self.left, host, before))
+            self.left[host] = (*(before or ()), consumer)
 
     # -- differences --------------------------------------------------------------
 
@@ -148,16 +283,13 @@ class View:
             return Refusal(limits, used, is_full=True)
         return None
 
-    def enter(self, wanted: Iterable[tuple[Slot, int]]) -> bool:
-        """Add all of it, each judged after the ones before; or nothing, where one of
-        them is refused."""
-        mark = self.mark()
+    def refused(self, wanted: Iterable[tuple[Slot, int]]) -> Slot | None:
+        """The first slot that does not take its amount, which is asked of each once;
+        None: all of it may be used more."""
         for slot, amount in wanted:
             if self.refusal(slot, amount) is not None:
-                self.undo(mark)
-                return False
-            self.add(slot, amount)
-        return True
+                return slot
+        return None
 
     def fits(
         self, row: int, pending: Pending, claim_id: int | None = None

@@ -9,7 +9,7 @@ take is unknown, and no other may be promised until it ends.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -115,6 +115,16 @@ def fitted(left: Remaining, pending: Pending) -> Fit | Lack:
     if pending.fit is not None and (left.host.obeys or pending.is_running):
         return pending.fit
     return fit(left.host, pending.wanted, pending.providers, packs=pending.packs)
+
+
+def providers_of(
+    mappings: Mapping[str, tuple[str, ...]], wanted: Wanted
+) -> dict[str, tuple[str, ...]]:
+    """Of a candidate's mappings those of devices."""
+    suffixes = [
+        suffix for one in wanted.devices if one.is_of_flavor for suffix in one.suffixes
+    ]
+    return {name: tuple(mappings[name]) for name in suffixes if name in mappings}
 
 
 def running(pending: Pending) -> Pending:

@@ -19,7 +19,6 @@ from nova import objects
 from gantt.model.rows import HostRow
 from gantt.model.spec import Flavor, Image, NetworkMetadata, RequestSpec
 from gantt.model.topology import Fit, HostTopology, Lack, Wanted
-from gantt.placement.fitted import pending_on
 from gantt.scheduler.contract import Request
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
@@ -30,6 +29,7 @@ from gantt.scheduler.request.topology import (
 )
 from gantt.state.column import NO_ROW
 from gantt.state.fleet import Fleet
+from gantt.state.view import pending_on
 from tests.nova import known_topology as known
 from tests.nova import upstream
 from tests.nova.fits import Case, case

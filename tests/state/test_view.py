@@ -105,14 +105,9 @@ class Naive(Struct):
         on_hosts = {row: list(used) for row, used in self.on_hosts.items()}
         return Naive(dict(self.limits), self.known, dict(self.more), on_hosts)
 
-    def enter(self, wanted: list[tuple[Slot, int]]) -> bool:
-        tried = self.copy()
-        for slot, amount in wanted:
-            if tried.refusal(slot, amount) is not None:
-                return False
-            tried.more[slot] = tried.more.get(slot, 0) + amount
-        self.more = tried.more
-        return True
+    def refused(self, wanted: dict[Slot, int]) -> Slot | None:
+        lacking = (one for one in wanted.items() if self.refusal(*one) is not None)
+        return next(lacking, (None, 0))[0]
 
     def refusal(self, slot: Slot, amount: int) -> Refusal | None:
         found = self.limits.get(slot)
@@ -146,8 +141,8 @@ def changed(
         slot, amount = value
         view.add(slot, amount)
         naive.more[slot] = naive.more.get(slot, 0) + amount
-    elif what == "enter":
-        assert view.enter(value) == naive.enter(value)
+    elif what == "ask":
+        assert view.refused(value.items()) == naive.refused(value)
     elif what == "limit":
         view.limit(*value)
         naive.limits[value[0]] = value[1]
@@ -172,7 +167,7 @@ more = st.integers(-20, 20)
 pairs = st.lists(st.tuples(slots, st.integers(1, 12)), max_size=9)
 steps = st.lists(
     st.tuples(st.just("add"), st.tuples(slots, more))
-    | st.tuples(st.just("enter"), pairs)
+    | st.tuples(st.just("ask"), st.dictionaries(slots, st.integers(1, 12)))
     | st.tuples(st.just("limit"), st.tuples(slots, limits))
     | st.tuples(
         st.just("host"), st.tuples(st.integers(0, 2), st.tuples(more, more, more))

@@ -100,7 +100,7 @@ ORDER = {
     "model": """
         addresses bounds fleet_map holding names operation paging printable
             quantities requests rows topology topology_view usage_history
-        answers audit changes cpu_sets diagnosis fleet_lists hosts
+        answers audit booking changes cpu_sets diagnosis fleet_lists hosts
             request_identity spec takeover
         advice capacity fleet needs record reports selection shadow watching
             whole_host
@@ -122,7 +122,7 @@ ORDER = {
         notifications
     """,
     "placement": """
-        amount_source claimed drift fitted fleet_queries groups pause queries
+        amount_source claimed drift fleet_queries groups pause queries
             reported usages
         candidates fleet_lists fleet_map host_topology listings ownership
         known_instances moves usage_history whole_host

@@ -161,8 +161,7 @@ def _judge(draft: Draft, wishes: list[Wish]) -> None:
     DoesNotFit."""
     view, state = draft.view, draft.state
     for wish in wishes:
-        for row in wish.old:
-            view.add(slot_of(state, row), -row.used)
+        view.take(wish.consumer.consumer_uuid, wish.old)
     for wish in wishes:
         for provider, key, amount in wish.new:
             slot = (
@@ -173,14 +172,6 @@ def _judge(draft: Draft, wishes: list[Wish]) -> None:
             if refusal is not None:
                 raise DoesNotFit(_words(state, slot, amount, refusal))
             view.add(slot, amount)
-
-
-def slot_of(state: State, row: AllocationRow) -> Slot:
-    """Where the allocation is counted."""
-    return (
-        state.providers.row_by_id[row.resource_provider_id],
-        state.classes.index_by_id[row.resource_class_id],
-    )
 
 
 def _words(state: State, slot: Slot, amount: int, refusal: Refusal) -> str:

@@ -23,24 +23,22 @@ from msgspec.structs import replace
 from gantt.errors import ClaimLost, Conflict, Invalid
 from gantt.model import rows as t
 from gantt.model.answers import Claimed, Repeat
+from gantt.model.booking import Booking
 from gantt.model.commands import Choice, Claim, ConsumerAllocations, InstanceClaim
 from gantt.model.holding import Held, holding
 from gantt.model.request_identity import Answered
 from gantt.model.rows import AllocationRow, ClaimRow, ConsumerRow, ProviderRow
-from gantt.model.spec import InstanceGroup
 from gantt.model.topology import Fit, Lack, Wanted
 from gantt.placement import groups
-from gantt.placement.fitted import pending_on
 from gantt.placement.ownership import check_groups, check_owner
 from gantt.placement.reported import has_room
 from gantt.placement.rules import allocations, leases
 from gantt.placement.rules.draft import Draft
 from gantt.placement.rules.repeats import again
 from gantt.placement.rules.standing import Standing, standing
-from gantt.state.fleet import Fleet
 from gantt.state.names import is_each_once
 from gantt.state.state import State
-from gantt.state.view import Slot
+from gantt.state.view import Slot, pending_on
 from gantt.topology.pending import CLOSED, Pending, to_text
 
 _GONE: Final = "the host no longer exists"
@@ -54,9 +52,10 @@ _MOST: Final = 2**53
 
 
 class _Asked(Struct, frozen=True):
-    """What is new of one choice, twice: as rows (provider, class id, amount) and as
-    amounts by slot."""
+    """What is new of one choice, thrice: as ``new`` has it, as rows (provider, class
+    id, amount) and as amounts by slot."""
 
+    new: dict[str, dict[str, int]]
     rows: list[tuple[ProviderRow, int, int]]
     amounts: list[tuple[Slot, int]]
 
@@ -168,7 +167,7 @@ class _Desk:
         self._amounts = command.vcpus, command.memory_mb, command.disk_mb
         self._group = None
         if command.group is not None and command.group.policy in _HARD:
-            self._group = _Group(draft.state.fleet, command.group)
+            self._group = groups.Members(draft.view, command.group)
         self._providers: dict[str, ProviderRow | None] = {}
         self.generations: list[int | None] = []
         self.fits: list[Fit | None] = []
@@ -213,19 +212,13 @@ class _Desk:
             if leases.holds(old, consumer, is_over=its is Standing.REPLACE):
                 dropped = [row for row in kept if row.updated_at is None]
                 kept = [row for row in kept if row.updated_at is not None]
-            for row in dropped:
-                self._view.add(allocations.slot_of(state, row), -row.used)
             host = state.fleet.hosts.row_by_id.get(old.host_id)
             is_there = host is not None or (
                 consumer is not None and leases.lost(old) is not None
             )
             is_move = its is not Standing.REPLACE
             stays = is_move and is_there and _is_uncounted(old)
-            if host is not None and not stays:
-                given_back = (-old.vcpus, -old.memory_mb, -old.disk_mb)
-                self._view.add_to_host(host, given_back)
-                if old.topology is not None:
-                    self._view.withdraw(host, old.id)
+            self._view.take(uuid, dropped if stays else [*dropped, old])
         return _Holder(uuid, instance.held, old, consumer, kept, dropped, stays)
 
     def _try(self, choice: Choice, holder: _Holder) -> str | None:
@@ -237,39 +230,44 @@ class _Desk:
         is_off = hosts.is_disabled[host] or hosts.is_forced_down[host]
         if is_off and self._command.asks_service:
             return _OFF
-        if self._group is not None and not self._group.allows(host, holder.uuid):
+        name, command = hosts.hosts[host], self._command
+        if self._group is not None and not self._group.allows(name, holder.uuid):
             return _GROUP
         pending = None
-        if self._command.wanted is not None:
-            fitted = self._pending(host, choice, holder, self._command.wanted)
+        if command.wanted is not None:
+            fitted = self._pending(host, choice, holder, command.wanted)
             if not isinstance(fitted, Lack):
                 pending = fitted
-            elif self._command.must_fit:
+            elif command.must_fit:
                 return _TOPOLOGY
-        generation = None
-        if not self._command.is_remote:
+        asked, generation = _Asked({}, [], []), None
+        if not command.is_remote:
             if not choice.allocations:
                 if not has_room(self._view, host, self._amounts):
                     return _FULL
                 self._drop_lease(holder)
             else:
-                asked = self._asked(choice.allocations, holder)
-                if asked is None:
+                found = self._asked(choice.allocations, holder)
+                if found is None:
                     return _UNKNOWN
-                if not self._view.enter(asked.amounts):
+                if self._view.refused(found.amounts) is not None:
                     return _FULL
-                generation = self._write_allocations(asked, holder)
+                asked, generation = found, self._write_allocations(found, holder)
         key = self._write_claim(choice, holder, generation, pending)
-        if pending is not None:
-            self._view.promise(host, key, pending)
-        self.fits.append(None if pending is None else pending.fit)
+        booking = Booking(
+            holder.uuid,
+            choice.host_id,
+            asked.new,
+            *self._amounts,
+            None if command.group is None else command.group.uuid,
+            None if pending is None else command.wanted,
+            choice.providers,
+            command.packs,
+            None if pending is None else pending.fit,
+        )
+        self._view.put(booking, key, asked.amounts)
+        self.fits.append(booking.fit)
         self.generations.append(generation)
-        self._view.add_to_host(host, self._amounts)
-        if self._group is not None:
-            self._group.join(host, holder.uuid)
-            old = holder.claim
-            if old is not None and not holder.stays and old.host_id != choice.host_id:
-                self._group.leave(hosts.row_by_id.get(old.host_id), holder.uuid)
         return None
 
     def _pending(
@@ -292,7 +290,7 @@ class _Desk:
         state, has = self._draft.state, set()
         for row in holder.kept:
             has.add(row.resource_provider_id)
-        found = _Asked([], [])
+        found = _Asked({}, [], [])
         for uuid, amounts in wanted.items():
             if uuid not in self._providers:
                 self._providers[uuid] = state.providers.find(uuid)
@@ -301,6 +299,7 @@ class _Desk:
                 return None
             if provider.id in has:
                 continue
+            found.new[uuid] = amounts
             number = state.providers.row_by_id[provider.id]
             for name, amount in amounts.items():
                 numbers = state.classes.numbers_of(name)
@@ -402,52 +401,3 @@ def _is_uncounted(row: ClaimRow) -> bool:
     """Whether the instance uses cells or devices that only the claim stands for: it was
     launched there, and is to be moved or resized before a report counts it."""
     return row.topology is not None and row.leased_until is None
-
-
-class _Group:
-    """The server group of a command, with the instances that it placed already."""
-
-    def __init__(self, fleet: Fleet, group: InstanceGroup) -> None:
-        self._group = group
-        self._fleet = fleet
-        self._members = groups.members(fleet, group) | groups.promised(fleet, group)
-        self._counts = groups.counts(fleet, group)
-        self._hosts = {*group.hosts, *self._counts}
-
-    def allows(self, row: int, instance_uuid: str) -> bool:
-        """Whether the instance may join the group on the host at ``row``."""
-        host = self._fleet.hosts.hosts[row]
-        return groups.keeps_rule(
-            self._group,
-            host,
-            instance_uuid,
-            count=self._counts.get(host, 0),
-            group_hosts=self._hosts,
-            on_host=self._on_host(row, instance_uuid),
-        )
-
-    def join(self, row: int, instance_uuid: str) -> None:
-        """The instance is on the host at ``row``."""
-        host = self._fleet.hosts.hosts[row]
-        self._hosts.add(host)
-        is_member = instance_uuid in self._members
-        if not is_member or not self._on_host(row, instance_uuid):
-            self._counts[host] = self._counts.get(host, 0) + 1
-
-    def leave(self, row: int | None, instance_uuid: str) -> None:
-        """The instance gave up its claim on the host at ``row`` for one elsewhere."""
-        if row is None or not self._on_host(row, instance_uuid):
-            return
-        host = self._fleet.hosts.hosts[row]
-        is_named = instance_uuid in self._fleet.instances.on(host)
-        if instance_uuid not in self._members or is_named:
-            return
-        self._counts[host] -= 1
-        if not self._counts[host]:
-            del self._counts[host]
-            if host not in self._group.hosts:
-                self._hosts.discard(host)
-
-    def _on_host(self, row: int, instance_uuid: str) -> tuple[str, ...]:
-        there = groups.hosts_of(self._fleet, self._group, instance_uuid)
-        return (instance_uuid,) if self._fleet.hosts.hosts[row] in there else ()

@@ -8,12 +8,12 @@ from gantt.errors import Invalid
 from gantt.model.commands import Choice, Claim, InstanceClaim
 from gantt.model.spec import InstanceGroup, ScheduleRequest
 from gantt.model.topology import Wanted
-from gantt.placement.fitted import providers_of
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts, skips_filters
 from gantt.scheduler.evaluation.known_names import GROUP_FILTERS
 from gantt.scheduler.request.identity import identity_of
 from gantt.scheduler.request.topology import wanted_of
 from gantt.scheduler.selection.select import Pick, choices_per_instance
+from gantt.topology.pending import providers_of
 
 
 def claim_of(

@@ -12,12 +12,11 @@ from typing import Protocol
 from gantt.model.answers import Candidate
 from gantt.model.topology import Lack, Wanted
 from gantt.placement.candidates.combine import Spent
-from gantt.placement.fitted import pending_on
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.request.topology import DEVICES_FILTER, TOPOLOGY_FILTER
 from gantt.state.state import State
-from gantt.state.view import View
+from gantt.state.view import View, pending_on
 from gantt.topology.pending import Pending
 
 _NEXT = 2**62
