@@ -14,9 +14,7 @@ import msgspec
 from msgspec import UNSET
 
 from gantt import errors
-from gantt.model.advice import AdviceRequest
 from gantt.model.commands import ConsumerAllocations, Inventory
-from gantt.model.forms import values
 from gantt.model.requests import (
     CandidateRequest,
     Labels,
@@ -25,7 +23,6 @@ from gantt.model.requests import (
     TraitQuery,
     UsageQuery,
 )
-from gantt.model.shadow import ShadowEvent
 from gantt.model.spec import ScheduleRequest
 
 Pairs = list[tuple[str, str]]
@@ -121,31 +118,6 @@ def schedule_body(request: ScheduleRequest) -> dict[str, Any]:
             "user_id": request.user_id,
             "project_id": request.project_id,
         },
-    }
-
-
-def advice_body(request: AdviceRequest) -> dict[str, Any]:
-    """The body of POST /gantt/advise."""
-    return {
-        "spec": values.spec(request.spec),
-        "hosts": request.hosts,
-        "weights": request.weights,
-        "stage": request.stage,
-        "mode": request.mode,
-        "operation": request.operation,
-        "instance_uuid": request.instance_uuid,
-        "request_id": request.request_id or None,
-    }
-
-
-def shadow_body(event: ShadowEvent) -> dict[str, Any]:
-    """The body of POST /gantt/shadow/events."""
-    return {
-        "request_spec": event.spec,
-        "phase": event.phase,
-        "request_id": event.request_id,
-        "at": event.at,
-        "instance_uuids": event.instance_uuids,
     }
 
 

@@ -8,31 +8,41 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from functools import cache, partial
 from inspect import Signature, signature
 from types import MappingProxyType
 from typing import Any, Final
 
-from msgspec import structs
+from msgspec import UNSET, structs
 
 from gantt import errors
 from gantt.client import decode, encode
 from gantt.client.exchange import Exchange, NoSuchRoute
 from gantt.client.transport import Reply
-from gantt.model.forms import scalars, values
+from gantt.model.forms import scalars, shadow, values
 from gantt.model.operation import Operation
 from gantt.model.operation_bodies import Enclosing
 from gantt.model.operations import Library
 from gantt.model.paging import followed
+from gantt.model.shadow import check_limit
+
+Check = Callable[[Any], Any]
 
 _FIELD: Final = re.compile(r"\{\w+\}")
-# What is a form in a body, and how it is checked, as the library in process does.
-_FORMS: Final[Mapping[str, Callable[[Any], Any]]] = {
+# How arguments are checked, as the library in process does: by the method and the name,
+# or by the name that the body has for it.
+_CHECKS: Final[Mapping[str, Check]] = {
+    "advise.request": lambda one: structs.replace(one, spec=values.spec(one.spec)),
+    "delete_instance.instance_uuid": partial(scalars.uuid, "instance_uuid"),
+    "delete_server_group.uuid": partial(scalars.name, "group"),
+    "shadow_event.event": shadow.checked,
+    "shadow_records.limit": check_limit,
+    "update_service.service": values.service,
     "request_spec": values.spec,
     "request_specs": lambda specs: [values.spec(one) for one in specs],
     "aggregates": values.aggregates,
     "instances": values.instances,
-    "instance_uuids": lambda uuids: values.uuids("instance_uuids", uuids),
+    "instance_uuids": partial(values.uuids, "instance_uuids"),
 }
 
 
@@ -72,8 +82,9 @@ class Native(Library):
         path = [*one.path.split("/")[2:]]
         for place, part in enumerate(path):
             if _FIELD.fullmatch(part):
-                path[place] = scalars.name(*arguments.pop(0))
-        asked = dict(arguments)
+                name, value = arguments.pop(0)
+                path[place] = _checked(one, name, value, partial(scalars.name, name))
+        asked = {name: _checked(one, name, value) for name, value in arguments}
         if one.is_whole:
             (whole,) = asked.values()
             asked = structs.asdict(whole)
@@ -82,8 +93,7 @@ class Native(Library):
         if one.body is None:
             reply = self._native(one.method, *path, query=_query(one, asked))
         else:
-            body = _body(one, asked.values())
-            reply = self._native(one.method, *path, body=body)
+            reply = self._native(one.method, *path, body=_body(one, asked))
         if one.answer is None:
             return None
         found = decode.native(reply, one.answer)
@@ -112,6 +122,11 @@ def _signature(name: str) -> Signature:
     return signature(getattr(Library, name))
 
 
+def _checked(one: Operation, name: str, value: Any, usual: Check | None = None) -> Any:
+    check = _CHECKS.get(f"{one.name}.{name}", usual)
+    return value if check is None else check(value)
+
+
 def _query(one: Operation, asked: Mapping[str, object]) -> dict[str, object]:
     """The parameters as they are called there; what is not asked for is left out."""
     kind = one.query
@@ -122,10 +137,14 @@ def _query(one: Operation, asked: Mapping[str, object]) -> dict[str, object]:
     return {name: value for name, value in told.items() if value is not False}
 
 
-def _body(one: Operation, arguments: Iterable[Any]) -> dict[str, Any]:
-    """The fields of the body, which are in the order of the arguments."""
-    named = zip(one.body.__struct_fields__, arguments, strict=False)
-    return {name: _FORMS.get(name, _sendable)(value) for name, value in named}
+def _body(one: Operation, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of the body, which are in the order of the arguments, or of the fields
+    of the only one."""
+    names = getattr(one.body, "__struct_fields__", asked)
+    named = zip(names, asked.values(), strict=False)
+    if one.is_whole:
+        return {name: value for name, value in named if value is not UNSET}
+    return {name: _CHECKS.get(name, _sendable)(value) for name, value in named}
 
 
 def _sendable(value: Any) -> Any:

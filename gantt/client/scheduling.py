@@ -1,52 +1,30 @@
-"""Gantt's own API over HTTP: decisions, claims, host reports, changes, usage history.
+"""Gantt's own API over HTTP: what is more than to send what a row of operations says.
 
-Separate from the rest of the client because other Placements lack these routes: that is
-distinguished from an unknown object.
+Several calls for what is long, a choice between calls, or a look-up before one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, TypeVar
+from typing import Any, Final
 
-from msgspec import Raw
+from msgspec import Raw, structs
 
 from gantt import errors
 from gantt.client import decode, encode
-from gantt.client.audits import RemoteAudits
-from gantt.model.advice import Advice, AdviceRequest
+from gantt.client.native import Native
+from gantt.model.audit import GRACE_S, Audit, Kind
 from gantt.model.diagnosis import Relaxation
 from gantt.model.fleet import FleetRefusal, FleetStatement
-from gantt.model.fleet_lists import (
-    GroupQuery,
-    HostAggregateQuery,
-    InstanceQuery,
-    ServiceQuery,
-)
 from gantt.model.forms import reports as reports_forms
-from gantt.model.forms import scalars, shadow, values
-from gantt.model.hosts import (
-    HostStats,
-    HostView,
-    ServerGroup,
-    Service,
-)
-from gantt.model.operations import NAMED
+from gantt.model.forms import scalars, values
+from gantt.model.hosts import HostStats, HostView, ServerGroup
 from gantt.model.reports import Report, ReportOutcome
 from gantt.model.scheduling import Selections
 from gantt.model.selection import Decision
-from gantt.model.shadow import (
-    ShadowEvent,
-    ShadowRecord,
-    Verdict,
-    check_limit,
-)
 from gantt.model.spec import ScheduleRequest
 from gantt.model.watching import Event, Events
 
-T = TypeVar("T")
-_AGGREGATES, _SERVICES, _GROUPS = HostAggregateQuery(), ServiceQuery(), GroupQuery()
-_INSTANCES = InstanceQuery()
 # Well below what clients and proxies take for a lost connection.
 WAIT_S: Final = 20.0
 # Things in one body, within the service's limit: a host has a few kilobytes, rarely 50.
@@ -54,7 +32,7 @@ FLEET_PART: Final = 500
 REPORTS_PART: Final = 500
 
 
-class RemoteScheduling(RemoteAudits):
+class RemoteScheduling(Native):
     """The part of GanttProtocol that only a Gantt serves; it documents the methods."""
 
     def schedule(self, request: ScheduleRequest) -> Selections:
@@ -76,16 +54,6 @@ class RemoteScheduling(RemoteAudits):
         if given_up:
             body["given_up"] = given_up
         return decode.native(self._native("POST", "select", body=body), Decision)
-
-    def advise(self, request: AdviceRequest) -> Advice:
-        body = encode.advice_body(request)
-        return decode.native(self._native("POST", "advise", body=body), Advice)
-
-    def confirm_claim(self, claim: str) -> None:
-        self._native("POST", "claims", scalars.name("claim", claim), "confirm")
-
-    def release_claim(self, claim: str) -> None:
-        self._native("DELETE", "claims", scalars.name("claim", claim))
 
     def update_host(self, host: str, node: str | None, stats: HostStats) -> HostView:
         host = scalars.name("host", host)
@@ -124,14 +92,6 @@ class RemoteScheduling(RemoteAudits):
                 found[place] = outcome
         return tuple(one for one in found if one is not None)
 
-    def delete_instance(self, host: str, instance_uuid: str) -> None:
-        host = scalars.name("host", host)
-        uuid = scalars.uuid("instance_uuid", instance_uuid)
-        self._native("DELETE", "instances", host, uuid)
-
-    def update_service(self, service: Service) -> None:
-        self._native("PUT", "services", body=values.service(service))
-
     def set_fleet(self, statement: FleetStatement) -> tuple[FleetRefusal, ...]:
         found: list[FleetRefusal] = []
         for part in statement.parts(FLEET_PART):
@@ -142,9 +102,6 @@ class RemoteScheduling(RemoteAudits):
     def set_server_group(self, group: ServerGroup) -> None:
         group = values.server_group(group)
         self._native("PUT", "server_groups", group.uuid, body=group)
-
-    def delete_server_group(self, uuid: str) -> None:
-        self._native("DELETE", "server_groups", scalars.name("group", uuid))
 
     def events(self, since: str | int | None = None, *, wait_s: float = 0.0) -> Events:
         """See GanttProtocol. The service may answer sooner than ``wait_s``."""
@@ -159,21 +116,28 @@ class RemoteScheduling(RemoteAudits):
             yield from found.events
             place = found.cursor
 
-    def shadow_event(self, event: ShadowEvent) -> None:
-        event = shadow.checked(event)
-        self._native("POST", "shadow", "events", body=encode.shadow_body(event))
-
-    def shadow_records(
+    def audit(
         self,
         *,
-        since: int | None = None,
-        until: int | None = None,
-        instance_uuid: str | None = None,
-        request_id: str | None = None,
-        verdict: Verdict | None = None,
-        limit: int = 100,
-    ) -> tuple[ShadowRecord, ...]:
-        times = {"since": since, "until": until}
-        of = {"instance_uuid": instance_uuid, "request_id": request_id}
-        asked = {**times, **of, "verdict": verdict, "limit": check_limit(limit)}
-        return self._all_pages(NAMED["shadow_records"], ("shadow", "records"), asked)
+        grace_s: float = GRACE_S,
+        limit: int = 1000,
+        kinds: Iterable[Kind] = (),
+        host: str = "",
+    ) -> Audit:
+        asked: dict[str, Any] = {"grace_s": grace_s, "limit": limit}
+        if chosen := ",".join(kinds):
+            asked["kinds"] = chosen
+        if host:
+            asked["host"] = host
+        found = self._audited(asked)
+        findings, last = found.findings, found
+        while last.next and len(findings) < limit:
+            more = {"limit": limit - len(findings), "after": last.next}
+            last = self._audited({**asked, **more})
+            findings += last.findings
+        return structs.replace(
+            found, findings=findings, is_truncated=last.is_truncated, next=last.next
+        )
+
+    def _audited(self, asked: dict[str, Any]) -> Audit:
+        return decode.native(self._native("GET", "audit", query=asked), Audit)

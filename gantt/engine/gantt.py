@@ -14,7 +14,7 @@ import uuid as uuids
 from collections.abc import Callable, Generator
 from functools import wraps
 from operator import attrgetter
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar, TypeVarTuple
+from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar, TypeVarTuple
 
 from gantt.engine import verify as verifying
 from gantt.engine.advice.advising import Advising
@@ -59,7 +59,7 @@ from gantt.engine.whole_fleet import WholeFleet
 from gantt.errors import Refused
 from gantt.model import commands as c
 from gantt.model.operation import Operation
-from gantt.model.operations import Library
+from gantt.model.operations import OPERATIONS, Library
 from gantt.scheduler.evaluation.driver import Driver
 from gantt.scheduler.evaluation.known_drivers import driver_of
 from gantt.scheduler.options import SchedulerOptions
@@ -264,11 +264,11 @@ class Gantt(_Parts, Library):
 
     def _perform(self, one: Operation, args: Any, kwargs: Any) -> Any:
         """See Library: the method of the part that has it."""
-        told = (self._fleet, self._mapping, self._shadow, self._scheduling)
-        asked = (self._auditing, self._takeovers, self._planning)
-        found = (getattr(part, one.name, None) for part in (*told, *asked))
-        method = next(filter(None, found))
-        return method(*args, **kwargs)
+        return _FOUND[one.name](self)(*args, **kwargs)
+
+    def answer(self, one: Operation, /, *args: Any, **kwargs: Any) -> Any:
+        """What the method of a row returns; of a long list, its page."""
+        return _FOUND[one.page or one.name](self)(*args, **kwargs)
 
     submit = _of("_committer", Committer.submit)
     bearing = _of("_committer", Committer.bearing)
@@ -311,37 +311,22 @@ class Gantt(_Parts, Library):
     update_host = _of("_fleet", Fleet.update_host)
     report_hosts = _of("_reporting", Reporting.report_hosts)
     take_deliveries = _of("_reporting", Reporting.take_deliveries)
-    host_page = _of("_fleet", Fleet.host_page)
-    host_aggregate_page = _of("_fleet", Fleet.host_aggregate_page)
-    instance_page = _of("_fleet", Fleet.instance_page)
-    delete_instance = _of("_fleet", Fleet.delete_instance)
-    service_page = _of("_fleet", Fleet.service_page)
-    server_group_page = _of("_fleet", Fleet.server_group_page)
-    update_service = _of("_fleet", Fleet.update_service)
     set_fleet = _of("_whole_fleet", WholeFleet.set_fleet)
     fleet_map = _of("_mapping", Mapping.fleet_map)
     whole_host = _of("_mapping", Mapping.whole_host)
     set_server_group = _of("_fleet", Fleet.set_server_group)
-    delete_server_group = _of("_fleet", Fleet.delete_server_group)
 
     schedule = _of("_cycle", SchedulingCycle.schedule)
     decide = _of("_scheduling", Scheduling.decide)
-    advise = _of("_advising", Advising.advise)
     order_hosts = _of("_advising", Advising.order_hosts)
-    confirm_claim = _of("_claims", Claims.confirm)
-    release_claim = _of("_claims", Claims.release)
-    claim_projects = _of("_claims", Claims.projects)
+    claim_projects = _of("_claims", Claims.claim_projects)
     expire_claims = _of("_claims", Claims.expire)
-    decisions = _of("_scheduling.records", Records.decisions)
     decision_page = _of("_scheduling.records", Records.decision_page)
 
     audit = _of("_auditing", Auditing.audit)
 
-    shadow_event = _of("_shadow", Shadow.shadow_event)
-    shadow_records = _of("_shadow", Shadow.shadow_records)
     shadow_page = _of("_shadow", Shadow.shadow_page)
 
-    usage_history = _of("_background.usage", UsageHistory.find)
     events = _of("_watching", Watching.events)
     watch = _of("_watching", Watching.watch)
     snapshot = _of("_watching", Watching.snapshot)
@@ -444,6 +429,30 @@ class Gantt(_Parts, Library):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+# Where the methods of rows are, and the pages of their lists.
+_PARTS: Final = {
+    "_fleet": Fleet,
+    "_whole_fleet": WholeFleet,
+    "_mapping": Mapping,
+    "_shadow": Shadow,
+    "_scheduling": Scheduling,
+    "_scheduling.records": Records,
+    "_auditing": Auditing,
+    "_takeovers": Takeovers,
+    "_planning": Planning,
+    "_advising": Advising,
+    "_claims": Claims,
+    "_background.usage": UsageHistory,
+}
+_FOUND: Final = {
+    name: attrgetter(f"{part}.{name}")
+    for part, kind in _PARTS.items()
+    for one in OPERATIONS
+    for name in (one.name, one.page)
+    if hasattr(kind, name)
+}
 
 
 def _add_names(committer: Committer, names: c.SyncNames | None) -> None:

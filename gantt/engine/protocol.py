@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol, TypeVar, TypeVarTuple
+from typing import Any, Protocol, TypeVar, TypeVarTuple
 
 from gantt.engine.health import Totals
 from gantt.engine.observing import Companion, Observer
@@ -18,21 +18,8 @@ from gantt.errors import GanttError
 from gantt.model.advice import AdviceRequest, Order
 from gantt.model.audit import GRACE_S, Audit, Kind
 from gantt.model.commands import Command
-from gantt.model.fleet_lists import (
-    GroupQuery,
-    HostAggregateQuery,
-    InstanceQuery,
-    ServiceQuery,
-)
 from gantt.model.fleet_map import FleetMap
-from gantt.model.hosts import (
-    HostAggregate,
-    HostPage,
-    InstanceView,
-    ServerGroup,
-    Service,
-)
-from gantt.model.paging import PAGE, Listed
+from gantt.model.operation import Operation
 from gantt.model.protocol import GanttProtocol
 from gantt.model.reports import Delivery, Report, ReportOutcome
 from gantt.model.requests import CandidateRequest
@@ -109,27 +96,9 @@ class Engine(GanttProtocol, Protocol):
         """Records of decisions, the latest first: a page, and where the next begins.
         ``after``: the ``next`` of the page before. Raises Invalid."""
 
-    def host_page(
-        self,
-        after: str = "",
-        limit: int = PAGE,
-        *,
-        host: str | None = None,
-        node: str | None = None,
-    ) -> HostPage:
-        """Hosts by name, or those of one name: a page, likewise. Raises Invalid."""
-
-    def service_page(self, query: ServiceQuery) -> Listed[Service]:
-        """Services: a page. Raises Invalid."""
-
-    def server_group_page(self, query: GroupQuery) -> Listed[ServerGroup]:
-        """Server groups: a page. Raises Invalid."""
-
-    def instance_page(self, query: InstanceQuery) -> Listed[InstanceView]:
-        """Instances: a page. Raises Invalid."""
-
-    def host_aggregate_page(self, query: HostAggregateQuery) -> Listed[HostAggregate]:
-        """Aggregates of hosts: a page. Raises Invalid."""
+    def answer(self, one: Operation, /, *args: Any, **kwargs: Any) -> Any:
+        """What the method of a row returns; of a long list, its page. Raises Invalid,
+        and what the method raises."""
 
     def audit(
         self,

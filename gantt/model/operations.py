@@ -127,6 +127,8 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         rule="gantt:advise",
         body=b.AdviseBody,
         answer=Advice,
+        name="advise",
+        is_whole=True,
     ),
     Operation(
         "external_nova",
@@ -160,6 +162,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "projects require gantt:claims:any.",
         rule="gantt:claims:confirm",
         errors=(409,),
+        name="confirm_claim",
     ),
     Operation(
         "claims_release",
@@ -169,6 +172,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         rule="gantt:claims:release",
         permissions=("gantt:claims:any", "gantt:decisions:whole"),
         errors=(404, 409),
+        name="release_claim",
     ),
     Operation(
         "decisions_list",
@@ -253,6 +257,8 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "compare with what it claims.",
         rule="gantt:shadow:observe",
         body=b.ShadowBody,
+        name="shadow_event",
+        is_whole=True,
     ),
     Operation(
         "shadow_list",
@@ -476,6 +482,8 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "Update a service; omitted fields keep their values.",
         rule="gantt:services:update",
         body=b.ServiceForm,
+        name="update_service",
+        is_whole=True,
     ),
     Operation(
         "services_delete",
@@ -548,6 +556,9 @@ class Library:
         """The answer of the method ``one.name`` to these arguments."""
         raise NotImplementedError
 
+    advise = _row(SchedulerProtocol.advise)
+    confirm_claim = _row(SchedulerProtocol.confirm_claim)
+    release_claim = _row(SchedulerProtocol.release_claim)
     capacity = _row(SchedulerProtocol.capacity)
     fair_split = _row(SchedulerProtocol.fair_split)
     rule_prices = _row(SchedulerProtocol.rule_prices)
@@ -568,6 +579,11 @@ class Library:
     list_instances = _row(SchedulerProtocol.list_instances)
     update_instances = _row(SchedulerProtocol.update_instances)
     sync_instances = _row(SchedulerProtocol.sync_instances)
+    delete_instance = _row(SchedulerProtocol.delete_instance)
+    update_service = _row(SchedulerProtocol.update_service)
     delete_service = _row(SchedulerProtocol.delete_service)
+    delete_server_group = _row(SchedulerProtocol.delete_server_group)
+    shadow_event = _row(GanttProtocol.shadow_event)
+    shadow_records = _row(GanttProtocol.shadow_records)
     shadow_report = _row(GanttProtocol.shadow_report)
     usage_history = _row(GanttProtocol.usage_history)

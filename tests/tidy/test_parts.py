@@ -62,7 +62,7 @@ ORDER = {
         encode exposition transport
         decode exchange
         native providers remote_books
-        allocations audits
+        allocations
         scheduling
         remote
         scheduler

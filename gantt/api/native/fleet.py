@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from gantt.api.call import Call
-from gantt.api.native.bodies import DOCUMENT, Body, check_same
+from gantt.api.native.bodies import DOCUMENT, check_same
 from gantt.errors import NotFound
 from gantt.model.fleet_lists import HostAggregateQuery
 from gantt.model.forms.document import is_envelope
 from gantt.model.forms.fleet import (
     read_aggregates,
-    read_instances,
     read_server_group,
     read_service,
 )
 from gantt.model.forms.stats import read_stats
 from gantt.model.hosts import HostAggregate, HostView
-from gantt.model.operation_bodies import AggregatesBody, Document, InstancesBody
-
-_AGGREGATES = Body(AggregatesBody)
-_INSTANCES = Body(InstancesBody)
+from gantt.model.operation_bodies import Document
 
 
 def host(call: Call, host: str, node: str) -> HostView:
@@ -42,11 +38,6 @@ def aggregate(call: Call, uuid: str) -> HostAggregate:
     raise NotFound(f"There is no host aggregate with uuid {uuid}.")
 
 
-def update_aggregates(call: Call) -> None:
-    """PUT /gantt/aggregates: replaces those in the body and keeps all others."""
-    call.gantt.set_host_aggregates(read_aggregates(_AGGREGATES.read(call).aggregates))
-
-
 def update_aggregate(call: Call, uuid: str) -> None:
     """PUT /gantt/aggregates/{uuid}"""
     (aggregate,) = read_aggregates([_with_uuid(call, uuid)])
@@ -57,11 +48,6 @@ def update_aggregate(call: Call, uuid: str) -> None:
 def delete_aggregate(call: Call, uuid: str) -> None:
     """DELETE /gantt/aggregates/{uuid}"""
     call.gantt.delete_host_aggregate(uuid=uuid)
-
-
-def update_instances(call: Call, host: str) -> None:
-    """POST /gantt/instances/{host}: the host has these, among others."""
-    call.gantt.update_instances(host, read_instances(_INSTANCES.read(call).instances))
 
 
 def update_service(call: Call) -> None:

@@ -6,8 +6,9 @@ filter left for its own requests.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -93,6 +94,15 @@ def forecast(call: Call, found: Forecast) -> Forecast:
     return replace(
         found, outlooks=tuple(replace(one, where="") for one in found.outlooks)
     )
+
+
+# What shows a caller less than all, by the type of the answer.
+SHOWN: Final[Mapping[object, Callable[[Call, Any], object]]] = {
+    Capacity: capacity,
+    FairSplit: fair_split,
+    Prices: prices,
+    Forecast: forecast,
+}
 
 
 def visible(call: Call, records: Iterable[Decision]) -> Iterator[Decision]:

@@ -13,22 +13,22 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import msgspec
-from msgspec import structs
 
 from gantt.api.call import Call
 from gantt.api.native import (
     advise,
     audit,
-    capacity,
     claims,
     decisions,
     external,
     fleet,
     openapi,
+    redaction,
     reports,
     select,
     shadow,
 )
+from gantt.api.native.arguments import arguments
 from gantt.api.native.bodies import Body, query
 from gantt.model.operation import Operation
 from gantt.model.operation_bodies import Enclosing
@@ -58,10 +58,6 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "claims_confirm": claims.confirm,
     "claims_release": claims.release,
     "decisions_list": decisions.list_,
-    "capacity_count": capacity.count,
-    "capacity_fair": capacity.fair,
-    "capacity_prices": capacity.prices,
-    "capacity_runs_out": capacity.runs_out,
     "audit_report": audit.report,
     "shadow_observe": shadow.observe,
     "shadow_list": shadow.list_,
@@ -69,10 +65,8 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "hosts_update": fleet.update_host,
     "reports_take_in": reports.take_in,
     "aggregates_show": fleet.aggregate,
-    "aggregates_update_all": fleet.update_aggregates,
     "aggregates_update": fleet.update_aggregate,
     "aggregates_delete": fleet.delete_aggregate,
-    "instances_update": fleet.update_instances,
     "services_update": fleet.update_service,
     "server_groups_update": fleet.update_server_group,
 }
@@ -103,17 +97,20 @@ def perform(one: Operation, handler: Handler, call: Call, **fields: str) -> None
 def _calling(one: Operation) -> Handler:
     """A handler that calls the method of the library, or the engine's for a page."""
     body = None if one.body is None else Body(one.body)
+    shown = redaction.SHOWN.get(one.answer)
 
     def answered(call: Call, **fields: str) -> object:
         sent = [] if one.query is None else [query(call, one.query)]
         sent += [] if body is None else [body.read(call)]
-        method = getattr(call.gantt, one.page or one.name)
+        ask = functools.partial(call.gantt.answer, one, *fields.values())
         if one.is_whole:
-            found = method(*fields.values(), *sent)
-        else:
-            named = ChainMap(*map(structs.asdict, sent))
-            found = method(*fields.values(), **named)
-        return _enclosed(one.answer, found)
+            return _enclosed(one.answer, ask(*sent))
+        named = ChainMap(*(arguments(call, each) for each in sent))
+        if shown is None:
+            return _enclosed(one.answer, ask(**named))
+        with redaction.refusals(call):
+            found = ask(**named)
+        return shown(call, found)
 
     return answered
 

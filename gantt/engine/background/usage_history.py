@@ -83,7 +83,7 @@ class UsageHistory:
             **counts,
         }
 
-    def find(
+    def usage_history(
         self,
         resource_class: str | None = None,
         *,

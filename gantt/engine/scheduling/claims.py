@@ -40,11 +40,11 @@ class Claims:
         self._clock = clock
         self._settlement = settlement
 
-    def confirm(self, claim: str) -> None:
+    def confirm_claim(self, claim: str) -> None:
         """Raises NotFound, ClaimExpired."""
         self._committer.submit(c.ConfirmClaim(_name(claim)))
 
-    def release(self, claim: str) -> None:
+    def release_claim(self, claim: str) -> None:
         """Raises NotFound; Conflict: some of it was changed, and would stay. What
         cannot be released at a remote Placement now is released later."""
         claim = _name(claim)
@@ -82,7 +82,7 @@ class Claims:
                 "allocations of these instances there, then release the claim."
             )
 
-    def projects(self, claim: str) -> frozenset[str | None]:
+    def claim_projects(self, claim: str) -> frozenset[str | None]:
         """The projects of its instances; None: not known. Empty: it has ended."""
         return self._reader.read(fleet_queries.claim_projects, _name(claim))
 

@@ -228,7 +228,7 @@ class RemoteRequest:
         if reserved.is_repeat:
             return
         with suppress(NotFound, Conflict):
-            self._at.claims.release(claim.claim)
+            self._at.claims.release_claim(claim.claim)
         self._return(_wanted(claim, reserved), claim.claim)
 
     def _return(self, wanted: dict[str, Holding], claim: str) -> None:

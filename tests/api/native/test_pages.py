@@ -34,6 +34,7 @@ from gantt.model.hosts import (
     ServerGroup,
     Service,
 )
+from gantt.model.operations import NAMED
 from gantt.model.paging import PAGE, PAGE_BYTES
 from gantt.model.selection import Decision, Limits, Selection
 from gantt.model.shadow import ShadowQuery, ShadowRecord
@@ -351,11 +352,13 @@ def test_a_page_of_large_aggregates_takes_bounded_memory() -> None:
 def test_a_page_of_nothing_is_refused(limit: int) -> None:
     with open_gantt("memory://") as books:
         for page in (
-            lambda: books.host_page(limit=limit),
-            lambda: books.service_page(ServiceQuery(limit=limit)),
-            lambda: books.server_group_page(GroupQuery(limit=limit)),
-            lambda: books.instance_page(InstanceQuery(limit=limit)),
-            lambda: books.host_aggregate_page(HostAggregateQuery(limit=limit)),
+            lambda: books.answer(NAMED["list_hosts"], limit=limit),
+            lambda: books.answer(NAMED["list_services"], ServiceQuery(limit=limit)),
+            lambda: books.answer(NAMED["list_server_groups"], GroupQuery(limit=limit)),
+            lambda: books.answer(NAMED["list_instances"], InstanceQuery(limit=limit)),
+            lambda: books.answer(
+                NAMED["list_host_aggregates"], HostAggregateQuery(limit=limit)
+            ),
             lambda: books.shadow_page(ShadowQuery(limit=limit)),
             lambda: books.audit(limit=limit),
         ):
