@@ -1,13 +1,12 @@
-"""Every path of the service in one table, and the router over it.
+"""Every path of the service, from the tables of operations, and the router over it.
 
-The order of the methods of a path is their order in the ``allow`` header of a 405. A
-``Route`` gives its first microversion; the checks that a handler makes itself (accept,
-content type, policy, body) are not repeated here.
+A ``Route`` gives its first microversion; the checks that a handler makes itself
+(accept, content type, policy, body) are not repeated here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 from urllib.parse import parse_qsl
 
@@ -30,6 +29,7 @@ from gantt.api.handlers import (
 from gantt.api.middleware import ROUTE
 from gantt.api.native import snapshot, watch
 from gantt.api.native.table import performer
+from gantt.api.wire.placement_part import PLACEMENT, Described
 from gantt.api.wire.problem import Problem
 from gantt.model.operation import Operation, Work
 from gantt.model.operations import OPERATIONS
@@ -47,101 +47,62 @@ class Route(Struct, frozen=True):
     first: Callable[[Call], None] | None = None
 
 
-_PROVIDER = "/resource_providers/{uuid}"
-
-# Placement's, and those of Gantt that stream or take a microversion.
-_HANDLED: dict[str, dict[str, Route]] = {
-    "/": {"GET": Route(root.show)},
-    "/resource_classes": {
-        "GET": Route(resource_classes.list_, 2),
-        "POST": Route(resource_classes.create, 2),
-    },
-    "/resource_classes/{name}": {
-        "GET": Route(resource_classes.show, 2),
-        "PUT": Route(resource_classes.update, 2),
-        "DELETE": Route(resource_classes.delete, 2),
-    },
-    "/resource_providers": {
-        "GET": Route(providers.list_),
-        "POST": Route(providers.create),
-    },
-    _PROVIDER: {
-        "GET": Route(providers.show),
-        "DELETE": Route(providers.delete),
-        "PUT": Route(providers.update),
-    },
-    f"{_PROVIDER}/inventories": {
-        "GET": Route(inventories.list_),
-        "POST": Route(inventories.create),
-        "PUT": Route(inventories.replace),
-        "DELETE": Route(inventories.delete_all, 5, too_old=405),
-    },
-    f"{_PROVIDER}/inventories/{{resource_class}}": {
-        "GET": Route(inventories.show),
-        "PUT": Route(inventories.update),
-        "DELETE": Route(inventories.delete),
-    },
-    f"{_PROVIDER}/usages": {"GET": Route(usages.of_provider)},
-    f"{_PROVIDER}/aggregates": {
-        "GET": Route(aggregates.show, 1, first=Call.check_accept),
-        "PUT": Route(aggregates.replace, 1, first=Call.check_content_type),
-    },
-    f"{_PROVIDER}/allocations": {"GET": Route(allocations.of_provider)},
-    "/allocations": {"POST": Route(allocations.post, 13)},
-    "/allocations/{consumer_uuid}": {
-        "GET": Route(allocations.show),
-        "PUT": Route(allocations.put),
-        "DELETE": Route(allocations.delete),
-    },
-    "/allocation_candidates": {"GET": Route(candidates.list_, 10)},
-    "/gantt/candidates/explain": {
-        "GET": Route(diagnosis.explain, 10, first=diagnosis.assume_newest),
-    },
-    "/gantt/verify": {"GET": Route(verification.verify)},
-    "/gantt/snapshot": {"GET": Route(snapshot.snapshot)},
-    "/gantt/watch": {"GET": Route(watch.watch, first=diagnosis.assume_newest)},
-    "/traits": {"GET": Route(traits.list_, 6)},
-    "/traits/{name}": {
-        "GET": Route(traits.show, 6),
-        "PUT": Route(traits.create, 6),
-        "DELETE": Route(traits.delete, 6),
-    },
-    f"{_PROVIDER}/traits": {
-        "GET": Route(traits.of_provider, 6),
-        "PUT": Route(traits.replace_for_provider, 6),
-        "DELETE": Route(traits.delete_for_provider, 6),
-    },
-    "/usages": {"GET": Route(usages.total, 9)},
-    "/reshaper": {"POST": Route(allocations.reshape, 30)},
+# By the nouns of the rules.
+_HANDLERS: Final = {
+    "aggregates": aggregates,
+    "allocation_candidates": candidates,
+    "allocations": allocations,
+    "inventories": inventories,
+    "reshaper": allocations,
+    "resource_classes": resource_classes,
+    "resource_providers": providers,
+    "root": root,
+    "traits": traits,
+    "usages": usages,
+}
+_FIRST: Final[Mapping[str, Callable[[Call], None]]] = {
+    "aggregates.show": Call.check_accept,
+    "aggregates.replace": Call.check_content_type,
+}
+# Those of Gantt that stream or take a microversion.
+_OWN: Final = {
+    "diagnosis_explain": Route(
+        diagnosis.explain, since=10, first=diagnosis.assume_newest
+    ),
+    "verification_verify": Route(verification.verify),
+    "snapshot_snapshot": Route(snapshot.snapshot),
+    "watch_watch": Route(watch.watch, first=diagnosis.assume_newest),
 }
 
 
-def _native(operations: Iterable[Operation]) -> dict[str, dict[str, Route]]:
+def _of_placement(one: Described) -> Route:
+    noun, verb = (one.served or one.rule.replace(":", ".")).split(".")[-2:]
+    # ``list`` would hide the builtin.
+    name = "list_" if verb == "list" else verb
+    handler: Handler = getattr(_HANDLERS[noun], name)
+    return Route(handler, one.since, one.too_old, _FIRST.get(one.served))
+
+
+def _of_gantt(one: Operation) -> Route:
     """Without a microversion in the request, errors are those of the newest."""
+    own = _OWN.get(one.known_as)
+    return own or Route(performer(one), first=diagnosis.assume_newest)
+
+
+def _table() -> dict[str, dict[str, Route]]:
     table: dict[str, dict[str, Route]] = {}
-    for one in operations:
-        route = Route(performer(one), first=diagnosis.assume_newest)
-        table.setdefault(one.path, {})[one.method] = route
+    for one in PLACEMENT:
+        table.setdefault(one.path, {})[one.method] = _of_placement(one)
+    for each in OPERATIONS:
+        table.setdefault(each.path, {})[each.method] = _of_gantt(each)
     return table
 
 
-ROUTES: dict[str, dict[str, Route]] = {
-    **_HANDLED,
-    **_native(one for one in OPERATIONS if one.path not in _HANDLED),
-}
-
-_WORK: Final[Mapping[tuple[str, str], Work]] = {
-    ("GET", "/allocation_candidates"): "search",
-    ("GET", "/resource_providers"): "search",
-    ("GET", "/usages"): "search",
-    ("POST", "/reshaper"): "search",
-    **{(one.method, one.path): one.work for one in OPERATIONS},
-}
+ROUTES: dict[str, dict[str, Route]] = _table()
+_EVERY: Final[tuple[Described | Operation, ...]] = (*PLACEMENT, *OPERATIONS)
+_WORK: Final = {(one.method, one.path): one.work for one in _EVERY}
 # With one of these parameters, not empty, a list is a look-up, or short.
-_NARROW: Final = {
-    "/resource_providers": ("name", "uuid", "in_tree"),
-    **{one.path: one.narrow for one in OPERATIONS if one.narrow},
-}
+_NARROW: Final = {one.path: one.narrow for one in _EVERY if one.narrow}
 
 
 def work_of(method: str, path: str, query: str) -> Work:

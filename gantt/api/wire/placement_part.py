@@ -1,7 +1,7 @@
-"""Placement's operations, as the OpenAPI document needs them.
+"""Placement's operations in one table: routes, policy rules and the OpenAPI document.
 
-Separate from the routes because the document lists them too, and is itself behind a
-route; a test compares the two. Bodies and queries are those of the newest microversion.
+Bodies and queries of the document are those of the newest microversion. The order of
+the methods of a path is their order in the ``allow`` header of a 405.
 """
 
 from __future__ import annotations
@@ -15,33 +15,47 @@ from msgspec import Struct
 from gantt.api.wire import schemas
 from gantt.api.wire.microversion import HEADER, MAX_MINOR
 from gantt.api.wire.problem import STATUSES
+from gantt.model.operation import Work
 
 Json = dict[str, Any]
 SchemaOf = Callable[[int], Json]
 
 _FIELD: Final = re.compile(r"\{(\w+)\}")
 _PROVIDER: Final = "/resource_providers/{uuid}"
-_INVENTORY: Final = f"{_PROVIDER}/inventories/{{resource_class}}"
-_CLASS: Final = "/resource_classes/{name}"
-_CONSUMER: Final = "/allocations/{consumer_uuid}"
 _ALWAYS: Final = (400, 401, 403, 404, 405, 406, 500, 503)
 _CHANGING: Final = (409,)
 _WITH_BODY: Final = (413, 415)
 
 
 class Described(Struct, frozen=True):
-    """``since``: N of the first microversion 1.N; ``rule`` without its prefix, "": no
-    authorization; ``success``: statuses of the newest microversion; ``body`` and
-    ``query``: schemas by microversion."""
+    """``at``: method and path; ``rule`` without its prefix, "": no authorization;
+    ``since``: N of the first microversion 1.N, before which the status is ``too_old``;
+    ``success``: statuses of the newest, (): 204 for a DELETE, else 200; ``body`` and
+    ``query``: schemas by microversion; ``work``, ``narrow``: as of an Operation;
+    ``served``: by this function of ``api.handlers``, "": the one that the last two
+    words of the rule name."""
 
-    method: str
-    path: str
+    at: str
     summary: str
-    rule: str
+    rule: str = ""
     since: int = 0
-    success: tuple[int, ...] = (200,)
+    too_old: int = 404
+    success: tuple[int, ...] = ()
     body: SchemaOf | None = None
     query: SchemaOf | None = None
+    work: Work = "quick"
+    narrow: tuple[str, ...] = ()
+    served: str = ""
+
+    @property
+    def method(self) -> str:
+        """Such as GET."""
+        return self.at.partition(" ")[0]
+
+    @property
+    def path(self) -> str:
+        """With the names of its fields in braces."""
+        return self.at.partition(" ")[2]
 
     @property
     def policy_rule(self) -> str:
@@ -49,240 +63,245 @@ class Described(Struct, frozen=True):
         return f"placement:{self.rule}" if self.rule else ""
 
 
-def _provider(
-    method: str, part: str, summary: str, rule: str, *others: Any, **named: Any
-) -> Described:
-    path = f"{_PROVIDER}{part}"
-    return Described(
-        method, path, summary, f"resource_providers:{rule}", *others, **named
-    )
-
-
 PLACEMENT: Final = (
     Described(
-        "GET", "/", "The versions that this service speaks; no token is needed.", ""
+        "GET /",
+        "The versions that this service speaks; no token is needed.",
+        served="root.show",
     ),
     Described(
-        "GET",
-        "/resource_providers",
+        "GET /resource_classes",
+        "All resource classes.",
+        "resource_classes:list",
+        since=2,
+    ),
+    Described(
+        "POST /resource_classes",
+        "Create a custom resource class.",
+        "resource_classes:create",
+        since=2,
+        success=(201,),
+        body=schemas.name_class,
+    ),
+    Described(
+        "GET /resource_classes/{name}",
+        "One resource class.",
+        "resource_classes:show",
+        since=2,
+    ),
+    Described(
+        "PUT /resource_classes/{name}",
+        "Rename it (before 1.7); create it if it is missing (since 1.7, without a "
+        "body).",
+        "resource_classes:update",
+        since=2,
+        success=(201, 204),
+    ),
+    Described(
+        "DELETE /resource_classes/{name}",
+        "Delete a custom resource class.",
+        "resource_classes:delete",
+        since=2,
+    ),
+    Described(
+        "GET /resource_providers",
         "Providers that match the query.",
         "resource_providers:list",
         query=schemas.provider_query,
+        work="search",
+        narrow=("name", "uuid", "in_tree"),
     ),
     Described(
-        "POST",
-        "/resource_providers",
+        "POST /resource_providers",
         "Create a provider; since 1.20 the answer has it.",
         "resource_providers:create",
         body=schemas.create_provider,
     ),
-    _provider("GET", "", "One provider.", "show"),
-    _provider(
-        "PUT",
-        "",
+    Described(f"GET {_PROVIDER}", "One provider.", "resource_providers:show"),
+    Described(
+        f"DELETE {_PROVIDER}",
+        "Delete a provider that has no children and no allocations.",
+        "resource_providers:delete",
+    ),
+    Described(
+        f"PUT {_PROVIDER}",
         "Rename a provider, or give it a parent.",
-        "update",
+        "resource_providers:update",
         body=schemas.update_provider,
     ),
-    _provider(
-        "DELETE",
-        "",
-        "Delete a provider that has no children and no allocations.",
-        "delete",
-        success=(204,),
-    ),
-    _provider(
-        "GET",
-        "/inventories",
+    Described(
+        f"GET {_PROVIDER}/inventories",
         "What a provider has of each resource class.",
-        "inventories:list",
+        "resource_providers:inventories:list",
     ),
-    _provider(
-        "POST",
-        "/inventories",
+    Described(
+        f"POST {_PROVIDER}/inventories",
         "Add an inventory of one class.",
-        "inventories:create",
+        "resource_providers:inventories:create",
         success=(201,),
         body=schemas.add_inventory,
     ),
     Described(
-        "GET",
-        _INVENTORY,
+        f"PUT {_PROVIDER}/inventories",
+        "Replace all inventories.",
+        "resource_providers:inventories:update",
+        body=schemas.set_inventories,
+        served="inventories.replace",
+    ),
+    Described(
+        f"DELETE {_PROVIDER}/inventories",
+        "Delete all inventories.",
+        "resource_providers:inventories:delete",
+        since=5,
+        too_old=405,
+        served="inventories.delete_all",
+    ),
+    Described(
+        f"GET {_PROVIDER}/inventories/{{resource_class}}",
         "The inventory of a class.",
         "resource_providers:inventories:show",
     ),
-    _provider(
-        "PUT",
-        "/inventories",
-        "Replace all inventories.",
-        "inventories:update",
-        body=schemas.set_inventories,
-    ),
     Described(
-        "PUT",
-        _INVENTORY,
+        f"PUT {_PROVIDER}/inventories/{{resource_class}}",
         "Replace it.",
         "resource_providers:inventories:update",
         body=schemas.set_inventory,
     ),
-    _provider(
-        "DELETE",
-        "/inventories",
-        "Delete all inventories.",
-        "inventories:delete",
-        5,
-        (204,),
-    ),
     Described(
-        "DELETE",
-        _INVENTORY,
+        f"DELETE {_PROVIDER}/inventories/{{resource_class}}",
         "Delete it.",
         "resource_providers:inventories:delete",
-        success=(204,),
     ),
-    _provider(
-        "GET",
-        "/aggregates",
+    Described(
+        f"GET {_PROVIDER}/usages",
+        "What is in use of a provider.",
+        "resource_providers:usages",
+        served="usages.of_provider",
+    ),
+    Described(
+        f"GET {_PROVIDER}/aggregates",
         "The aggregates that a provider is in.",
-        "aggregates:list",
-        1,
+        "resource_providers:aggregates:list",
+        since=1,
+        served="aggregates.show",
     ),
-    _provider(
-        "PUT",
-        "/aggregates",
+    Described(
+        f"PUT {_PROVIDER}/aggregates",
         "Replace them.",
-        "aggregates:update",
-        1,
+        "resource_providers:aggregates:update",
+        since=1,
         body=schemas.set_aggregates,
+        served="aggregates.replace",
     ),
-    _provider("GET", "/usages", "What is in use of a provider.", "usages"),
-    _provider("GET", "/traits", "The traits of a provider.", "traits:list", 6),
-    _provider(
-        "PUT", "/traits", "Replace them.", "traits:update", 6, body=schemas.set_traits
-    ),
-    _provider("DELETE", "/traits", "Take them all away.", "traits:delete", 6, (204,)),
-    _provider(
-        "GET",
-        "/allocations",
+    Described(
+        f"GET {_PROVIDER}/allocations",
         "Who uses a provider, and how much of it.",
-        "allocations:list",
+        "resource_providers:allocations:list",
+        served="allocations.of_provider",
     ),
     Described(
-        "GET", "/resource_classes", "All resource classes.", "resource_classes:list", 2
-    ),
-    Described(
-        "POST",
-        "/resource_classes",
-        "Create a custom resource class.",
-        "resource_classes:create",
-        2,
-        (201,),
-        schemas.name_class,
-    ),
-    Described("GET", _CLASS, "One resource class.", "resource_classes:show", 2),
-    Described(
-        "PUT",
-        _CLASS,
-        "Rename it (before 1.7); create it if it is missing (since 1.7, without a "
-        "body).",
-        "resource_classes:update",
-        2,
-        (201, 204),
-    ),
-    Described(
-        "DELETE",
-        _CLASS,
-        "Delete a custom resource class.",
-        "resource_classes:delete",
-        2,
-        (204,),
-    ),
-    Described(
-        "GET",
-        "/traits",
-        "Traits that match the query.",
-        "traits:list",
-        6,
-        query=schemas.trait_query,
-    ),
-    Described(
-        "GET",
-        "/traits/{name}",
-        "Whether a trait exists: 204, or 404.",
-        "traits:show",
-        6,
-        (204,),
-    ),
-    Described(
-        "PUT",
-        "/traits/{name}",
-        "Create a custom trait: 201, or 204 if it exists.",
-        "traits:update",
-        6,
-        (201, 204),
-    ),
-    Described(
-        "DELETE",
-        "/traits/{name}",
-        "Delete a custom trait that is not in use.",
-        "traits:delete",
-        6,
-        (204,),
-    ),
-    Described(
-        "POST",
-        "/allocations",
+        "POST /allocations",
         "Replace the allocations of several consumers at once.",
         "allocations:manage",
-        13,
-        (204,),
-        schemas.set_many_allocations,
+        since=13,
+        success=(204,),
+        body=schemas.set_many_allocations,
+        served="allocations.post",
     ),
     Described(
-        "GET",
-        _CONSUMER,
+        "GET /allocations/{consumer_uuid}",
         "The allocations of a consumer; one that is not known has none.",
         "allocations:list",
+        served="allocations.show",
     ),
     Described(
-        "PUT",
-        _CONSUMER,
+        "PUT /allocations/{consumer_uuid}",
         "Replace the allocations of a consumer.",
         "allocations:update",
         success=(204,),
         body=schemas.set_allocations,
+        served="allocations.put",
     ),
     Described(
-        "DELETE",
-        _CONSUMER,
+        "DELETE /allocations/{consumer_uuid}",
         "Delete the allocations of a consumer.",
         "allocations:delete",
+    ),
+    Described(
+        "GET /allocation_candidates",
+        "Where a request would fit.",
+        "allocation_candidates:list",
+        since=10,
+        query=schemas.candidate_query,
+        work="search",
+    ),
+    Described(
+        "GET /traits",
+        "Traits that match the query.",
+        "traits:list",
+        since=6,
+        query=schemas.trait_query,
+    ),
+    Described(
+        "GET /traits/{name}",
+        "Whether a trait exists: 204, or 404.",
+        "traits:show",
+        since=6,
         success=(204,),
     ),
     Described(
-        "GET",
-        "/allocation_candidates",
-        "Where a request would fit.",
-        "allocation_candidates:list",
-        10,
-        query=schemas.candidate_query,
+        "PUT /traits/{name}",
+        "Create a custom trait: 201, or 204 if it exists.",
+        "traits:update",
+        since=6,
+        success=(201, 204),
+        served="traits.create",
     ),
     Described(
-        "GET",
-        "/usages",
+        "DELETE /traits/{name}",
+        "Delete a custom trait that is not in use.",
+        "traits:delete",
+        since=6,
+    ),
+    Described(
+        f"GET {_PROVIDER}/traits",
+        "The traits of a provider.",
+        "resource_providers:traits:list",
+        since=6,
+        served="traits.of_provider",
+    ),
+    Described(
+        f"PUT {_PROVIDER}/traits",
+        "Replace them.",
+        "resource_providers:traits:update",
+        since=6,
+        body=schemas.set_traits,
+        served="traits.replace_for_provider",
+    ),
+    Described(
+        f"DELETE {_PROVIDER}/traits",
+        "Take them all away.",
+        "resource_providers:traits:delete",
+        since=6,
+        served="traits.delete_for_provider",
+    ),
+    Described(
+        "GET /usages",
         "What a project, or a user of it, uses.",
         "usages",
-        9,
+        since=9,
         query=schemas.usage_query,
+        work="search",
+        served="usages.total",
     ),
     Described(
-        "POST",
-        "/reshaper",
+        "POST /reshaper",
         "Move inventories and allocations between providers, at once.",
         "reshaper:reshape",
-        30,
-        (204,),
-        schemas.reshape,
+        since=30,
+        success=(204,),
+        body=schemas.reshape,
+        work="search",
     ),
 )
 
@@ -368,7 +387,8 @@ def _version(since: int) -> Json:
 
 def _responses(one: Described, errors: Json, unauthorized: Json) -> Json:
     found: Json = {}
-    for status in one.success:
+    usual = (204,) if one.method == "DELETE" else (200,)
+    for status in one.success or usual:
         found[str(status)] = {"description": "Done."}
         if status == 200:
             content = {"application/json": {"schema": {"type": "object"}}}
