@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from bench.report import Row, tell
-from gantt.bench.report import check_writable
+from gantt.bench.bench_report import check_writable
 from gantt.cli.stopping import unwound
 from gantt.errors import Invalid
 

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from bench.report import Row, at_most
 from bench.scheduler import FEW, SMALL, decided
+from gantt.bench.bench_fleets import INSTANCE, BenchFleet, fleet_of, uuid_of
 from gantt.bench.figures import duration
-from gantt.bench.fleets import INSTANCE, Fleet, fleet_of, uuid_of
 from gantt.bench.gantt_side import spec_of
 from gantt.bench.paths import Wsgi
 from gantt.model.forms.primitive import spec_primitive
@@ -47,7 +47,7 @@ def measure(folder: Path, scale: float) -> Iterator[Row]:  # noqa: ARG001
 
 
 def _times(
-    wsgi: Wsgi, fleet: Fleet, uuids: list[str]
+    wsgi: Wsgi, fleet: BenchFleet, uuids: list[str]
 ) -> tuple[list[float], list[float]]:
     """Seconds of each request by the clock, and of the processor, both sorted. They
     differ by what else the machine does."""
@@ -65,7 +65,7 @@ def _times(
     return sorted(walls), sorted(cpus)
 
 
-def _body(fleet: Fleet, uuid: str, rng: random.Random) -> bytes:
+def _body(fleet: BenchFleet, uuid: str, rng: random.Random) -> bytes:
     names = [host.name for host in fleet.hosts]
     rng.shuffle(names)
     primitive = spec_primitive(spec_of(SMALL))

@@ -16,10 +16,10 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from bench.report import HEADINGS, Kept, kept, markdown
-from gantt.bench import report as reports
-from gantt.bench.comparing import Measured
+from gantt.bench import bench_report as reports
+from gantt.bench.bench_report import BenchReport, ComparisonResult
+from gantt.bench.comparison import Measured
 from gantt.bench.figures import circumstances, duration, left_out_text, path_row, spread
-from gantt.bench.report import Report, Result
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "docs" / "bench"
@@ -57,7 +57,7 @@ def rows_of(found: Kept) -> str:
     return f"\n{where}\n\n{rows}\n\n"
 
 
-def block(report: Report, size: int | None = None) -> str:
+def block(report: BenchReport, size: int | None = None) -> str:
     """The ratios and the slowest stages of a report, as tables; of fleets of ``size``
     alone, if that is given."""
     if size is not None:
@@ -76,7 +76,7 @@ def block(report: Report, size: int | None = None) -> str:
     return "\n" + "\n\n".join(parts) + "\n\n"
 
 
-def _left_out(report: Report) -> Iterator[str]:
+def _left_out(report: BenchReport) -> Iterator[str]:
     """A list of what some comparisons did without, and why."""
     lines = [
         f"- {result.title}: {sentence}"
@@ -87,7 +87,7 @@ def _left_out(report: Report) -> Iterator[str]:
         yield "\n".join(lines)
 
 
-def _ratios(result: Result) -> Iterator[tuple[str, ...]]:
+def _ratios(result: ComparisonResult) -> Iterator[tuple[str, ...]]:
     sides = {one.side: one for one in result.measured}
     for ratio in result.ratios:
         yield (

@@ -17,7 +17,7 @@ from bench.launching import launch, place
 from bench.random_fleets import Case, case
 from bench.report import Row, at_most, say
 from gantt.model.spec import Flavor, RequestSpec
-from gantt.replay.fleets import fleet_of
+from gantt.replay.fleet_files import fleet_of
 from gantt.replay.machines import build
 from gantt.scheduler.capacity.fair import Planned, divide
 from gantt.scheduler.capacity.price import prices

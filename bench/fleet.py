@@ -13,8 +13,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 import gantt
-from gantt.bench.fleets import AGGREGATE, CARD, HOST, INSTANCE, uuid_of
-from gantt.bench.furnishing import CARD_CLASS, writing
+from gantt.bench.bench_fleets import AGGREGATE, CARD, HOST, INSTANCE, uuid_of
+from gantt.bench.fleet_setup import CARD_CLASS, writing
 from gantt.model.commands import ConsumerAllocations, Inventory, ReshapedProvider
 from gantt.model.protocol import GanttProtocol
 

@@ -14,8 +14,8 @@ import numpy as np
 from gantt.errors import BudgetSpent, ClaimLost, NoValidHost
 from gantt.model.spec import RequestSpec, ScheduleRequest
 from gantt.placement.candidates.combine import Budget
-from gantt.replay.books import Books
 from gantt.replay.machines import uuid_of
+from gantt.replay.replay_books import ReplayBooks
 from gantt.scheduler.capacity.fair import Planned
 from gantt.scheduler.evaluation.driver import Driver
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
@@ -53,7 +53,7 @@ class OnOneHost(Driver):
 
 
 def launch(
-    books: Books,
+    books: ReplayBooks,
     specs: Sequence[RequestSpec],
     plan: Sequence[Planned],
     driver: Driver,
@@ -69,7 +69,7 @@ def launch(
 
 
 def place(
-    books: Books,
+    books: ReplayBooks,
     spec: RequestSpec,
     names: Sequence[str],
     driver: Driver,
@@ -86,7 +86,7 @@ def place(
 
 
 def _claim(
-    books: Books,
+    books: ReplayBooks,
     spec: RequestSpec,
     uuids: tuple[str, ...],
     driver: Driver,

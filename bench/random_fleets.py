@@ -19,8 +19,8 @@ from gantt.model.answers import Inventory
 from gantt.model.hosts import HostAggregate, Service
 from gantt.model.names import SHARES_VIA_AGGREGATE
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec
-from gantt.replay.books import Books
-from gantt.replay.machines import Machine, Part, build, empty_stats, uuid_of
+from gantt.replay.machines import Machine, SubProvider, build, empty_stats, uuid_of
+from gantt.replay.replay_books import ReplayBooks
 from gantt.scheduler.evaluation.driver import Driver
 from gantt.scheduler.evaluation.known_drivers import filtering
 from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
@@ -34,7 +34,7 @@ _RULES = ("anti-affinity", "affinity", "soft-affinity")
 class Case(Struct, frozen=True, eq=False):
     """A fleet, what is asked of it, and by what is decided."""
 
-    books: Books
+    books: ReplayBooks
     specs: tuple[RequestSpec, ...]
     weights: tuple[float, ...]
     driver: Driver
@@ -87,7 +87,7 @@ def _machine(rng: random.Random, number: int, has_pool: bool) -> Machine:
         for each in range(rng.randint(1, 2)):
             ports = {_PORT: Inventory(rng.choice((1, 2, 4)))}
             traits = (_FAST,) if rng.random() < 0.5 else ()
-            parts.append(Part(f"p{each}", ports, traits))
+            parts.append(SubProvider(f"p{each}", ports, traits))
     traits = (_FAST,) if rng.random() < 0.4 else ()
     zone = rng.choice((None, "a", "b"))
     return Machine(f"h{number}", inventories, traits, zone, (), tuple(parts))
@@ -106,12 +106,12 @@ def _cells(rng: random.Random) -> dict[str, Any]:
     }
 
 
-def _report(books: Books, name: str, stats: Any) -> None:
+def _report(books: ReplayBooks, name: str, stats: Any) -> None:
     uuid = uuid_of(name)
     books.submit(c.UpdateHost(name, name, stats, uuid, writes_books=False))
 
 
-def _pool(rng: random.Random, books: Books, machines: list[Machine]) -> None:
+def _pool(rng: random.Random, books: ReplayBooks, machines: list[Machine]) -> None:
     """One pool of disks that some machines share."""
     pool, near = uuid_of("pool"), uuid_of("near")
     books.submit(c.CreateProvider(pool, "pool", None))
@@ -124,7 +124,9 @@ def _pool(rng: random.Random, books: Books, machines: list[Machine]) -> None:
             books.submit(c.SetAggregates(uuid_of(machine.name), (near,)))
 
 
-def _aggregates(rng: random.Random, books: Books, machines: list[Machine]) -> None:
+def _aggregates(
+    rng: random.Random, books: ReplayBooks, machines: list[Machine]
+) -> None:
     for name in ("x", "y"):
         hosts = frozenset(one.name for one in machines if rng.random() < 0.4)
         metadata = {"class": name, "max_instances_per_host": rng.choice("23")}

@@ -14,9 +14,9 @@ from msgspec import Struct
 from rich.console import Console
 from rich.table import Table
 
-from gantt.bench import machine
+from gantt.bench import machine_facts
+from gantt.bench.bench_report import Begun, RunFacts, write
 from gantt.bench.figures import duration
-from gantt.bench.report import Begun, Run, write
 
 Form: TypeAlias = Literal["table", "markdown", "json"]
 KB_PER_MB = 1024
@@ -40,7 +40,7 @@ class Row(Struct, frozen=True):
         return self.work, self.goal, self.gantt, self.upstream, self.ratio, verdict
 
 
-class Kept(Run, frozen=True, kw_only=True):
+class Kept(RunFacts, frozen=True, kw_only=True):
     """A file of rows. ``machine``: as on one line of text."""
 
     machine: str
@@ -53,7 +53,9 @@ def timed(program: str, measure: Callable[[], list[Row]]) -> Kept:
     begun = Begun()
     rows = measure()
     command = shlex.join([*program.split(), *sys.argv[1:]])
-    return Kept(**begun.ended(command), machine=str(machine.describe()), rows=rows)
+    return Kept(
+        **begun.ended(command), machine=str(machine_facts.describe()), rows=rows
+    )
 
 
 def tell(

@@ -22,7 +22,7 @@ from gantt.bench.figures import duration
 from gantt.bench.workloads import CALLERS
 from gantt.model.forms.primitive import spec_primitive
 from gantt.model.spec import Flavor, Image, RequestSpec
-from gantt.openstack.rpc.transport import open_transport
+from gantt.openstack.rpc.message_bus import open_transport
 from tests.brokers import start_rabbitmq
 from tests.guarded import Missing
 from tests.openstack.processes import new_books, scheduler

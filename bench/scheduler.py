@@ -21,8 +21,8 @@ from msgspec.structs import replace
 
 from bench.report import Row, at_least, at_most, compared, say
 from bench.timing import calls_per_s, seconds
-from gantt.bench.fleets import Fleet, fleet_of
-from gantt.bench.furnishing import stats_of
+from gantt.bench.bench_fleets import BenchFleet, fleet_of
+from gantt.bench.fleet_setup import stats_of
 from gantt.bench.gantt_side import GanttSide
 from gantt.bench.paths import opened
 from gantt.bench.side import Side
@@ -73,7 +73,7 @@ def measure_topology(folder: Path, scale: float) -> Iterator[Row]:
     yield compared(work, FITTED_TIMES, 1 / rate, nova_s)
 
 
-def _durable(folder: Path, fleet: Fleet, ease: int) -> Iterator[Row]:
+def _durable(folder: Path, fleet: BenchFleet, ease: int) -> Iterator[Row]:
     size = len(fleet.hosts)
     what = f"{size:,} hosts, in process"
     with decided("scheduler", f"sqlite:///{folder / f'hosts-{size}.db'}", fleet) as one:
@@ -94,7 +94,7 @@ def _durable(folder: Path, fleet: Fleet, ease: int) -> Iterator[Row]:
         yield at_least(work, REPORTS_PER_S / ease, rate)
 
 
-def _in_memory(fleet: Fleet, ease: int) -> Iterator[Row]:
+def _in_memory(fleet: BenchFleet, ease: int) -> Iterator[Row]:
     what = f"{len(fleet.hosts):,} hosts, in process"
     with decided("scheduler", "memory://", fleet) as one:
         work = f"{what}: {CALLERS} callers, in memory"
@@ -105,7 +105,7 @@ def _in_memory(fleet: Fleet, ease: int) -> Iterator[Row]:
 
 @contextmanager
 def decided(
-    suite: str, url: str, fleet: Fleet, ask: Ask = SMALL
+    suite: str, url: str, fleet: BenchFleet, ask: Ask = SMALL
 ) -> Iterator[Decisions]:
     """Decisions on ``fleet``, all of which has reported, like ``ask``."""
     say(f"{suite}: {fleet.name}, {url.partition(':')[0]} ...")
@@ -147,7 +147,7 @@ class Decisions:
         return at_most(f"{what} before its commit, p50", goal_s, found_s)
 
 
-def _reports_per_s(library: Gantt, fleet: Fleet) -> float:
+def _reports_per_s(library: Gantt, fleet: BenchFleet) -> float:
     """Complete reports as an agent sends them, through the client."""
     client, turns = SchedulerClient(library), count()
     known = [structs.asdict(stats_of(host)) for host in fleet.hosts[:FEW]]
@@ -166,7 +166,7 @@ def _reports_per_s(library: Gantt, fleet: Fleet) -> float:
     return calls_per_s(act, 4 * TIMES)
 
 
-def _nova_s(fleet: Fleet, workload: str, rounds: int) -> float:
+def _nova_s(fleet: BenchFleet, workload: str, rounds: int) -> float:
     """Seconds of a request to Nova's filters and weighers; the first does not count."""
     say(f"scheduler: Nova's filters and weighers on {fleet.name} ...")
     # Imported late because it is large.

@@ -11,8 +11,8 @@ from oslo_config import cfg
 
 from gantt.conf import feed_options, guests, load
 from gantt.errors import Refused
-from gantt.openstack.notifications import read_conf
-from gantt.openstack.rpc.transport import open_transport
+from gantt.openstack.nova_notifications import read_conf
+from gantt.openstack.rpc.message_bus import open_transport
 from gantt.scheduler.options import SchedulerOptions
 
 NOVA = """

@@ -9,7 +9,7 @@ import pytest
 from gantt.cli.status import status
 from gantt.conf import feed_options, load
 from gantt.errors import Refused
-from gantt.openstack.notifications import read_conf
+from gantt.openstack.nova_notifications import read_conf
 from gantt.scheduler.options import SchedulerOptions
 from gantt.store.database.url import understood
 from tests.cli.conftest import Program

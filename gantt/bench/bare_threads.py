@@ -10,8 +10,8 @@ from collections.abc import Callable
 from statistics import median
 from typing import Final
 
-from gantt.bench.profiling import PathProfile
-from gantt.bench.stages import HAND_OVER
+from gantt.bench.path_profile import PathProfile
+from gantt.bench.path_stages import HAND_OVER
 
 BARE: Final = "two bare threads"
 WORK_S: Final = 0.0003

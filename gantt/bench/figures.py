@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from gantt.bench.comparing import Ratio
-from gantt.bench.profiling import PathProfile
-from gantt.bench.report import LeftOut, Result, Run
+from gantt.bench.bench_report import ComparisonResult, LeftOut, RunFacts
+from gantt.bench.comparison import TimeRatio
+from gantt.bench.path_profile import PathProfile
 
 HEADINGS = ("side", "median", "quartiles", "per second", "processor", "ratio")
 
@@ -30,7 +30,7 @@ def times(value: float) -> str:
     return f"{value:,.0f}×" if value >= 100 else f"{value:.3g}×"
 
 
-def rows_of(result: Result) -> list[tuple[str, ...]]:
+def rows_of(result: ComparisonResult) -> list[tuple[str, ...]]:
     """The sides of a comparison, under ``HEADINGS``."""
     return [
         (
@@ -51,12 +51,12 @@ def path_row(one: PathProfile, most: int) -> tuple[str, ...]:
     return one.path, duration(one.median_s), duration(one.work_s), stages
 
 
-def _ratio_text(ratio: Ratio | None) -> str:
+def _ratio_text(ratio: TimeRatio | None) -> str:
     """How many times as long as its rival, which is named."""
     return (spread(ratio, f" {ratio.rival}") or "none") if ratio else ""
 
 
-def spread(ratio: Ratio, rival: str = "") -> str:
+def spread(ratio: TimeRatio, rival: str = "") -> str:
     """The median of the rounds, the least and the most; empty: there is no ratio."""
     if ratio.times is None or ratio.least is None or ratio.most is None:
         return ""
@@ -64,7 +64,7 @@ def spread(ratio: Ratio, rival: str = "") -> str:
     return f"{times(ratio.times)}{rival} ({range_})"
 
 
-def circumstances(run: Run) -> str:
+def circumstances(run: RunFacts) -> str:
     """When it was measured, by what, and what else the machine did."""
     before, after = (
         " ".join(f"{one:g}" for one in loads)

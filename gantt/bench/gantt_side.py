@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
-from gantt.bench.fleets import NIC, Fact, Fleet
-from gantt.bench.furnishing import facts_of_rows, rows_of
+from gantt.bench.bench_fleets import NIC, BenchFleet, Fact
+from gantt.bench.fleet_setup import facts_of_rows, rows_of
 from gantt.bench.workloads import Ask
 from gantt.connection import connect
 from gantt.engine.gantt import Gantt
@@ -31,7 +31,7 @@ _DEVICE: Final[dict[str, Any]] = {
 }
 
 
-def filters_of(fleet: Fleet) -> tuple[str, ...]:
+def filters_of(fleet: BenchFleet) -> tuple[str, ...]:
     """The filters that are enabled: those of cells and devices where hosts have any."""
     has_cells = bool(fleet.hosts[0].cells)
     return (*DEFAULT_FILTERS, *(TOPOLOGY_FILTERS if has_cells else ()))
@@ -84,7 +84,7 @@ class GanttSide:
         self.books = books
 
     @classmethod
-    def in_memory(cls, file: Path, fleet: Fleet) -> GanttSide:
+    def in_memory(cls, file: Path, fleet: BenchFleet) -> GanttSide:
         """A copy in memory of the books in ``file``."""
         copy = of_database(f"sqlite:///{file}")
         store = SnapshotStore(copy.cursor, copy.rows)

@@ -23,7 +23,14 @@ from nova.scheduler import filters, host_manager, weights
 from nova.scheduler.manager import SchedulerManager
 from nova.virt import hardware
 
-from gantt.bench.fleets import CPU_RATIO, Fact, Fleet, Host, cards_of, cells_of
+from gantt.bench.bench_fleets import (
+    CPU_RATIO,
+    BenchFleet,
+    Fact,
+    Host,
+    cards_of,
+    cells_of,
+)
 from gantt.bench.gantt_side import filters_of, spec_of
 from gantt.bench.placement_side import PlacementSide
 from gantt.bench.workloads import Ask
@@ -44,7 +51,7 @@ class NovaSide:
 
     is_threaded = False
 
-    def __init__(self, fleet: Fleet, books: PlacementSide | None = None) -> None:
+    def __init__(self, fleet: BenchFleet, books: PlacementSide | None = None) -> None:
         logging.getLogger("nova").setLevel(logging.CRITICAL)
         objects.register_all()
         nova.conf.CONF([], project="nova", default_config_files=[])

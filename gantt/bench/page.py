@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import Final
 
+from gantt.bench.bench_report import BenchReport, ComparisonResult, LeftOut
 from gantt.bench.chart import Line, draw
-from gantt.bench.comparing import Measured
+from gantt.bench.comparison import Measured
 from gantt.bench.figures import (
     HEADINGS,
     circumstances,
@@ -19,10 +20,9 @@ from gantt.bench.figures import (
     path_row,
     rows_of,
 )
-from gantt.bench.profiling import PathProfile
-from gantt.bench.report import LeftOut, Report, Result
+from gantt.bench.path_profile import PathProfile
+from gantt.bench.path_stages import ORDER
 from gantt.bench.sides import SIDES
-from gantt.bench.stages import ORDER
 
 _COLORS: Final = {
     "gantt": "#1f5fa8",
@@ -49,7 +49,7 @@ svg { max-width: 100%; height: auto; }
 _WIDTH, _LABEL, _ROW = 720, 130, 24
 
 
-def page(report: Report) -> str:
+def page(report: BenchReport) -> str:
     """The whole page."""
     return "\n".join(
         (
@@ -65,7 +65,7 @@ def page(report: Report) -> str:
     )
 
 
-def _head(report: Report) -> Iterator[str]:
+def _head(report: BenchReport) -> Iterator[str]:
     yield _paragraph(str(report.machine))
     yield _paragraph(circumstances(report))
     if report.command:
@@ -80,7 +80,7 @@ def _head(report: Report) -> Iterator[str]:
     )
 
 
-def _result(result: Result) -> Iterator[str]:
+def _result(result: ComparisonResult) -> Iterator[str]:
     yield f"<h2>{escape(result.title)}</h2>"
     yield _bars(result.measured)
     yield _table(HEADINGS, rows_of(result))
@@ -126,7 +126,7 @@ def _bars(measured: Sequence[Measured]) -> str:
     return _picture(bottom + 20, parts)
 
 
-def _curves(results: Sequence[Result]) -> Iterator[str]:
+def _curves(results: Sequence[ComparisonResult]) -> Iterator[str]:
     """Time against the number of hosts, where a workload was measured on several."""
     found: dict[tuple[str, str, bool], dict[str, dict[int, float]]] = defaultdict(dict)
     for result in results:

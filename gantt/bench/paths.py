@@ -15,11 +15,11 @@ import msgspec
 
 from gantt.api.app import build_app
 from gantt.bench.bare_threads import bare_threads
-from gantt.bench.fleets import INSTANCE, Fleet, Host, uuid_of
-from gantt.bench.furnishing import furnish, stats_of
+from gantt.bench.bench_fleets import INSTANCE, BenchFleet, Host, uuid_of
+from gantt.bench.fleet_setup import furnish, stats_of
 from gantt.bench.gantt_side import GanttSide, filters_of, open_books
+from gantt.bench.path_profile import Act, PathProfile, profile
 from gantt.bench.placement_side import path_of
-from gantt.bench.profiling import Act, PathProfile, profile
 from gantt.bench.workloads import Ask
 from gantt.conf import load
 from gantt.engine.gantt import Gantt
@@ -81,7 +81,7 @@ def _environ(method: str, path: str, body: bytes) -> dict[str, Any]:
 
 
 def profiles(
-    fleet: Fleet, folder: Path, progress: Progress, requests: int = REQUESTS
+    fleet: BenchFleet, folder: Path, progress: Progress, requests: int = REQUESTS
 ) -> Iterator[PathProfile]:
     """Every path, on ``fleet``, and what it is to be compared with; a database is made
     in ``folder``."""
@@ -100,7 +100,7 @@ def profiles(
 
 
 @contextmanager
-def opened(url: str, fleet: Fleet, progress: Progress) -> Iterator[Gantt]:
+def opened(url: str, fleet: BenchFleet, progress: Progress) -> Iterator[Gantt]:
     """Books at ``url`` with ``fleet``."""
     books = open_books(url, filters_of(fleet))
     try:
@@ -110,7 +110,7 @@ def opened(url: str, fleet: Fleet, progress: Progress) -> Iterator[Gantt]:
         books.close()
 
 
-def acts(books: Gantt, fleet: Fleet) -> dict[str, Act]:
+def acts(books: Gantt, fleet: BenchFleet) -> dict[str, Act]:
     """Path -> one request of it."""
     side, wsgi, hosts = GanttSide("gantt", books), Wsgi(books), fleet.hosts
 

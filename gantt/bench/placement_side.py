@@ -16,8 +16,8 @@ from urllib.parse import urlencode
 import msgspec
 from msgspec import Struct
 
-from gantt.bench.fleets import Fact
-from gantt.bench.furnishing import CARD_CLASS, facts_of_rows
+from gantt.bench.bench_fleets import Fact
+from gantt.bench.fleet_setup import CARD_CLASS, facts_of_rows
 from gantt.bench.http_client import Client
 from gantt.bench.servers import Server, used_s
 from gantt.bench.workloads import Ask

@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from gantt.bench.fleets import (
+from gantt.bench.bench_fleets import (
     CARD_CELLS,
     CPU_RATIO,
+    BenchFleet,
     Fact,
-    Fleet,
     Host,
     cards_of,
     cells_of,
@@ -88,7 +88,7 @@ class PlainSide:
     name = "plain"
     is_threaded = False
 
-    def __init__(self, fleet: Fleet) -> None:
+    def __init__(self, fleet: BenchFleet) -> None:
         self._pools = [[disk_gb, 0] for disk_gb in fleet.pools]
         self._hosts = [PlainHost(host, self._disks_of(host)) for host in fleet.hosts]
         self._taken: dict[int, tuple[PlainHost, Ask]] = {}

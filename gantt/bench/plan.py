@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from gantt.bench.comparing import Comparison
+from gantt.bench.comparison import Comparison
 from gantt.bench.sides import SIDES
 
 ALL: Final = tuple(SIDES)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from gantt.bench.fleets import Fact
+from gantt.bench.bench_fleets import Fact
 from gantt.bench.workloads import Ask
 
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Final
 from warnings import catch_warnings, simplefilter
 
-from gantt.bench.fleets import Fleet
-from gantt.bench.furnishing import Progress, furnish
+from gantt.bench.bench_fleets import BenchFleet
+from gantt.bench.fleet_setup import Progress, furnish
 from gantt.bench.gantt_side import GanttSide, filters_of, open_books
 from gantt.bench.placement_side import PlacementSide
 from gantt.bench.plain_side import PlainSide
@@ -74,7 +74,7 @@ def lack_of(side: str) -> str:
     return f"{' and '.join(missing)} not installed" if missing else ""
 
 
-def why_not(side: str, workload: str, fleet: Fleet) -> str:
+def why_not(side: str, workload: str, fleet: BenchFleet) -> str:
     """Why ``side`` cannot be asked this; empty: it can."""
     if fleet.pools and side.startswith("nova"):
         return _CANNOT_SHARE
@@ -94,7 +94,7 @@ def version_of(package: str) -> str:
 class Furnished:
     """``fleet``, written into ``file`` when it is first needed."""
 
-    def __init__(self, fleet: Fleet, file: Path) -> None:
+    def __init__(self, fleet: BenchFleet, file: Path) -> None:
         self.fleet = fleet
         self._file = file
 

@@ -16,7 +16,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from gantt.bench.fleets import GROUP, INSTANCE, uuid_of
+from gantt.bench.bench_fleets import GROUP, INSTANCE, uuid_of
 
 WORKLOADS: Final = (
     *("stream", "burst", "multi-create", "anti-affinity", "pinned", "churn"),

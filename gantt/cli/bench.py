@@ -15,8 +15,8 @@ from gantt.cli.stopping import unwound
 from gantt.errors import Invalid
 
 if TYPE_CHECKING:
-    from gantt.bench.comparing import Comparison
-    from gantt.bench.report import Report
+    from gantt.bench.bench_report import BenchReport
+    from gantt.bench.comparison import Comparison
 
 _PATH = click.Path(path_type=Path)
 _SHAPES = ("flat", "nested", "shared")
@@ -100,7 +100,7 @@ def bench(
     a loop in plain Python. Without options a short plan runs, of a few minutes.
     """
     with refusals_reported():
-        from gantt.bench import report as reports
+        from gantt.bench import bench_report as reports
         from gantt.bench.page import page
         from gantt.cli.bench_text import paragraphs
 
@@ -145,7 +145,7 @@ def _refuse_idle() -> None:
 def _check_files(out: Path | None, html: Path | None, show: Path | None) -> None:
     """What is written at the end can be, and into files of their own. Raises
     Invalid."""
-    from gantt.bench.report import check_writable
+    from gantt.bench.bench_report import check_writable
 
     for option, path in (("--out", out), ("--html", html)):
         if path is not None:
@@ -182,8 +182,8 @@ def _measured(
     comparisons: tuple[Comparison, ...],
     folder: Path | None,
     profiled_hosts: int,
-) -> Report:
-    from gantt.bench.running import measure
+) -> BenchReport:
+    from gantt.bench.runner import measure
 
     with (
         unwound(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gantt.bench.bench_report import BenchReport, ComparisonResult
 from gantt.bench.figures import (
     HEADINGS,
     circumstances,
@@ -11,13 +12,12 @@ from gantt.bench.figures import (
     path_row,
     rows_of,
 )
-from gantt.bench.report import Report, Result
 from gantt.cli.output import table
 
 _MOST_STAGES = 6
 
 
-def paragraphs(report: Report) -> Iterator[str]:
+def paragraphs(report: BenchReport) -> Iterator[str]:
     """The machine, then each comparison and each path."""
     yield f"{report.machine}\n{circumstances(report)}"
     if report.left_out:
@@ -30,7 +30,7 @@ def paragraphs(report: Report) -> Iterator[str]:
         yield f"Where the time of a request goes\n{table(headings, rows)}"
 
 
-def _comparison(result: Result) -> Iterator[str]:
+def _comparison(result: ComparisonResult) -> Iterator[str]:
     yield table(HEADINGS, rows_of(result))
     for ratio in result.ratios:
         if ratio.refused:

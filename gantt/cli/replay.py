@@ -18,10 +18,10 @@ from gantt.errors import Invalid
 from gantt.version import __version__
 
 if TYPE_CHECKING:
-    from gantt.replay.decisions import Header
+    from gantt.replay.decision_files import Header
     from gantt.replay.machines import Machine
-    from gantt.replay.report import Report
-    from gantt.replay.run import Settings
+    from gantt.replay.replay_report import ReplayReport
+    from gantt.replay.run import ReplaySettings
     from gantt.replay.traces import Trace
 
 _MOST_SKIPPED = 10
@@ -124,7 +124,7 @@ def run(
     if not traces:
         raise click.UsageError("Name a trace, or records.")
     with refusals_reported():
-        from gantt.replay.records import is_record
+        from gantt.replay.process_records import is_record
 
         given = (mapping, what_if, *map(Path, (*fleet, *config_files)))
         _refuse_overwriting(out, traces, given)
@@ -149,13 +149,15 @@ def run(
                 "with --what-if, decisions on a trace are compared, not written; leave "
                 "out one or the other.",
             )
-        from gantt.replay.run import Settings
+        from gantt.replay.run import ReplaySettings
         from gantt.replay.traces import open_trace
 
         found = open_trace(
             trace, part=part, mapping=mapping, seed=seed, together=together
         )
-        settings = Settings(policy_options(config_files), seed, sample_s * 1_000_000)
+        settings = ReplaySettings(
+            policy_options(config_files), seed, sample_s * 1_000_000
+        )
         if what_if is not None:
             _try(found, fleet, settings, limit, what_if, output)
             return
@@ -170,8 +172,8 @@ def compare(one: Path, other: Path, *, output: str) -> None:
     """Compare two files that were written with --out, decision by decision."""
     with refusals_reported():
         from gantt.cli.replay_text import as_document, comparison
-        from gantt.replay.compare import compare as compared
-        from gantt.replay.decisions import Decisions
+        from gantt.replay.decision_differences import compare as compared
+        from gantt.replay.decision_files import Decisions
 
         left, right = Decisions(one), Decisions(other)
         found = compared(left, right)
@@ -185,7 +187,7 @@ def _refuse_overwriting(
     out: Path | None, traces: tuple[Path, ...], given: tuple[Path | None, ...]
 ) -> None:
     """``given``: other files that are read. Raises Invalid."""
-    from gantt.replay.records import is_record
+    from gantt.replay.process_records import is_record
 
     if out is None:
         return
@@ -200,7 +202,7 @@ def _refuse_overwriting(
 def _replay(
     trace: Trace,
     fleet: tuple[str, ...],
-    settings: Settings,
+    settings: ReplaySettings,
     limit: int | None,
     out: Path | None,
     output: str,
@@ -221,23 +223,23 @@ def _replay(
 def _run(
     trace: Trace,
     fleet: tuple[str, ...],
-    settings: Settings,
+    settings: ReplaySettings,
     limit: int | None,
     out: Path | None,
-) -> Report:
-    from gantt.replay import decisions
-    from gantt.replay.report import report_of
+) -> ReplayReport:
+    from gantt.replay import decision_files
+    from gantt.replay.replay_report import report_of
     from gantt.replay.run import Replay
 
     machines = _machines(trace, fleet)
     replaying = Replay(machines, settings)
-    asked = decisions.Counted(trace.arrivals(limit))
+    asked = decision_files.Counted(trace.arrivals(limit))
     decided = replaying.run(asked)
     if out is None:
-        footer = decisions.count(decided, asked)
+        footer = decision_files.count(decided, asked)
     else:
         header = _header(trace, machines, settings)
-        footer = decisions.write(out, header, decided, asked)
+        footer = decision_files.write(out, header, decided, asked)
     skipped = len(trace.reader.skipped)
     return report_of(
         trace.name, replaying.outcome, skipped, footer.arrivals, footer.decisions
@@ -245,7 +247,7 @@ def _run(
 
 
 def _machines(trace: Trace, fleet: tuple[str, ...]) -> tuple[Machine, ...]:
-    from gantt.replay.fleets import fleet_of
+    from gantt.replay.fleet_files import fleet_of
 
     machines = fleet_of(fleet) if fleet else trace.machines
     if not machines:
@@ -259,7 +261,7 @@ def _machines(trace: Trace, fleet: tuple[str, ...]) -> tuple[Machine, ...]:
 def _try(
     trace: Trace,
     fleet: tuple[str, ...],
-    settings: Settings,
+    settings: ReplaySettings,
     limit: int | None,
     path: Path,
     output: str,
@@ -279,8 +281,10 @@ def _try(
         print_document(found, output)
 
 
-def _header(trace: Trace, machines: tuple[Machine, ...], settings: Settings) -> Header:
-    from gantt.replay.decisions import Header, fleet_digest, policy_of
+def _header(
+    trace: Trace, machines: tuple[Machine, ...], settings: ReplaySettings
+) -> Header:
+    from gantt.replay.decision_files import Header, fleet_digest, policy_of
 
     return Header(
         version=__version__,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from gantt.replay.events import Arrival
     from gantt.replay.machines import Machine
-    from gantt.replay.packing.compared import Result
+    from gantt.replay.packing.packing_result import PackingResult
     from gantt.replay.traces import Trace
     from gantt.scheduler.options import SchedulerOptions
 
@@ -133,7 +133,7 @@ def _check(policies: tuple[str, ...]) -> None:
 
 
 def _machines(found: Trace, fleet: tuple[str, ...]) -> tuple[Machine, ...]:
-    from gantt.replay.fleets import fleet_of
+    from gantt.replay.fleet_files import fleet_of
 
     machines = fleet_of(fleet) if fleet else found.machines
     if not machines:
@@ -167,13 +167,13 @@ def _compared(
     drawn: Callable[[int], list[Arrival]],
     seeds: int,
     sample_us: int,
-) -> list[Result]:
+) -> list[PackingResult]:
     from msgspec.structs import replace
 
-    from gantt.replay.packing import compared
+    from gantt.replay.packing import packing_result
     from gantt.replay.packing.arrivals import scarce_of
     from gantt.replay.packing.policies import POLICIES, Case, usual_of
-    from gantt.replay.run import Settings
+    from gantt.replay.run import ReplaySettings
 
     # In a replay no claim is lost: one choice for each is all that is used.
     case = Case(replace(options, choices=1), machines, usual_of(whole))
@@ -181,10 +181,10 @@ def _compared(
     with bars(is_shown=True) as show:
         for seed in range(seeds):
             arrivals = drawn(seed)
-            settings = Settings(case.options, seed, sample_us)
+            settings = ReplaySettings(case.options, seed, sample_us)
             for name in policies or POLICIES:
                 counter = _Counter(show, f"{name}, seed {seed}", len(arrivals))
-                found = compared.run(
+                found = packing_result.run(
                     name, case, arrivals, scarce, settings, counter.add
                 )
                 results.append(found)
@@ -205,22 +205,22 @@ class _Counter:
             self._show(self._what, self._done, self._total)
 
 
-def _line(found: Result) -> str:
+def _line(found: PackingResult) -> str:
     return (
         f"{found.policy}, seed {found.seed}: {found.placed:,} placed, "
         f"{found.refused:,} refused, {found.cpu_s:.0f} s of processor time."
     )
 
 
-def _by_policy(results: list[Result]) -> dict[str, list[Result]]:
-    found: dict[str, list[Result]] = {}
+def _by_policy(results: list[PackingResult]) -> dict[str, list[PackingResult]]:
+    found: dict[str, list[PackingResult]] = {}
     for one in results:
         found.setdefault(one.policy, []).append(one)
     return found
 
 
 def _paragraphs(
-    name: str, machines: tuple[Machine, ...], results: list[Result]
+    name: str, machines: tuple[Machine, ...], results: list[PackingResult]
 ) -> list[str]:
     first = results[0]
     points = sorted({point for one in results for point in one.placed_at})
@@ -259,9 +259,9 @@ def _paragraphs(
 
 
 def _document(
-    name: str, machines: tuple[Machine, ...], results: list[Result]
+    name: str, machines: tuple[Machine, ...], results: list[PackingResult]
 ) -> dict[str, Any]:
-    from gantt.replay.decisions import fleet_digest
+    from gantt.replay.decision_files import fleet_digest
 
     return {
         "command": " ".join(["gantt", *sys.argv[1:]]),

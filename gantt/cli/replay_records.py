@@ -62,18 +62,18 @@ def _report(
     names: set[str | None],
 ) -> RecordReport:
     """``names``: takes those of the flavors that were asked for."""
-    from gantt.replay import decisions
-    from gantt.replay.record_report import Tally
-    from gantt.replay.records import open_records
-    from gantt.replay.redecide import play
-    from gantt.replay.redecided import Played
+    from gantt.replay import decision_files
+    from gantt.replay.process_records import open_records
+    from gantt.replay.record_report import RecordTally
+    from gantt.replay.redecision import play
+    from gantt.replay.redecision_results import Played
     from gantt.replay.what_if import noted
 
     played = Played()
     processes = open_records(paths, played.early)
-    tally = Tally(len(processes), played)
+    tally = RecordTally(len(processes), played)
     decided = play(processes, played, policy, what_if)
-    asked = decisions.Counted(
+    asked = decision_files.Counted(
         noted(decided, lambda one: one.request.spec, names),
         lambda one: (one.now, one.request),
     )
@@ -81,17 +81,17 @@ def _report(
     if out is None:
         deque(remade, maxlen=0)
     else:
-        heads = decisions.Digest()
+        heads = decision_files.Digest()
         for file in (file for one in processes for file in one.files):
             heads.add((file.head.process, file.head.number))
-        header = decisions.Header(
+        header = decision_files.Header(
             version=__version__,
             trace="record",
             fleet=str(heads),
-            policy=({} if policy is None else decisions.options_of(policy))
+            policy=({} if policy is None else decision_files.options_of(policy))
             | what_if.options,
         )
-        decisions.write(out, header, remade, asked)
+        decision_files.write(out, header, remade, asked)
     return tally.report()
 
 

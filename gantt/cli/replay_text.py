@@ -7,14 +7,14 @@ from typing import Any
 
 from gantt.cli.output import table
 from gantt.model.printable import counted
-from gantt.replay.compare import Comparison
-from gantt.replay.decisions import Header
-from gantt.replay.report import Report
+from gantt.replay.decision_differences import ReplayComparison
+from gantt.replay.decision_files import Header
+from gantt.replay.replay_report import ReplayReport
 from gantt.replay.run import Decided
 from gantt.replay.trace_trial import TraceTrial
 
 
-def paragraphs(found: Report, took_s: float) -> Iterator[str]:
+def paragraphs(found: ReplayReport, took_s: float) -> Iterator[str]:
     """What a replay came to."""
     yield (
         f"{found.trace}: {counted(found.arrived, 'instance')} on "
@@ -37,7 +37,7 @@ def paragraphs(found: Report, took_s: float) -> Iterator[str]:
     )
 
 
-def _figures(found: Report) -> Iterator[tuple[str, Any]]:
+def _figures(found: ReplayReport) -> Iterator[tuple[str, Any]]:
     yield "placed", found.placed
     yield "refused", sum(found.refused.values())
     yield "departed", found.departed
@@ -89,7 +89,7 @@ def what_if_paragraphs(found: TraceTrial) -> Iterator[str]:
     )
 
 
-def comparison(one: Header, other: Header, found: Comparison) -> Iterator[str]:
+def comparison(one: Header, other: Header, found: ReplayComparison) -> Iterator[str]:
     """How far two replays agree."""
     if found.is_identical:
         yield f"All {found.arrivals:,} decisions are the same."
@@ -124,7 +124,7 @@ def comparison(one: Header, other: Header, found: Comparison) -> Iterator[str]:
     )
 
 
-def _most_first(found: Comparison) -> list[tuple[tuple[str, str], int]]:
+def _most_first(found: ReplayComparison) -> list[tuple[tuple[str, str], int]]:
     return sorted(found.reasons.items(), key=lambda item: (-item[1], item[0]))
 
 
@@ -132,7 +132,7 @@ def _went(one: Decided) -> str:
     return ", ".join(one.hosts) or f"refused: {one.reason}"
 
 
-def as_document(one: Header, other: Header, found: Comparison) -> dict[str, Any]:
+def as_document(one: Header, other: Header, found: ReplayComparison) -> dict[str, Any]:
     """The same for programs."""
     return {
         "one": one,

@@ -128,7 +128,7 @@ def listen(session: Session, *, config_files: tuple[str, ...], pool: str) -> Non
             "Which message bus is not known: give --config-file, with a file such as "
             "/etc/nova/nova.conf."
         )
-    from gantt.openstack.notifications import Listener, read_conf
+    from gantt.openstack.nova_notifications import Listener, read_conf
 
     listener = Listener(read_conf(config_files), session.books, pool or None)
     with stop_signals() as ended:

@@ -24,7 +24,7 @@ from gantt.model.spec import Flavor, RequestSpec
 if TYPE_CHECKING:
     from gantt.engine.gantt import Gantt
     from gantt.model.usage_history import UsageRecord
-    from gantt.replay.snapshots import Snapshot
+    from gantt.replay.snapshots import LoadedSnapshot
     from gantt.replay.what_if import WhatIf
 
 # Longer than the last line of a snapshot.
@@ -47,14 +47,14 @@ class Tried:
     and ``changed``. ``where``: what they are copies of. The rows are let go of once
     both have them."""
 
-    def __init__(self, where: Where, snapshot: Snapshot, what_if: WhatIf) -> None:
+    def __init__(self, where: Where, snapshot: LoadedSnapshot, what_if: WhatIf) -> None:
         from gantt.scheduler.options import SchedulerOptions
 
         self.where = where
         self.revision = snapshot.cursor.revision
         self.what_if = what_if
         self._options = snapshot.options or SchedulerOptions()
-        self._snapshot: Snapshot | None = snapshot
+        self._snapshot: LoadedSnapshot | None = snapshot
         self._live: Gantt | None = None
         self._changed: Gantt | None = None
 
@@ -69,7 +69,7 @@ class Tried:
     @property
     def changed(self) -> Gantt:
         """Raises Invalid, and what commands refuse."""
-        from gantt.replay.trying import tried
+        from gantt.replay.what_if_run import tried
 
         if self._changed is None:
             self._changed = tried(self.snapshot, self.what_if)
@@ -77,7 +77,7 @@ class Tried:
         return self._changed
 
     @property
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> LoadedSnapshot:
         """Until both engines are made."""
         assert self._snapshot is not None, "nothing is asked of it afterwards"
         return self._snapshot
@@ -113,7 +113,7 @@ class Tried:
 
     def check(self, specs: Iterable[RequestSpec]) -> None:
         """Raises Invalid: a name that neither copy knows."""
-        from gantt.replay.trying import check_names_of
+        from gantt.replay.what_if_run import check_names_of
         from gantt.scheduler.request.spelling import check_spelling
 
         usual = self._options
@@ -158,7 +158,7 @@ def open_tried(where: Where, path: Path) -> Tried:
     return Tried(where, snapshot_at(where), what_if)
 
 
-def snapshot_at(where: Where) -> Snapshot:
+def snapshot_at(where: Where) -> LoadedSnapshot:
     """Of a service, a database, which is only read, or a file. Raises as above."""
     from gantt.replay import snapshots
 

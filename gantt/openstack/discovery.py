@@ -20,7 +20,7 @@ from gantt.openstack.feed.cell_mappings import (
     read_mappings,
     with_user,
 )
-from gantt.openstack.feed.connection import Database
+from gantt.openstack.feed.nova_connection import NovaDatabase
 
 LOG = logging.getLogger(__name__)
 
@@ -50,13 +50,13 @@ class Discovery:
 
     def __init__(self, options: FeedOptions) -> None:
         self._options = options
-        self._api = Database(
+        self._api = NovaDatabase(
             "Nova's API database",
             with_user(options.api_url, options),
             options.feed_timeout,
             writes=True,
         )
-        self._cells: dict[str, Database] = {}
+        self._cells: dict[str, NovaDatabase] = {}
         self.mapped = self.cut = 0
 
     def map_hosts(self, now: datetime) -> None:

@@ -21,8 +21,8 @@ from gantt.conf import FeedOptions, RpcOptions
 from gantt.errors import GanttError
 from gantt.openstack.discovery import Discovery
 from gantt.openstack.feed.cell_mappings import with_user
-from gantt.openstack.feed.connection import Database
-from gantt.openstack.feed.moments import Moment
+from gantt.openstack.feed.nova_connection import NovaDatabase
+from gantt.openstack.feed.row_times import UtcTime
 
 LOG = logging.getLogger(__name__)
 
@@ -38,15 +38,18 @@ _SERVICES: Final = sa.Table(
     *(sa.Column(name, sa.String(255)) for name in ("uuid", "host", "binary", "topic")),
     *(sa.Column(name, sa.Integer) for name in ("report_count", "version", "deleted")),
     *(sa.Column(name, sa.Boolean) for name in ("disabled", "forced_down")),
-    *(sa.Column(name, Moment) for name in ("created_at", "updated_at", "last_seen_up")),
+    *(
+        sa.Column(name, UtcTime)
+        for name in ("created_at", "updated_at", "last_seen_up")
+    ),
 )
 _T: Final = _SERVICES.c
 
 
-class ServiceRow:
+class NovaServiceRow:
     """The row of the scheduler ``host`` in the database of ``[database]``."""
 
-    def __init__(self, database: Database, host: str, down_s: float) -> None:
+    def __init__(self, database: NovaDatabase, host: str, down_s: float) -> None:
         """``down_s``: seconds after its last heartbeat that a service is down."""
         self._database = database
         self._host = host
@@ -121,13 +124,13 @@ class Presence:
         """``feed``: where Nova's databases are. Raises Refused."""
         as_writer = with_writer(feed, options)
         self._now = now or self._database_now
-        self._database = Database(
+        self._database = NovaDatabase(
             "the database of [database]",
             with_user(feed.database_url, as_writer),
             feed.feed_timeout,
             writes=True,
         )
-        self.row = ServiceRow(self._database, options.host, feed.service_down_time)
+        self.row = NovaServiceRow(self._database, options.host, feed.service_down_time)
         self.discovery = Discovery(as_writer)
         self._beat_s = float(options.report_interval)
         interval = options.discover_hosts_in_cells_interval

@@ -14,7 +14,7 @@ from gantt.errors import Conflict, Invalid, UnknownName
 from gantt.model import commands as c
 from gantt.model.answers import Inventory
 from gantt.model.hosts import HostAggregate, HostStats
-from gantt.replay.books import Books
+from gantt.replay.replay_books import ReplayBooks
 
 START: Final = 1_700_000_000_000_000
 """The time at which traces start, in microseconds since the epoch: their own times are
@@ -23,7 +23,7 @@ _SPACE: Final = UUID("6f0f2b5e-6f5c-5d0a-9d3e-5d1f6a1c7b52")
 _CUSTOM: Final = "CUSTOM_"
 
 
-class Part(Struct, frozen=True):
+class SubProvider(Struct, frozen=True):
     """A provider below its machine: a GPU, a NUMA node."""
 
     name: str
@@ -40,7 +40,7 @@ class Machine(Struct, frozen=True):
     traits: tuple[str, ...] = ()
     zone: str | None = None
     labels: tuple[str, ...] = ()
-    parts: tuple[Part, ...] = ()
+    parts: tuple[SubProvider, ...] = ()
 
 
 def uuid_of(*names: str) -> str:
@@ -48,11 +48,11 @@ def uuid_of(*names: str) -> str:
     return str(uuid5(_SPACE, "\n".join(names)))
 
 
-def build(machines: Sequence[Machine]) -> Books:
+def build(machines: Sequence[Machine]) -> ReplayBooks:
     """The books of these machines, all empty. Raises Invalid, DuplicateName."""
     if not machines:
         raise Invalid("The fleet has no machine; name at least one.")
-    books = Books(START)
+    books = ReplayBooks(START)
     for command in name_commands(machines):
         books.submit(command)
     for machine in machines:

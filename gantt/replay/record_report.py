@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from gantt.replay.redecided import Played, Redecided
+from gantt.replay.redecision_results import Played, Redecided
 from gantt.replay.run import Decided
 
 _MOST_EXAMPLES = 10
@@ -61,7 +61,7 @@ class RecordReport(Struct, frozen=True, kw_only=True):
         return 0 < self.same == self.again
 
 
-class Tally:
+class RecordTally:
     """Counts decisions as they pass."""
 
     def __init__(self, processes: int, played: Played) -> None:

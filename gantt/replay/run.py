@@ -26,10 +26,10 @@ from gantt.model.commands import DeleteAllocations
 from gantt.model.spec import ScheduleRequest
 from gantt.placement.candidates.combine import Budget
 from gantt.replay.events import Arrival
-from gantt.replay.groups import Groups
+from gantt.replay.group_members import Groups
+from gantt.replay.machine_reports import MachineReports
 from gantt.replay.machines import START, Machine, build, uuid_of
 from gantt.replay.measures import Gauge, Sample
-from gantt.replay.reports import Reports
 from gantt.scheduler.evaluation.driver import Driver
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
 from gantt.scheduler.evaluation.known_drivers import driver_of
@@ -47,7 +47,7 @@ LOST: Final = "claim lost"
 _SEEDS: Final = 2**32
 
 
-class Settings(Struct, frozen=True):
+class ReplaySettings(Struct, frozen=True):
     """``options``: the policy. ``sample_us``: between two samples, in microseconds of
     the trace; ``report_us``: between two reports of a host. ``search_budget``: as in
     EngineOptions."""
@@ -70,7 +70,7 @@ class Decided(Struct, frozen=True, array_like=True):
     reason: str = ""
 
 
-class Outcome(Struct):
+class ReplayOutcome(Struct):
     """What a replay came to. Counts are of instances. ``refused``: by reason;
     ``conflicts``: claims that the committer's rule refused although the decision found
     room, which a serial replay never has; ``violations``: members placed against the
@@ -93,16 +93,16 @@ class Replay:
     def __init__(
         self,
         machines: Sequence[Machine],
-        settings: Settings,
+        settings: ReplaySettings,
         driver: Driver | None = None,
     ) -> None:
         self.books = books = build(machines)
-        self.outcome = Outcome()
+        self.outcome = ReplayOutcome()
         self._settings = settings
         self._driver = driver or driver_of(policy_of(settings.options))
         self._gauge = Gauge(books.state)
         self._groups = Groups()
-        self._reports = Reports(machines)
+        self._reports = MachineReports(machines)
         self._reported_at = 0
         self._leaving: list[tuple[int, int, str, str]] = []
         self._number = 0

@@ -24,13 +24,13 @@ from gantt.model import record as r
 from gantt.model.changes import Cursor
 from gantt.model.rows import HOST_AGGREGATES, ROW_TYPES, HostAggregateRow, Row
 from gantt.model.usage_history import HistoryQuery, UsageRecord
-from gantt.replay.applying import change_of, keep_change, read_rows
-from gantt.replay.records import (
+from gantt.replay.process_records import (
     RecordedFile,
     head_of,
     line_of,
     policy_of_line,
 )
+from gantt.replay.recorded_changes import change_of, keep_change, read_rows
 from gantt.scheduler.options import SchedulerOptions
 from gantt.store import open_store
 from gantt.store.snapshot import SnapshotStore
@@ -39,7 +39,7 @@ _ZONE: Final = "availability_zone"
 _METADATA: Final = msgspec.json.Decoder(dict[str, str]).decode
 
 
-class Snapshot(Struct, frozen=True):
+class LoadedSnapshot(Struct, frozen=True):
     """``rows``: by table, in the order of their keys. ``options``: the policy of the
     service; None: not known. ``usage``: its usage history, where that is asked for.
     ``where``: what it was read from."""
@@ -76,7 +76,7 @@ class Snapshot(Struct, frozen=True):
         )
 
 
-def of_database(url: str, options: SchedulerOptions | None = None) -> Snapshot:
+def of_database(url: str, options: SchedulerOptions | None = None) -> LoadedSnapshot:
     """Read the database at ``url``, and write nothing. Raises Refused, StoreFailed."""
     store = open_store(url)
     try:
@@ -87,7 +87,7 @@ def of_database(url: str, options: SchedulerOptions | None = None) -> Snapshot:
                 rows.setdefault(table, []).extend(some)
     finally:
         store.close()
-    return Snapshot(cursor, rows, options, where=store.url)
+    return LoadedSnapshot(cursor, rows, options, where=store.url)
 
 
 def usage_of_database(url: str, period_s: int, *, zones: bool) -> list[UsageRecord]:
@@ -121,14 +121,14 @@ def lines_of_database(url: str) -> Iterator[bytes]:
         store.close()
 
 
-def of_lines(lines: Iterable[bytes], where: str) -> Snapshot:
+def of_lines(lines: Iterable[bytes], where: str) -> LoadedSnapshot:
     """What a service sent. Raises Invalid, also where it is not whole."""
     each = iter(lines)
     head_of(where, next(each, b""))
     return _snapshot(_decoded(each, where), where)
 
 
-def of_file(path: Path) -> Snapshot:
+def of_file(path: Path) -> LoadedSnapshot:
     """A file of a record as it was at its end, or one that ``gantt snapshot`` wrote.
     Raises Invalid."""
     file = RecordedFile(path)
@@ -141,7 +141,7 @@ def _decoded(lines: Iterable[bytes], where: str) -> Iterator[tuple[r.Line, str]]
         yield line_of(line, place), place
 
 
-def _snapshot(lines: Iterator[tuple[r.Line, str]], where: str) -> Snapshot:
+def _snapshot(lines: Iterator[tuple[r.Line, str]], where: str) -> LoadedSnapshot:
     """``lines``: each with its place."""
     rows: dict[str, dict[Any, Row]] = {table: {} for table in ROW_TYPES}
     cursor: Cursor | None = None
@@ -159,7 +159,7 @@ def _snapshot(lines: Iterator[tuple[r.Line, str]], where: str) -> Snapshot:
             cursor = Cursor(line.revision, line.batch)
     if cursor is None or policy is None:
         raise Invalid(f"{where} is no whole snapshot, it ended early: take another.")
-    return Snapshot(
+    return LoadedSnapshot(
         cursor,
         {table: [mine[key] for key in sorted(mine)] for table, mine in rows.items()},
         options,

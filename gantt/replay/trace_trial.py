@@ -9,10 +9,10 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gantt.replay.decisions import Counted, count
+from gantt.replay.decision_files import Counted, count
 from gantt.replay.machines import Machine
-from gantt.replay.report import Report, report_of
-from gantt.replay.run import Decided, Replay, Settings
+from gantt.replay.replay_report import ReplayReport, report_of
+from gantt.replay.run import Decided, Replay, ReplaySettings
 from gantt.replay.traces import Trace
 from gantt.replay.what_if import AS_IT_IS, WhatIf, noted, within
 from gantt.scheduler.evaluation.known_drivers import driver_of
@@ -26,8 +26,8 @@ class TraceTrial(Struct, frozen=True):
     refused by both; ``moved``: on other hosts; the rest was placed on one side.
     ``unasked``: flavors of the what-if that no arrival asked for."""
 
-    live: Report
-    what_if: Report
+    live: ReplayReport
+    what_if: ReplayReport
     arrivals: int
     same: int
     moved: int
@@ -39,7 +39,7 @@ class TraceTrial(Struct, frozen=True):
 def try_trace(
     trace: Trace,
     machines: Sequence[Machine],
-    settings: Settings,
+    settings: ReplaySettings,
     what_if: WhatIf,
     limit: int | None = None,
 ) -> TraceTrial:
@@ -73,7 +73,7 @@ def _replayed(
     what_if: WhatIf,
     limit: int | None,
     names: set[str | None],
-) -> tuple[Report, list[Decided]]:
+) -> tuple[ReplayReport, list[Decided]]:
     """``names``: takes those of the flavors that are asked for."""
     before = len(trace.reader.skipped)
     arrivals = trace.arrivals(limit)

@@ -14,7 +14,7 @@ from gantt.model.printable import counted
 from gantt.replay.events import Arrival, Skipped
 from gantt.replay.machines import Machine
 from gantt.replay.readers.azure import Azure
-from gantt.replay.readers.mapped import Mapped, read_mapping
+from gantt.replay.readers.csv_mapping import Mapped, read_mapping
 from gantt.replay.readers.openb import Openb
 from gantt.replay.readers.tianchi import Tianchi
 
@@ -26,7 +26,7 @@ _MARKS: Final = {
 _PARTS: Final = {"azure": "test", "openb": "default", "tianchi": "a"}
 
 
-class Reader(Protocol):
+class TraceReader(Protocol):
     """``skipped``: places that could not be read so far."""
 
     @property
@@ -40,7 +40,7 @@ class Trace(Struct, frozen=True):
     """``machines``: its own fleet; none: one must be given."""
 
     name: str
-    reader: Reader
+    reader: TraceReader
     machines: tuple[Machine, ...] = ()
 
     def arrivals(self, limit: int | None = None) -> Iterator[Arrival]:

@@ -19,7 +19,7 @@ from gantt.errors import Conflict, Invalid, NotFound, Refused
 from gantt.model.bounds import Amount, ExtraSpecs
 from gantt.model.spec import RequestSpec
 from gantt.replay.events import Arrival
-from gantt.replay.fleets import fleet_of
+from gantt.replay.fleet_files import fleet_of
 from gantt.replay.machines import Machine, build
 from gantt.scheduler.options import DEFAULT_MULTIPLIERS, SchedulerOptions
 
@@ -56,7 +56,7 @@ class Added(Struct, frozen=True, forbid_unknown_fields=True):
         return self.like or self.fleet
 
 
-class Ratio(Struct, frozen=True, forbid_unknown_fields=True):
+class AllocationRatio(Struct, frozen=True, forbid_unknown_fields=True):
     """The allocation ratio of a resource class; ``hosts`` (): of all that have it."""
 
     resource_class: str
@@ -94,7 +94,7 @@ class WhatIf(Struct, frozen=True, forbid_unknown_fields=True):
     add: tuple[Added, ...] = ()
     remove: tuple[str, ...] = ()
     drain: tuple[str, ...] = ()
-    ratios: tuple[Ratio, ...] = ()
+    ratios: tuple[AllocationRatio, ...] = ()
     options: dict[str, Any] = {}
     flavors: tuple[OtherFlavor, ...] = ()
     where: str = ""
@@ -231,7 +231,7 @@ def entry_name(key: str, number: int, title: str) -> str:
     return f'{key}[{number}] "{title}"' if title else f"{key}[{number}]"
 
 
-def no_inventory(ratio: Ratio) -> Invalid:
+def no_inventory(ratio: AllocationRatio) -> Invalid:
     """Of a ratio that would change nothing."""
     return Invalid(
         f"no host has an inventory of {ratio.resource_class}; name a resource class "
@@ -280,7 +280,7 @@ def new_machines(
         yield replace(machine, name=name)
 
 
-def _with_ratio(machine: Machine, ratio: Ratio) -> Machine:
+def _with_ratio(machine: Machine, ratio: AllocationRatio) -> Machine:
     mine = machine.inventories.get(ratio.resource_class)
     if mine is None or (ratio.hosts and machine.name not in ratio.hosts):
         return machine

@@ -23,8 +23,8 @@ from gantt.replay.what_if import (
     MOST,
     MOST_RATIO,
     Added,
+    AllocationRatio,
     OtherFlavor,
-    Ratio,
     WhatIf,
     entry_name,
     within,
@@ -32,7 +32,7 @@ from gantt.replay.what_if import (
 
 _KINDS: Final[Mapping[str, type[Struct]]] = {
     "add": Added,
-    "ratios": Ratio,
+    "ratios": AllocationRatio,
     "flavors": OtherFlavor,
 }
 _HOSTS: Final = ("remove", "drain")

@@ -8,8 +8,8 @@ from uuid import uuid4
 
 from msgspec.structs import replace
 
-from gantt.bench.fleets import fleet_of
-from gantt.bench.furnishing import furnish
+from gantt.bench.bench_fleets import fleet_of
+from gantt.bench.fleet_setup import furnish
 from gantt.bench.gantt_side import filters_of, open_books
 from gantt.engine.scheduling.sharing import encode
 from gantt.model.hosts import HostAggregate, ServerGroup

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from gantt.bench.fleets import NIC
+from gantt.bench.bench_fleets import NIC
 from gantt.model.operations import OPERATIONS
 
 HOSTS = 2_000

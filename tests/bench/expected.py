@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gantt.bench.fleets import CARD_CELLS, VFS, Fact, Fleet
+from gantt.bench.bench_fleets import CARD_CELLS, VFS, BenchFleet, Fact
 
 
-def facts_of(fleet: Fleet) -> Iterator[Fact]:
+def facts_of(fleet: BenchFleet) -> Iterator[Fact]:
     """Of each host and pool of ``fleet``."""
     for host in fleet.hosts:
         amounts = (host.vcpus, host.vcpus_used, host.memory_mb, host.memory_mb_used)

@@ -14,7 +14,7 @@ from unittest import mock
 
 import pytest
 
-from gantt.bench.fleets import fleet_of
+from gantt.bench.bench_fleets import fleet_of
 from gantt.bench.servers import STOP_S, Server, family, free_port
 from gantt.bench.sides import Furnished, Sides
 from tests.live import program

@@ -16,13 +16,13 @@ from bench import __main__ as program
 from bench import document
 from bench.report import Kept, Row, kept, timed
 from gantt import __version__
-from gantt.bench import report as reports
-from gantt.bench.comparing import Comparison, Measured, Ratio
-from gantt.bench.machine import Machine
+from gantt.bench import bench_report as reports
+from gantt.bench.bench_report import BenchReport, ComparisonResult, LeftOut
+from gantt.bench.comparison import Comparison, Measured, TimeRatio
+from gantt.bench.machine_facts import BenchMachine
 from gantt.bench.page import page
+from gantt.bench.path_profile import PathProfile
 from gantt.bench.paths import profiles
-from gantt.bench.profiling import PathProfile
-from gantt.bench.report import LeftOut, Report, Result
 from gantt.cli.bench_text import paragraphs
 from gantt.cli.main import gantt
 from gantt.errors import Invalid
@@ -35,23 +35,23 @@ def measured(side: str, median_s: float) -> Measured:
     return Measured(side, 9, 9, *times, 1 / median_s, median_s, "fleet", "asked")
 
 
-def result(size: int, refused: str = "") -> Result:
+def result(size: int, refused: str = "") -> ComparisonResult:
     times = None if refused else 50.0
-    return Result(
+    return ComparisonResult(
         f"flat, {size} hosts",
         Comparison("flat", size, "stream", ("gantt", "nova"), 3, 3),
         [measured("gantt", 0.001), measured("nova", 0.05 * size / 1000)],
-        [Ratio("nova", "gantt", times, times, times, refused)],
+        [TimeRatio("nova", "gantt", times, times, times, refused)],
         [LeftOut("plain", EVIL)],
     )
 
 
-def report(**changes: object) -> Report:
-    made = Report(
+def report(**changes: object) -> BenchReport:
+    made = BenchReport(
         version="1.2.3",
         command=f"gantt bench {EVIL}",
         began="2026-01-01T00:00:00+00:00",
-        machine=Machine(2, EVIL, 24, "Linux", "3.11", "3.40", {"numpy": "2.0"}),
+        machine=BenchMachine(2, EVIL, 24, "Linux", "3.11", "3.40", {"numpy": "2.0"}),
         load_before=(0.1, 0.2, 0.3),
         load_after=(1.0, 2.0, 3.0),
         left_out=[LeftOut("placement", "not installed")],
@@ -177,7 +177,7 @@ def test_the_command_measures_and_shows(tmp_path: Path) -> None:
     few = partial(profiles, requests=5)
     with (
         mock.patch("gantt.bench.plan.both", return_value=[small]),
-        mock.patch("gantt.bench.running.profiles", lambda *given: few(*given[:3])),
+        mock.patch("gantt.bench.runner.profiles", lambda *given: few(*given[:3])),
     ):
         status, text = run(*given, "--out", str(out), "--html", str(html))
     assert status == 0, text
@@ -205,14 +205,14 @@ def test_the_command_measures_and_shows(tmp_path: Path) -> None:
     ],
 )
 def test_options_that_would_do_nothing_are_refused(words: str, told: str) -> None:
-    with mock.patch("gantt.bench.running.measure"):
+    with mock.patch("gantt.bench.runner.measure"):
         status, text = run(*words.split())
     assert (status, told in text) == (2, True), text
 
 
 def unwritable(option: str, path: Path) -> str:
     """What is told of a file before anything is measured."""
-    with mock.patch("gantt.bench.running.measure") as measured:
+    with mock.patch("gantt.bench.runner.measure") as measured:
         status, text = run("--hosts", "5", option, str(path))
     measured.assert_not_called()
     assert status == 1, text

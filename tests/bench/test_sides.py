@@ -11,14 +11,14 @@ from unittest import mock
 import pytest
 
 from gantt.bench import sides as sides_module
-from gantt.bench.comparing import Comparison
-from gantt.bench.fleets import Fleet, fleet_of
-from gantt.bench.furnishing import Progress, furnish
+from gantt.bench.bench_fleets import BenchFleet, fleet_of
+from gantt.bench.bench_report import ComparisonResult
+from gantt.bench.comparison import Comparison
+from gantt.bench.fleet_setup import Progress, furnish
 from gantt.bench.nova_side import NovaSide
 from gantt.bench.placement_side import PlacementSide, facts_of_file
 from gantt.bench.plan import both, full, short
-from gantt.bench.report import Result
-from gantt.bench.running import compare, measure
+from gantt.bench.runner import compare, measure
 from gantt.bench.sides import (
     NEEDS,
     RIVALS,
@@ -41,16 +41,16 @@ def progress(*_: object) -> None:
     pass
 
 
-def furnished(fleet: Fleet, folder: Path) -> Furnished:
+def furnished(fleet: BenchFleet, folder: Path) -> Furnished:
     folder.mkdir(exist_ok=True)
     return Furnished(fleet, folder / "fleet.db")
 
 
-def sides_of(fleet: Fleet, folder: Path) -> Sides:
+def sides_of(fleet: BenchFleet, folder: Path) -> Sides:
     return Sides(furnished(fleet, folder), folder)
 
 
-def compared(of: Comparison, folder: Path) -> Result:
+def compared(of: Comparison, folder: Path) -> ComparisonResult:
     fleet = fleet_of(of.shape, of.size, is_mixed=of.is_mixed)
     return compare(of, furnished(fleet, folder), folder, progress)
 
@@ -109,7 +109,7 @@ def test_a_fleet_is_written_once_for_all_its_comparisons(tmp_path: Path) -> None
 def test_a_fleet_that_could_not_be_written_is_written_again(tmp_path: Path) -> None:
     alike = [Comparison("flat", SIZE, "stream", ("gantt", "plain"), 2, 2)] * 2
 
-    def full_disk(books: Gantt, fleet: Fleet, told: Progress) -> None:
+    def full_disk(books: Gantt, fleet: BenchFleet, told: Progress) -> None:
         furnish(books, fleet_of("flat", 3, is_mixed=False), told)
         raise StoreFailed("the disk is full")
 

@@ -58,8 +58,8 @@ def test_another_policy_is_compared_decision_by_decision(
 def test_decisions_that_differ_give_another_exit_status(
     record: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gantt.replay.redecide.Dice", lambda _seed: None)
-    monkeypatch.setattr("gantt.replay.redecide.BOOK_SOURCE", None)
+    monkeypatch.setattr("gantt.replay.redecision.Dice", lambda _seed: None)
+    monkeypatch.setattr("gantt.replay.redecision.BOOK_SOURCE", None)
     found = replay(record)
     assert found.exit_code == 1
 

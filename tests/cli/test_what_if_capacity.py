@@ -19,7 +19,7 @@ from gantt.engine.gantt import Gantt
 from gantt.model.hosts import HostAggregate
 from gantt.model.usage_history import MICROS, UsageRecord
 from gantt.replay.machines import uuid_of
-from gantt.replay.snapshots import Snapshot
+from gantt.replay.snapshots import LoadedSnapshot
 from gantt.store import open_store
 from tests import inprocess
 from tests.replay.recorded import add_hosts, service
@@ -237,9 +237,9 @@ def test_no_more_copies_than_two_are_made(
     """And the rows that they are made of are kept no longer."""
     made: list[Gantt] = []
     kept: list[Tried] = []
-    engine, init = Snapshot.engine, Tried.__init__
+    engine, init = LoadedSnapshot.engine, Tried.__init__
 
-    def counted(one: Snapshot, **changed: Any) -> Gantt:
+    def counted(one: LoadedSnapshot, **changed: Any) -> Gantt:
         made.append(engine(one, **changed))
         return made[-1]
 
@@ -247,7 +247,7 @@ def test_no_more_copies_than_two_are_made(
         init(one, *words)
         kept.append(one)
 
-    monkeypatch.setattr(Snapshot, "engine", counted)
+    monkeypatch.setattr(LoadedSnapshot, "engine", counted)
     monkeypatch.setattr(Tried, "__init__", seen)
     for words in ((), ("--fair",), ("--price",), ("--runs-out", "--by", by)):
         made.clear()

@@ -22,8 +22,8 @@ from gantt.model.hosts import HostStats
 from gantt.model.reports import Report
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.replay.snapshots import of_lines
-from gantt.replay.trying import tried
 from gantt.replay.what_if import Added, WhatIf
+from gantt.replay.what_if_run import tried
 from gantt.scheduler.options import SchedulerOptions
 from tests import inprocess
 from tests.cli.conftest import Program

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from gantt.bench.bench_report import read
 from gantt.bench.paths import PATHS
-from gantt.bench.report import read
 from gantt.bench.sides import SIDES
 from tests.guides.guide import shown, values
 from tests.guides.measured import suite

@@ -19,7 +19,7 @@ from gantt.model.forms.spec import read_spec
 from gantt.model.spec import ScheduleRequest
 from gantt.openstack.rpc import payloads
 from gantt.openstack.rpc.methods import NoSource, SchedulerMethods
-from gantt.openstack.rpc.notifications import Notifications
+from gantt.openstack.rpc.scheduler_notifications import Notifications
 from tests.openstack import fleet
 from tests.openstack.conductor import CONF, MEMORY, instances, options, spec
 

@@ -11,7 +11,7 @@ import amqp
 import pytest
 
 from gantt.connection import open_gantt
-from gantt.openstack.rpc.server import RpcServer
+from gantt.openstack.rpc.rpc_server import RpcServer
 from tests.brokers import Rabbitmq
 from tests.openstack.conductor import conductor, eventually, options, ping
 

@@ -24,7 +24,7 @@ from gantt.model.scheduling import SchedulerProtocol, Selections
 from gantt.model.spec import ScheduleRequest
 from gantt.openstack.rpc import newer_fields
 from gantt.openstack.rpc.faults import NOT_ENOUGH
-from gantt.openstack.rpc.server import RpcServer
+from gantt.openstack.rpc.rpc_server import RpcServer
 from gantt.scheduler.options import SchedulerOptions
 from tests.openstack import fleet
 from tests.openstack.conductor import (

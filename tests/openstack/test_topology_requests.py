@@ -20,7 +20,7 @@ from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
 from gantt.model.hosts import HostStats
 from gantt.openstack.rpc.methods import NoSource
-from gantt.openstack.rpc.server import RpcServer
+from gantt.openstack.rpc.rpc_server import RpcServer
 from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
 from tests.openstack import fleet
 from tests.openstack.conductor import (

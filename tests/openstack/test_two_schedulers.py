@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from gantt.connection import connect
 from gantt.engine.gantt import Gantt
 from gantt.model.commands import Inventory
-from gantt.openstack.feed.tables import API, CELL
+from gantt.openstack.feed.nova_tables import API, CELL
 from tests.brokers import Rabbitmq
 from tests.databases import Databases
 from tests.live import free_port

@@ -7,7 +7,7 @@ from gantt.model.spec import Flavor, InstanceGroup, RequestSpec
 from gantt.placement.groups import ANTI_AFFINITY
 from gantt.replay.events import Arrival
 from gantt.replay.machines import Machine, uuid_of
-from gantt.replay.run import Decided, Replay, Settings
+from gantt.replay.run import Decided, Replay, ReplaySettings
 
 
 def machines(count: int, vcpus: int = 4, memory_mb: int = 8192) -> tuple[Machine, ...]:
@@ -34,8 +34,10 @@ def arrival(
 
 
 def replayed(
-    fleet: tuple[Machine, ...], *arrivals: Arrival, settings: Settings | None = None
+    fleet: tuple[Machine, ...],
+    *arrivals: Arrival,
+    settings: ReplaySettings | None = None,
 ) -> tuple[Replay, list[Decided]]:
     """The replay at its end, and its decisions."""
-    replay = Replay(fleet, settings or Settings())
+    replay = Replay(fleet, settings or ReplaySettings())
     return replay, list(replay.run(arrivals))

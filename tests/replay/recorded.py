@@ -15,9 +15,9 @@ from gantt.errors import NoValidHost
 from gantt.model.answers import Inventory
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ScheduleRequest
 from gantt.replay.machines import Machine, empty_stats
-from gantt.replay.records import open_records
-from gantt.replay.redecide import play
-from gantt.replay.redecided import Played, Redecided
+from gantt.replay.process_records import open_records
+from gantt.replay.redecision import play
+from gantt.replay.redecision_results import Played, Redecided
 from gantt.scheduler.options import SchedulerOptions
 from gantt.store.interface import StoreOptions
 

@@ -19,7 +19,7 @@ from gantt.engine.recording import account
 from gantt.engine.recording.files import RecordFile
 from gantt.engine.recording.writing import _Next
 from gantt.model.changes import Cursor
-from gantt.replay.redecided import Played, Redecided
+from gantt.replay.redecision_results import Played, Redecided
 from tests.replay.recorded import add_hosts, ask, flush, played, service
 
 FULL = OSError(errno.ENOSPC, "No space left on device")

@@ -14,11 +14,11 @@ from gantt.errors import Invalid
 from gantt.model.answers import Inventory
 from gantt.model.spec import Flavor, RequestSpec, ResourceGroup
 from gantt.replay.events import Arrival
-from gantt.replay.machines import Machine, Part
-from gantt.replay.packing import arrivals, compared
-from gantt.replay.packing.compared import Result
+from gantt.replay.machines import Machine, SubProvider
+from gantt.replay.packing import arrivals, packing_result
+from gantt.replay.packing.packing_result import PackingResult
 from gantt.replay.packing.policies import POLICIES, Case, usual_of
-from gantt.replay.run import Settings
+from gantt.replay.run import ReplaySettings
 from gantt.scheduler.options import SchedulerOptions
 from tests.replay.fleets import arrival, machines
 
@@ -32,12 +32,15 @@ def asks(number: int, milli: int) -> Arrival:
     return Arrival(number, (f"g{number}",), spec, (None,))
 
 
-def results(fleet: tuple[Machine, ...], trace: Sequence[Arrival]) -> dict[str, Result]:
+def results(
+    fleet: tuple[Machine, ...], trace: Sequence[Arrival]
+) -> dict[str, PackingResult]:
     case = Case(SchedulerOptions(choices=1), fleet, usual_of(trace))
     scarce = arrivals.scarce_of(trace, fleet)
-    settings = Settings(case.options, sample_us=1_000_000)
+    settings = ReplaySettings(case.options, sample_us=1_000_000)
     return {
-        name: compared.run(name, case, trace, scarce, settings) for name in POLICIES
+        name: packing_result.run(name, case, trace, scarce, settings)
+        for name in POLICIES
     }
 
 
@@ -86,7 +89,7 @@ def test_every_policy_places_what_fits_and_packing_empties_hosts() -> None:
 def test_room_keeps_gpus_whole() -> None:
     """Spreading takes half of each GPU, so that no whole one is left."""
     stock = {"VCPU": Inventory(64), "MEMORY_MB": Inventory(4096)}
-    parts = (Part("gpu0", {GPU: Inventory(1000)}),)
+    parts = (SubProvider("gpu0", {GPU: Inventory(1000)}),)
     fleet = tuple(Machine(f"h{n}", stock, parts=parts) for n in range(4))
     trace = [*(asks(n, 500) for n in range(4)), *(asks(n, 1000) for n in (4, 5))]
     found = results(fleet, trace)

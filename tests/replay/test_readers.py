@@ -10,7 +10,7 @@ import pytest
 
 from gantt.errors import Invalid
 from gantt.replay.readers.azure import Azure
-from gantt.replay.readers.mapped import Mapped, read_mapping
+from gantt.replay.readers.csv_mapping import Mapped, read_mapping
 from gantt.replay.readers.openb import GPU, Openb
 from gantt.replay.readers.tianchi import Tianchi
 from gantt.replay.traces import open_trace

@@ -11,7 +11,7 @@ import pytest
 
 from gantt.engine.gantt import Gantt
 from gantt.errors import PluginFailed
-from gantt.replay.redecide import ASIDE, LEFT
+from gantt.replay.redecision import ASIDE, LEFT
 from gantt.scheduler.options import SchedulerOptions
 from tests.engine.hooks import hook, policy
 from tests.replay.recorded import add_hosts, ask, flush, played, service

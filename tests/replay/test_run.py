@@ -14,7 +14,7 @@ from gantt.model.answers import Inventory
 from gantt.model.spec import ScheduleRequest
 from gantt.replay.events import Arrival
 from gantt.replay.machines import Machine, empty_stats, uuid_of
-from gantt.replay.run import HOUR, Replay, Settings
+from gantt.replay.run import HOUR, Replay, ReplaySettings
 from gantt.scheduler.options import SchedulerOptions
 from gantt.state.check import problems
 from gantt.store import open_store
@@ -74,7 +74,7 @@ def test_members_placed_against_their_rule_are_counted() -> None:
         machines(1),
         arrival(0, "a", group="g"),
         arrival(1, "b", group="g"),
-        settings=Settings(options),
+        settings=ReplaySettings(options),
     )
     assert replay.outcome.violations == 1
 
@@ -147,7 +147,7 @@ def test_the_seed_decides_among_equals_and_repeats() -> None:
     options = SchedulerOptions(host_subset_size=5)
 
     def hosts(seed: int) -> list[tuple[str, ...]]:
-        settings = Settings(options, seed)
+        settings = ReplaySettings(options, seed)
         events = [arrival(number, f"i{number}") for number in range(10)]
         return [
             one.hosts for one in replayed(machines(9), *events, settings=settings)[1]
@@ -194,4 +194,4 @@ def _schedule(gantt: Gantt, one: Arrival) -> tuple[str, ...]:
 
 def test_an_empty_fleet_is_refused() -> None:
     with pytest.raises(Invalid, match="no machine"):
-        Replay((), Settings())
+        Replay((), ReplaySettings())

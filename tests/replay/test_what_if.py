@@ -12,13 +12,13 @@ from gantt.engine.gantt import Gantt
 from gantt.errors import Invalid
 from gantt.model.hosts import HostAggregate
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
-from gantt.replay.run import Settings
-from gantt.replay.snapshots import Snapshot, of_database, of_file, of_lines
+from gantt.replay.run import ReplaySettings
+from gantt.replay.snapshots import LoadedSnapshot, of_database, of_file, of_lines
 from gantt.replay.trace_trial import try_trace
 from gantt.replay.traces import Trace
-from gantt.replay.trying import tried
-from gantt.replay.what_if import Added, Ratio, WhatIf
+from gantt.replay.what_if import Added, AllocationRatio, WhatIf
 from gantt.replay.what_if_file import read_what_if
+from gantt.replay.what_if_run import tried
 from gantt.scheduler.options import SchedulerOptions
 from gantt.store import open_store
 from tests.replay.fleets import arrival, machines
@@ -44,7 +44,7 @@ def written(folder: Path, text: str) -> WhatIf:
     return read_what_if(path)
 
 
-def capacity(snapshot: Snapshot, what_if: WhatIf) -> dict[str, int]:
+def capacity(snapshot: LoadedSnapshot, what_if: WhatIf) -> dict[str, int]:
     gantt = tried(snapshot, what_if)
     try:
         return dict(gantt.capacity(what_if.asked(SMALL)).hosts)
@@ -52,7 +52,7 @@ def capacity(snapshot: Snapshot, what_if: WhatIf) -> dict[str, int]:
         gantt.close()
 
 
-def snapshot_of(gantt: Gantt) -> Snapshot:
+def snapshot_of(gantt: Gantt) -> LoadedSnapshot:
     return of_lines(gantt.snapshot_lines(), "here")
 
 
@@ -123,7 +123,7 @@ def test_the_live_books_are_untouched(live: Gantt, tmp_path: Path) -> None:
     store = open_store(f"sqlite:///{tmp_path}/gantt.db")
     before = (live.revision, store.cursor(), store.fingerprint())
     what_if = WhatIf(
-        (Added(like="h0"),), ("h1",), ("h2",), (Ratio("VCPU", 9.0),), {}, ()
+        (Added(like="h0"),), ("h1",), ("h2",), (AllocationRatio("VCPU", 9.0),), {}, ()
     )
     for snapshot in (snapshot_of(live), of_database(f"sqlite:///{tmp_path}/gantt.db")):
         gantt = tried(snapshot, what_if)
@@ -171,7 +171,7 @@ def test_a_file_that_cannot_be_used(tmp_path: Path, text: str, message: str) -> 
             "at most 100,000 may be added",
         ),
         (
-            {"ratios": (Ratio("VCPUS", 8.0),)},
+            {"ratios": (AllocationRatio("VCPUS", 8.0),)},
             "no host has an inventory of VCPUS",
         ),
     ],
@@ -202,7 +202,7 @@ class Arrivals:
 def test_a_trace_is_replayed_as_it_is_and_changed() -> None:
     what_if = WhatIf(remove=("h1",), options={"cpu_weight_multiplier": -1.0})
     trace = Trace("test", Arrivals())
-    found = try_trace(trace, machines(3), Settings(), what_if)
+    found = try_trace(trace, machines(3), ReplaySettings(), what_if)
     assert (found.live.placed, found.what_if.placed) == (6, 4)
     assert (found.live.hosts, found.what_if.hosts) == (3, 2)
     assert found.only_live == 2

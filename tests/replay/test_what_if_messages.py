@@ -13,13 +13,13 @@ from msgspec.structs import fields
 from gantt.errors import GanttError, Invalid
 from gantt.model.answers import Inventory
 from gantt.replay.machines import Machine
-from gantt.replay.run import Settings
-from gantt.replay.snapshots import Snapshot, of_lines
+from gantt.replay.run import ReplaySettings
+from gantt.replay.snapshots import LoadedSnapshot, of_lines
 from gantt.replay.trace_trial import try_trace
 from gantt.replay.traces import Trace
-from gantt.replay.trying import tried
-from gantt.replay.what_if import Added, OtherFlavor, Ratio, WhatIf
+from gantt.replay.what_if import Added, AllocationRatio, OtherFlavor, WhatIf
 from gantt.replay.what_if_file import ALLOWED, read_what_if
+from gantt.replay.what_if_run import tried
 from gantt.scheduler.options import SchedulerOptions
 from tests.replay.recorded import add_hosts, service
 
@@ -175,7 +175,7 @@ def expect(refusal: GanttError, path: Path, entry: str, told: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def books(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+def books(tmp_path_factory: pytest.TempPathFactory) -> LoadedSnapshot:
     """h0 and h1."""
     folder = tmp_path_factory.mktemp("books")
     with service(folder, scheduler=SchedulerOptions()) as gantt:
@@ -215,7 +215,7 @@ def test_what_is_no_toml_names_the_file_and_the_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("text", "entry", "told"), TRIED)
 def test_what_cannot_be_done_to_the_books(
-    books: Snapshot, tmp_path: Path, text: str, entry: str, told: str
+    books: LoadedSnapshot, tmp_path: Path, text: str, entry: str, told: str
 ) -> None:
     path = written(tmp_path, text)
     with pytest.raises(GanttError) as refused:
@@ -235,16 +235,20 @@ def test_what_cannot_be_done_to_the_fleet_of_a_trace(
 ) -> None:
     path = written(tmp_path, text)
     with pytest.raises(GanttError) as refused:
-        try_trace(TRACE, FLEET, Settings(), read_what_if(path))
+        try_trace(TRACE, FLEET, ReplaySettings(), read_what_if(path))
     expect(refused.value, path, entry, told)
 
 
 def test_without_a_file_the_entry_is_named() -> None:
-    what_if = WhatIf(ratios=(Ratio("VCPUS", 1.0),))
+    what_if = WhatIf(ratios=(AllocationRatio("VCPUS", 1.0),))
     with pytest.raises(Invalid, match=r'\Aratios\[0\] "VCPUS": no host has'):
-        try_trace(TRACE, FLEET, Settings(), what_if)
+        try_trace(TRACE, FLEET, ReplaySettings(), what_if)
 
 
 def test_each_key_says_what_it_must_be() -> None:
-    keys = {one.name for kind in (Added, Ratio, OtherFlavor) for one in fields(kind)}
+    keys = {
+        one.name
+        for kind in (Added, AllocationRatio, OtherFlavor)
+        for one in fields(kind)
+    }
     assert keys == set(ALLOWED)

@@ -22,8 +22,8 @@ from gantt.model.hosts import HostStats
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ScheduleRequest
 from gantt.model.topology import Fit
 from gantt.placement.candidates.combine import Budget
-from gantt.replay.books import Books
 from gantt.replay.machines import START, uuid_of
+from gantt.replay.replay_books import ReplayBooks
 from gantt.scheduler.evaluation.known_drivers import driver_of
 from gantt.scheduler.feasibility.candidates import BOOK_SOURCE
 from gantt.scheduler.options import SchedulerOptions
@@ -62,7 +62,7 @@ class Fleet:
 
     def __init__(self, hosts: list[Host], **options: Any) -> None:
         self.hosts = hosts
-        self._books = Books(START)
+        self._books = ReplayBooks(START)
         self._driver = driver_of(policy_of(SchedulerOptions(**OPTIONS, **options)))
         self._count = 0
         for command in _commands(hosts):

@@ -18,7 +18,7 @@ from gantt.errors import Invalid
 from gantt.model.capacity import FairSplit
 from gantt.model.hosts import HostAggregate, HostStats
 from gantt.model.spec import Flavor, RequestSpec
-from gantt.replay.fleets import fleet_of
+from gantt.replay.fleet_files import fleet_of
 from gantt.replay.machines import build
 from gantt.scheduler.capacity.split import Mix, fair_split, feasible_of
 from gantt.scheduler.evaluation.known_drivers import filtering

@@ -9,8 +9,8 @@ from gantt.errors import Refused
 from gantt.model.answers import Inventory
 from gantt.model.spec import Flavor, RequestSpec, ResourceGroup, ScheduleRequest
 from gantt.placement.candidates.combine import Budget
-from gantt.replay.books import Books
-from gantt.replay.machines import Machine, Part, build, uuid_of
+from gantt.replay.machines import Machine, SubProvider, build, uuid_of
+from gantt.replay.replay_books import ReplayBooks
 from gantt.scheduler.contract import Request
 from gantt.scheduler.evaluation.known_drivers import driver_of
 from gantt.scheduler.feasibility.candidates import BOOK_SOURCE
@@ -34,12 +34,12 @@ def asked(milli: int, vcpus: int = 1) -> RequestSpec:
 
 
 def machine(name: str, gpus: int) -> Machine:
-    parts = tuple(Part(f"gpu{n}", {GPU: Inventory(1000)}) for n in range(gpus))
+    parts = tuple(SubProvider(f"gpu{n}", {GPU: Inventory(1000)}) for n in range(gpus))
     stock = {"VCPU": Inventory(32), "MEMORY_MB": Inventory(32768)}
     return Machine(name, stock, parts=parts)
 
 
-def placed(books: Books, spec: RequestSpec, options: SchedulerOptions) -> str:
+def placed(books: ReplayBooks, spec: RequestSpec, options: SchedulerOptions) -> str:
     """The provider of the GPU that one instance gets."""
     driver = driver_of(policy_of(options))
     uuid = uuid_of(f"instance {books.state.revision}")

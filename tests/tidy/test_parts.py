@@ -34,14 +34,14 @@ ORDER = {
         hosting
     """,
     "bench": """
-        chart fleets servers stages
-        furnishing http_client profiling workloads
+        chart bench_fleets servers path_stages
+        fleet_setup http_client path_profile workloads
         bare_threads gantt_side placement_side plain_side side
-        comparing nova_side paths
+        comparison nova_side paths
         sides
-        machine plan
-        report
-        figures running
+        machine_facts plan
+        bench_report
+        figures runner
         page
     """,
     "cli": """
@@ -119,7 +119,7 @@ ORDER = {
         discovery meters routed_networks
         presence
         rpc
-        notifications
+        nova_notifications
     """,
     "placement": """
         amount_source claimed drift fleet_queries groups pause queries
@@ -131,12 +131,12 @@ ORDER = {
         fleet_news
     """,
     "replay": """
-        books events measures records redecided resting
-        applying groups machines
-        fleets readers reports snapshots
+        replay_books events measures process_records redecision_results pause_changes
+        recorded_changes group_members machines
+        fleet_files readers machine_reports snapshots
         run traces what_if
-        decisions record_report redecide report trying what_if_file
-        compare packing trace_trial
+        decision_files record_report redecision replay_report what_if_run what_if_file
+        decision_differences packing trace_trial
     """,
     "scheduler": """
         host_columns options stages

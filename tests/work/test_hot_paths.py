@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from gantt.bench.fleets import fleet_of
+from gantt.bench.bench_fleets import fleet_of
 from gantt.bench.paths import PATHS, acts, opened
 from tests.work.counting import CallCounter
 

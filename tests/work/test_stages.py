@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from gantt.bench.fleets import fleet_of
+from gantt.bench.bench_fleets import fleet_of
 from gantt.bench.paths import acts, opened
 from gantt.engine.gantt import Gantt
 from gantt.engine.observing import Observer, Silence, StageTime

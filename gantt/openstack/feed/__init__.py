@@ -1,5 +1,5 @@
 """The feed: learns the fleet from Nova's databases, which it only reads."""
 
-from gantt.openstack.feed.feed import Feed
+from gantt.openstack.feed.cloud_feed import Feed
 
 __all__ = ["Feed"]

@@ -19,9 +19,9 @@ from gantt.errors import Invalid
 from gantt.model.bounds import MAX_TEXT, MAX_WHOLE
 from gantt.model.forms import nouns, scalars
 from gantt.model.hosts import HostAggregate, ServerGroup
-from gantt.openstack.feed import tables as t
-from gantt.openstack.feed.connection import Database, Row
-from gantt.openstack.feed.unreadable import Bad, is_uuid, mended, names
+from gantt.openstack.feed import nova_tables as t
+from gantt.openstack.feed.nova_connection import NovaDatabase, Row
+from gantt.openstack.feed.unreadable_rows import Bad, is_uuid, mended, names
 
 _TIMES: Final = ("created_at", "updated_at")
 
@@ -36,7 +36,7 @@ class Watched:
         self._last: tuple[object, ...] | None = None
         self._is_fresh = False
 
-    def has_changed(self, database: Database, now: datetime) -> bool:
+    def has_changed(self, database: NovaDatabase, now: datetime) -> bool:
         """Whether to read them. What was written a moment ago counts as changed again:
         times are whole seconds, and writers' clocks differ. Raises Refused,
         StoreFailed."""
@@ -60,7 +60,7 @@ class Watched:
         self._last = None
 
 
-def read_aggregates(database: Database) -> tuple[tuple[HostAggregate, ...], Bad]:
+def read_aggregates(database: NovaDatabase) -> tuple[tuple[HostAggregate, ...], Bad]:
     """All aggregates, each without what of it cannot be read. Raises Refused,
     StoreFailed."""
     hosts, metadata = t.AGGREGATE_HOSTS.c, t.AGGREGATE_METADATA.c
@@ -98,7 +98,7 @@ def _metadata(what: str, said: list[tuple[Any, Any]], bad: Bad) -> dict[str, str
     }
 
 
-def read_groups(database: Database) -> tuple[tuple[ServerGroup, ...], Bad]:
+def read_groups(database: NovaDatabase) -> tuple[tuple[ServerGroup, ...], Bad]:
     """All server groups, each without what of it cannot be read. Raises Refused,
     StoreFailed."""
     members, policies = t.GROUP_MEMBERS.c, t.GROUP_POLICIES.c
@@ -140,7 +140,7 @@ def _policy(what: str, value: str | None, bad: Bad) -> str | None:
         return None
 
 
-def read_host_mappings(database: Database) -> dict[str, int]:
+def read_host_mappings(database: NovaDatabase) -> dict[str, int]:
     """Host -> the id of its cell. Raises Refused, StoreFailed."""
     own = t.HOST_MAPPINGS.c
     return {
@@ -148,7 +148,7 @@ def read_host_mappings(database: Database) -> dict[str, int]:
     }
 
 
-def read_flavors(database: Database) -> dict[int, str]:
+def read_flavors(database: NovaDatabase) -> dict[int, str]:
     """Id -> flavorid. Raises Refused, StoreFailed."""
     own = t.FLAVORS.c
     return dict(tuple(row) for row in _whole(database, own.id, own.flavorid))
@@ -167,7 +167,7 @@ def _max_per_host(what: str, rules: str | None, bad: Bad) -> int:
 
 
 def _whole(
-    database: Database, key: sa.Column[Any], *columns: sa.Column[Any]
+    database: NovaDatabase, key: sa.Column[Any], *columns: sa.Column[Any]
 ) -> Sequence[Row]:
     pages = database.pages(sa.select(key, *columns), key)
     return [row for page in pages for row in page]

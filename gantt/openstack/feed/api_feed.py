@@ -14,7 +14,7 @@ from typing import Final
 from gantt.conf.feed import FLAVOR, FeedOptions
 from gantt.model.fleet import FleetStatement
 from gantt.model.hosts import HostAggregate, ServerGroup
-from gantt.openstack.feed import tables as t
+from gantt.openstack.feed import nova_tables as t
 from gantt.openstack.feed.api_database import (
     Watched,
     read_aggregates,
@@ -23,10 +23,10 @@ from gantt.openstack.feed.api_database import (
     read_host_mappings,
 )
 from gantt.openstack.feed.cell_mappings import CellMapping, read_mappings, with_user
-from gantt.openstack.feed.connection import Database
-from gantt.openstack.feed.delivery import Delivery
+from gantt.openstack.feed.delivery import FeedDelivery
 from gantt.openstack.feed.notes import Notes
-from gantt.openstack.feed.unreadable import Bad, Unreadable
+from gantt.openstack.feed.nova_connection import NovaDatabase
+from gantt.openstack.feed.unreadable_rows import Bad, Unreadable
 
 AGGREGATES: Final = ""
 """The name under which casts about aggregates are noted: no host has it."""
@@ -41,12 +41,12 @@ class ApiFeed:
     def __init__(
         self,
         options: FeedOptions,
-        delivery: Delivery,
+        delivery: FeedDelivery,
         notes: Notes,
         state_names: Callable[[], None],
     ) -> None:
         url = with_user(options.api_url, options)
-        self.database = Database("Nova's API database", url, options.feed_timeout)
+        self.database = NovaDatabase("Nova's API database", url, options.feed_timeout)
         self._options = options
         self._delivery = delivery
         self._notes = notes

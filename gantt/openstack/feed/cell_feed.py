@@ -21,10 +21,10 @@ from gantt.errors import GanttError
 from gantt.model.fleet import Cell
 from gantt.openstack.feed.cell_mappings import CellMapping, open_cell
 from gantt.openstack.feed.cell_reader import CellNews, CellReader
-from gantt.openstack.feed.connection import Database
-from gantt.openstack.feed.moments import micros
 from gantt.openstack.feed.notes import Notes
-from gantt.openstack.feed.unreadable import Unreadable
+from gantt.openstack.feed.nova_connection import NovaDatabase
+from gantt.openstack.feed.row_times import micros
+from gantt.openstack.feed.unreadable_rows import Unreadable
 
 LOG = logging.getLogger(__name__)
 # Rows of instances are counted once in so many rounds: there are many.
@@ -70,7 +70,7 @@ class CellFeed:
         self.cell = cell
         self.notes = notes
         self._options = options
-        self._database: Database | None = None
+        self._database: NovaDatabase | None = None
         self.reader = CellReader(cell, options, flavorid_of)
         self.unreadable = Unreadable(f"cell {cell.name}")
         self._deliver = deliver
@@ -96,7 +96,7 @@ class CellFeed:
         )
 
     @property
-    def database(self) -> Database:
+    def database(self) -> NovaDatabase:
         """Opened when it is first needed, so that one that cannot be used fails the
         rounds of its cell alone. Raises Refused."""
         if self._database is None:

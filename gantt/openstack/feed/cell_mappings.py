@@ -13,9 +13,9 @@ from sqlalchemy import exc, make_url
 from gantt.conf.feed import FeedOptions
 from gantt.errors import Refused
 from gantt.model.addresses import without_secrets
-from gantt.openstack.feed.connection import Database
-from gantt.openstack.feed.tables import CELL_MAPPINGS
-from gantt.openstack.feed.unreadable import Bad, named
+from gantt.openstack.feed.nova_connection import NovaDatabase
+from gantt.openstack.feed.nova_tables import CELL_MAPPINGS
+from gantt.openstack.feed.unreadable_rows import Bad, named
 from gantt.store.database.url import connectable
 
 CELL0: Final = "00000000-0000-0000-0000-000000000000"
@@ -35,7 +35,7 @@ class CellMapping(Struct, frozen=True):
 
 
 def read_mappings(
-    database: Database, options: FeedOptions
+    database: NovaDatabase, options: FeedOptions
 ) -> tuple[tuple[CellMapping, ...], Bad]:
     """All cells but cell0, by number, and what cannot be read; a URL that cannot be
     used is the fault of its own cell alone. Raises Refused, StoreFailed."""
@@ -61,12 +61,12 @@ def read_mappings(
 
 def open_cell(
     cell: CellMapping, options: FeedOptions, *, writes: bool = False
-) -> Database:
+) -> NovaDatabase:
     """The database of a cell; nothing is connected yet. Raises Refused."""
     name = f"the database of cell {cell.name}"
     if cell.fault:
         raise Refused(f"{name}: {cell.fault}")
-    return Database(name, cell.url, options.feed_timeout, writes=writes)
+    return NovaDatabase(name, cell.url, options.feed_timeout, writes=writes)
 
 
 def _usable(template: str, options: FeedOptions) -> tuple[str, str]:

@@ -20,16 +20,16 @@ from gantt.errors import Invalid
 from gantt.model.fleet import FleetStatement, HostReport, Move
 from gantt.model.forms import values
 from gantt.model.hosts import Instance, Service
-from gantt.openstack.feed import tables as t
+from gantt.openstack.feed import nova_tables as t
 from gantt.openstack.feed.cell_mappings import CellMapping
-from gantt.openstack.feed.connection import Database, Row
-from gantt.openstack.feed.live_rows import Found, LiveRows
+from gantt.openstack.feed.compute_node_report import report_of
+from gantt.openstack.feed.live_rows import LiveRows, RowNews
 from gantt.openstack.feed.migrations import Migrations
-from gantt.openstack.feed.moments import micros
-from gantt.openstack.feed.moves import Moves, Moving
-from gantt.openstack.feed.reports import report_of
-from gantt.openstack.feed.services import Services
-from gantt.openstack.feed.unreadable import Bad, is_uuid, named
+from gantt.openstack.feed.nova_connection import NovaDatabase, Row
+from gantt.openstack.feed.open_migrations import Moves, Moving
+from gantt.openstack.feed.row_times import micros
+from gantt.openstack.feed.service_rows import ServiceReader
+from gantt.openstack.feed.unreadable_rows import Bad, is_uuid, named
 
 Place = tuple[str, str]
 _Node = tuple[str, str, int]
@@ -50,8 +50,8 @@ class CellNews(Struct):
     since: datetime | None
     is_full: bool
     services: dict[str, Service]
-    nodes: Found[_Node]
-    instances: Found[_Instance]
+    nodes: RowNews[_Node]
+    instances: RowNews[_Instance]
     on: dict[str, dict[str, Instance]]
     statement: FleetStatement
     gone: frozenset[Place]
@@ -74,7 +74,7 @@ class CellReader:
         self._flavorid_of = flavorid_of
         self._overlap = timedelta(seconds=options.feed_overlap)
         down_after = timedelta(seconds=options.service_down_time)
-        self._service_reader = Services(cell.uuid, down_after)
+        self._service_reader = ServiceReader(cell.uuid, down_after)
         n, i = t.NODES.c, t.INSTANCES.c
         stats = [n[name] for name in t.STATS]
         times = (n.updated_at, n.created_at)
@@ -112,7 +112,7 @@ class CellReader:
 
     def read(
         self,
-        database: Database,
+        database: NovaDatabase,
         now: datetime,
         since: datetime | None,
         again: frozenset[str],
@@ -192,7 +192,7 @@ class CellReader:
             else:
                 self.on.pop(host, None)
 
-    def read_host(self, database: Database, host: str) -> CellNews:
+    def read_host(self, database: NovaDatabase, host: str) -> CellNews:
         """The instances of one host, all of them. Raises Refused, StoreFailed."""
         instances = self._instances.read_some(
             database, t.INSTANCES.c.host == host, lambda kept: kept[1] == host
@@ -201,7 +201,7 @@ class CellReader:
         on = self._on_after(database, instances, unreadable)
         mine = on.setdefault(host, self.on.get(host, {}))
         statement = FleetStatement(instances={host: tuple(mine.values())})
-        nothing: Found[_Node] = Found({}, {})
+        nothing: RowNews[_Node] = RowNews({}, {})
         return CellNews(
             *(None, False, self.services, nothing, instances, on, statement),
             *(frozenset(), frozenset(), (), unreadable),
@@ -226,7 +226,7 @@ class CellReader:
         }
         return {host: moves.get(host, ()) for host in sorted(changed | again)}
 
-    def _places_after(self, nodes: Found[_Node]) -> frozenset[Place]:
+    def _places_after(self, nodes: RowNews[_Node]) -> frozenset[Place]:
         if not (nodes.new or nodes.gone):
             return self.places
         known = {
@@ -238,7 +238,7 @@ class CellReader:
         return frozenset((host, node) for host, node, _ in known.values() if host)
 
     def _reports(
-        self, nodes: Found[_Node], unreadable: _BadRows
+        self, nodes: RowNews[_Node], unreadable: _BadRows
     ) -> tuple[HostReport, ...]:
         found = []
         # The newest row of a place last: it is the one that holds.
@@ -260,7 +260,7 @@ class CellReader:
         return tuple(found)
 
     def _on_after(
-        self, database: Database, found: Found[_Instance], unreadable: _BadRows
+        self, database: NovaDatabase, found: RowNews[_Instance], unreadable: _BadRows
     ) -> dict[str, dict[str, Instance]]:
         """Of the hosts whose instances are not as they were known: all of them."""
         lost: defaultdict[str, set[str]] = defaultdict(set)
@@ -291,7 +291,9 @@ class CellReader:
             } | won[host]
         return after
 
-    def _facts(self, database: Database, rows: Sequence[Row]) -> list[dict[str, Any]]:
+    def _facts(
+        self, database: NovaDatabase, rows: Sequence[Row]
+    ) -> list[dict[str, Any]]:
         """Those that filters or weighers read, of each row."""
         wanted = self._options.facts
         found: list[dict[str, Any]] = [{} for _ in rows]
@@ -309,7 +311,7 @@ class CellReader:
 
 
 def _image_properties(
-    database: Database, uuids: Sequence[str]
+    database: NovaDatabase, uuids: Sequence[str]
 ) -> dict[str, dict[str, str]]:
     m = t.SYSTEM_METADATA.c
     found: defaultdict[str, dict[str, str]] = defaultdict(dict)

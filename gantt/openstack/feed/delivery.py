@@ -19,7 +19,7 @@ LOG = logging.getLogger(__name__)
 MOST_LOGGED: Final = 20
 
 
-class Delivery:
+class FeedDelivery:
     """``turn``: held by the thread that passes something on, and for as long as what
     it knows must not change. ``statements``, ``refused``: how many so far;
     ``is_failing``: whether the last statement could not be passed on."""

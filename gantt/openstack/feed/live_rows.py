@@ -17,14 +17,14 @@ import sqlalchemy as sa
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gantt.openstack.feed.connection import PAGE, Database, Row
+from gantt.openstack.feed.nova_connection import PAGE, NovaDatabase, Row
 
 V = TypeVar("V")
 # Ids in one statement.
 _IDS: Final = 500
 
 
-class Again(Struct, frozen=True):
+class RereadProgress(Struct, frozen=True):
     """How far the rows were read again. ``after``: the id of the last one; ``at``: when
     that was, in monotonic seconds; ``rows``: how many in this round; ``missed``: of
     these, how many had changed without a time that says so."""
@@ -35,13 +35,13 @@ class Again(Struct, frozen=True):
     missed: int = 0
 
 
-class Found(Struct, Generic[V]):
+class RowNews(Struct, Generic[V]):
     """``new``: rows that are new or not as they were known; ``gone``: what was known
     of rows that are not there any more. Both by id."""
 
     new: dict[int, Row]
     gone: dict[int, V]
-    again: Again | None = None
+    again: RereadProgress | None = None
 
 
 class LiveRows(Generic[V]):
@@ -62,17 +62,17 @@ class LiveRows(Generic[V]):
         self._keep = keep
         self._page = page
         self._again_s = again_s
-        self._again: Again | None = None
+        self._again: RereadProgress | None = None
         self.known: dict[int, V] = {}
 
     def read(
         self,
-        database: Database,
+        database: NovaDatabase,
         since: datetime | None,
         *,
         at: float,
         counts: bool = True,
-    ) -> Found[V]:
+    ) -> RowNews[V]:
         """What is different now. ``since`` None: all rows, as if none were known;
         ``at``: monotonic seconds; ``counts``: whether to compare numbers too. Raises
         Refused, StoreFailed."""
@@ -92,14 +92,14 @@ class LiveRows(Generic[V]):
         if counts:
             self._compare(database, new, gone)
         missed = len(suspects & new.keys())
-        return Found(new, gone, replace(again, missed=missed))
+        return RowNews(new, gone, replace(again, missed=missed))
 
     def read_some(
         self,
-        database: Database,
+        database: NovaDatabase,
         condition: sa.ColumnElement[bool],
         is_one: Callable[[V], bool],
-    ) -> Found[V]:
+    ) -> RowNews[V]:
         """What is different of the rows that meet ``condition``, as ``is_one`` tells
         of what is known of them. Raises Refused, StoreFailed."""
         live = self._select.where(self._table.c.deleted == 0, condition)
@@ -112,9 +112,9 @@ class LiveRows(Generic[V]):
             for key, kept in self.known.items()
             if key not in rows and is_one(kept)
         }
-        return Found(new, gone)
+        return RowNews(new, gone)
 
-    def take(self, found: Found[V]) -> None:
+    def take(self, found: RowNews[V]) -> None:
         """``found`` is known from now on."""
         for key in found.gone:
             self.known.pop(key, None)
@@ -129,17 +129,19 @@ class LiveRows(Generic[V]):
         else:
             new.pop(row[0], None)
 
-    def _read_again(self, database: Database, at: float, new: dict[int, Row]) -> Again:
+    def _read_again(
+        self, database: NovaDatabase, at: float, new: dict[int, Row]
+    ) -> RereadProgress:
         """As many rows as are due: the cost of one full reading, spread evenly. Rows
         that are gone are found by their number."""
-        last = self._again or Again(0, at)
+        last = self._again or RereadProgress(0, at)
         if not (self._again_s and self.known):
-            return Again(last.after, at)
+            return RereadProgress(last.after, at)
         most = len(self.known) + 1  # one more tells the end
         each_s = self._again_s / most
         due = min(int((at - last.at) / each_s), most)
         if not due:
-            return Again(last.after, last.at)
+            return RereadProgress(last.after, last.at)
         t = self._table.c
         rest = self._select.where(t.deleted == 0, t.id > last.after)
         found: list[Row] = []
@@ -151,23 +153,23 @@ class LiveRows(Generic[V]):
             self._note(row, new)
         after = found[-1][0] if len(found) >= due else 0
         until = min(at, last.at + max(due, len(found)) * each_s)
-        return Again(after, until, len(found))
+        return RereadProgress(after, until, len(found))
 
-    def _read_all(self, database: Database, at: float) -> Found[V]:
+    def _read_all(self, database: NovaDatabase, at: float) -> RowNews[V]:
         live = self._select.where(self._table.c.deleted == 0)
         pages = database.pages(live, self._table.c.id, self._page)
         new = {row[0]: row for page in pages for row in page}
         gone = {key: kept for key, kept in self.known.items() if key not in new}
-        return Found(new, gone, Again(0, at))
+        return RowNews(new, gone, RereadProgress(0, at))
 
-    def _touched(self, database: Database, since: datetime) -> Iterator[Row]:
+    def _touched(self, database: NovaDatabase, since: datetime) -> Iterator[Row]:
         """In two statements, so that each can use an index."""
         t = self._table.c
         live = self._select.where(t.deleted == 0)
         for condition in (t.updated_at >= since, t.created_at >= since):
             yield from database.rows(live.where(condition))
 
-    def _deleted(self, database: Database, since: datetime) -> Iterator[int]:
+    def _deleted(self, database: NovaDatabase, since: datetime) -> Iterator[int]:
         # Nova leaves updated_at alone when it deletes, but mostly writes shortly
         # before; the rest is found by its number.
         t = self._table.c
@@ -175,7 +177,7 @@ class LiveRows(Generic[V]):
         return (row[0] for row in database.rows(dead))
 
     def _compare(
-        self, database: Database, new: dict[int, Row], gone: dict[int, V]
+        self, database: NovaDatabase, new: dict[int, Row], gone: dict[int, V]
     ) -> None:
         """Where numbers differ, find by ids what is gone, and what was missed."""
         t = self._table.c

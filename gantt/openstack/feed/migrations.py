@@ -11,9 +11,9 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from gantt.openstack.feed.connection import Database
-from gantt.openstack.feed.tables import MIGRATIONS
-from gantt.openstack.feed.unreadable import is_uuid, named
+from gantt.openstack.feed.nova_connection import NovaDatabase
+from gantt.openstack.feed.nova_tables import MIGRATIONS
+from gantt.openstack.feed.unreadable_rows import is_uuid, named
 
 FAILED: Final = frozenset({"error", "failed", "cancelled", "reverted"})
 
@@ -30,7 +30,7 @@ class Migrations:
         self._read: tuple[frozenset[int], datetime | None] = frozenset(), None
 
     def read(
-        self, database: Database, since: datetime | None, now: datetime
+        self, database: NovaDatabase, since: datetime | None, now: datetime
     ) -> tuple[tuple[str, str], ...]:
         """(host, instance) of migrations that failed since, unless the instance is on
         its way there again. Raises Refused, StoreFailed."""

@@ -34,7 +34,7 @@ LOG = logging.getLogger(__name__)
 Context = Mapping[str, Any]
 
 
-class Source(Protocol):
+class FactSource(Protocol):
     """Where facts about hosts come from besides casts: the feed."""
 
     def note_update(self, *, host: str | None = None) -> None:
@@ -114,7 +114,7 @@ class SchedulerMethods:
     def __init__(
         self,
         gantt: SchedulerProtocol,
-        source: Source | None,
+        source: FactSource | None,
         announce: Announcer | None = None,
     ) -> None:
         self._gantt = gantt

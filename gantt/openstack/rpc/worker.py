@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     # Loads the RPC library, before which eventlet must be out of its sight.
     from gantt.openstack.presence import Presence
     from gantt.openstack.routed_networks import RoutedNetworks
-    from gantt.openstack.rpc.methods import Source as Facts
+    from gantt.openstack.rpc.methods import FactSource as Facts
 
 LOG = logging.getLogger(__name__)
 
@@ -85,9 +85,9 @@ def _serve(
 ) -> None:
     from gantt.openstack.feed import Feed
     from gantt.openstack.routed_networks import RoutedNetworks
-    from gantt.openstack.rpc.notifications import Notifications
-    from gantt.openstack.rpc.observing import WorkerSigns
-    from gantt.openstack.rpc.server import RpcServer
+    from gantt.openstack.rpc.rpc_server import RpcServer
+    from gantt.openstack.rpc.scheduler_notifications import Notifications
+    from gantt.openstack.rpc.worker_signs import WorkerSigns
 
     options, is_first, began = settings.rpc, number == 0, time.monotonic()
     with ExitStack() as stack:

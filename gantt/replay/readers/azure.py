@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from gantt.errors import Invalid
 from gantt.model.spec import Flavor, RequestSpec
 from gantt.replay.events import Arrival, Skipped
-from gantt.replay.readers.lines import text_lines
+from gantt.replay.readers.csv_lines import text_lines
 
 _SECOND: Final = 1_000_000
 _BIN_S: Final = 300

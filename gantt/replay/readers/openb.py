@@ -16,8 +16,8 @@ from typing import Final
 from gantt.model.answers import Inventory
 from gantt.model.spec import Destination, Flavor, RequestSpec, ResourceGroup
 from gantt.replay.events import Arrival, Skipped
-from gantt.replay.machines import Machine, Part, uuid_of
-from gantt.replay.readers.lines import Table, whole
+from gantt.replay.machines import Machine, SubProvider, uuid_of
+from gantt.replay.readers.csv_lines import CsvTable, whole
 
 GPU: Final = "CUSTOM_GPU_MILLI"
 WHOLE: Final = 1000
@@ -29,8 +29,8 @@ class Openb:
     ("default", "gpuspec33", …). ``skipped``: what could not be read."""
 
     def __init__(self, folder: Path, variant: str = "default") -> None:
-        self._nodes = Table(folder / "openb_node_list_all_node.csv.xz")
-        self._pods = Table(folder / f"openb_pod_list_{variant}.csv.xz")
+        self._nodes = CsvTable(folder / "openb_node_list_all_node.csv.xz")
+        self._pods = CsvTable(folder / f"openb_pod_list_{variant}.csv.xz")
 
     @property
     def skipped(self) -> list[Skipped]:
@@ -67,7 +67,8 @@ def _machine(fields: dict[str, str]) -> Machine:
         },
         labels=(model,) if model else (),
         parts=tuple(
-            Part(f"gpu{number}", {GPU: Inventory(WHOLE)}) for number in range(gpus)
+            SubProvider(f"gpu{number}", {GPU: Inventory(WHOLE)})
+            for number in range(gpus)
         ),
     )
 

@@ -19,7 +19,7 @@ from gantt.model.spec import Flavor, InstanceGroup, RequestSpec
 from gantt.placement.groups import ANTI_AFFINITY
 from gantt.replay.events import Arrival, Skipped
 from gantt.replay.machines import Machine, uuid_of
-from gantt.replay.readers.lines import rows, whole
+from gantt.replay.readers.csv_lines import rows, whole
 
 _GAP_US: Final = 1_000
 _SIZES: Final = ((500, 1), (1000, 2), (2000, 4), (4000, 8))

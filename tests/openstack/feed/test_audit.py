@@ -15,8 +15,8 @@ from gantt.model.audit import Audit, AuditTerms
 from gantt.model.commands import ConsumerAllocations
 from gantt.model.fleet import Cell
 from gantt.model.hosts import HostStats
-from gantt.openstack.feed import cell_feed, tables
-from gantt.openstack.feed.connection import Database
+from gantt.openstack.feed import cell_feed, nova_tables
+from gantt.openstack.feed.nova_connection import NovaDatabase
 from gantt.placement.audit import audit
 from tests.openstack.feed.conftest import Cloud
 from tests.openstack.feed.nova_databases import CellDatabase
@@ -95,11 +95,11 @@ def test_that_a_cell_is_read_is_told_once_in_a_while(
     for _ in range(5):
         cell._try()
     assert seen == []
-    now, back = Database.now, timedelta(minutes=5)
-    monkeypatch.setattr(Database, "now", lambda one: now(one) - back)
+    now, back = NovaDatabase.now, timedelta(minutes=5)
+    monkeypatch.setattr(NovaDatabase, "now", lambda one: now(one) - back)
     cell._try()
     assert len(seen) == 1, "its clock was set back"
-    monkeypatch.setattr(Database, "now", now)
+    monkeypatch.setattr(NovaDatabase, "now", now)
     monkeypatch.setattr(cell_feed, "TOLD_EVERY_S", 0.0)
     cell._try()
     assert len(seen) == 2
@@ -126,7 +126,7 @@ def hosted(cloud: Cloud, cell: CellDatabase, host: str) -> None:
 def node(cloud: Cloud, cell: CellDatabase, host: str, name: str) -> None:
     """A compute node whose provider its compute has made."""
     key = cell.node(host, hypervisor_hostname=name)
-    n = tables.NODES.c
+    n = nova_tables.NODES.c
     with cell.engine.connect() as connection:
         (found,) = connection.execute(sa.select(n.uuid).where(n.id == key)).one()
     cloud.books.create_provider(name, uuid=found)

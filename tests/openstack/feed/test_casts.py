@@ -11,7 +11,7 @@ from gantt.model.hosts import HostAggregate, Instance
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.openstack.feed import Feed
 from gantt.openstack.feed.notes import MOST, Notes
-from gantt.openstack.feed.tables import INSTANCES
+from gantt.openstack.feed.nova_tables import INSTANCES
 from tests.openstack.feed.conftest import Cloud
 from tests.openstack.feed.waiting import until
 
@@ -27,11 +27,11 @@ def test_a_cast_during_the_first_reading_wins(cloud: Cloud, monkeypatch: Any) ->
     cell.host("h1")
     key, instance = cell.instance("h1")
     feed = cloud.idle_feed(feed_interval=30.0)
-    from gantt.openstack.feed.connection import Database
+    from gantt.openstack.feed.nova_connection import NovaDatabase
 
-    rows = Database.rows
+    rows = NovaDatabase.rows
 
-    def tell_after(self: Database, statement: Any) -> Sequence[Any]:
+    def tell_after(self: NovaDatabase, statement: Any) -> Sequence[Any]:
         found = rows(self, statement)
         if INSTANCES in statement.get_final_froms() and len(found) == 1:
             cell.soft_delete("instances", key)
@@ -39,7 +39,7 @@ def test_a_cast_during_the_first_reading_wins(cloud: Cloud, monkeypatch: Any) ->
             cloud.books.delete_instance("h1", instance)
         return found
 
-    monkeypatch.setattr(Database, "rows", tell_after)
+    monkeypatch.setattr(NovaDatabase, "rows", tell_after)
     feed.start()
     assert on(cloud, "h1") == ()
 

@@ -21,8 +21,8 @@ from gantt.openstack.feed.cell_mappings import (
     open_cell,
     with_user,
 )
-from gantt.openstack.feed.connection import Database, Row, Select
-from gantt.openstack.rpc.transport import open_transport
+from gantt.openstack.feed.nova_connection import NovaDatabase, Row, Select
+from gantt.openstack.rpc.message_bus import open_transport
 from tests.openstack.conductor import options
 from tests.openstack.feed.conftest import Cloud
 from tests.openstack.feed.waiting import until
@@ -32,12 +32,12 @@ def hosts(cloud: Cloud) -> list[str]:
     return [one.host for one in cloud.books.list_hosts()]
 
 
-def database_of(feed: Feed, name: str) -> Database:
+def database_of(feed: Feed, name: str) -> NovaDatabase:
     (found,) = [one for one in feed._cells.values() if one.cell.name == name]
     return found.database
 
 
-def fail_while(database: Database, down: threading.Event) -> None:
+def fail_while(database: NovaDatabase, down: threading.Event) -> None:
     """As a server that went away."""
     read = database.rows
 
@@ -335,7 +335,7 @@ def test_a_url_that_cannot_be_read_is_refused_without_its_password() -> None:
 
 def test_a_driver_that_is_not_there_is_refused() -> None:
     with pytest.raises(Refused, match="driver"):
-        Database("cell one", "mysql+nosuch://nova@h/nova", 1.0)
+        NovaDatabase("cell one", "mysql+nosuch://nova@h/nova", 1.0)
 
 
 def test_the_feeds_user_takes_the_place_of_novas() -> None:
@@ -353,7 +353,7 @@ class Slow:
         self.go_on = threading.Event()
         monkeypatch.setattr(cell_feed, "open_cell", self._open)
 
-    def _open(self, cell: CellMapping, options: FeedOptions) -> Database:
+    def _open(self, cell: CellMapping, options: FeedOptions) -> NovaDatabase:
         database = open_cell(cell, options)
         if cell.name in self._names:
             read = database.rows

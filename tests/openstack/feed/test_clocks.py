@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 
-from gantt.openstack.feed.connection import Database
+from gantt.openstack.feed.nova_connection import NovaDatabase
 from tests.databases import Databases
 from tests.kinds import SERVER_KINDS
 from tests.openstack.feed import nova_databases
@@ -33,7 +33,7 @@ def elsewhere(
     """By how much Nova and its databases are apart from this machine."""
     apart: timedelta = request.param
     there: Clock = lambda *_: plain_now() + apart  # noqa: E731
-    monkeypatch.setattr(Database, "now", there)
+    monkeypatch.setattr(NovaDatabase, "now", there)
     monkeypatch.setattr(nova_databases, "now", lambda: there().replace(microsecond=0))
     return apart
 
@@ -72,6 +72,6 @@ def test_an_audit_goes_by_when_a_cell_was_told_of(cloud: Cloud) -> None:
 def test_the_time_at_a_server(kind: str, databases: Databases) -> None:
     with (
         databases.database(kind, is_furnished=False) as url,
-        closing(Database("a cell", url, 5.0)) as database,
+        closing(NovaDatabase("a cell", url, 5.0)) as database,
     ):
         assert abs(database.now() - plain_now()) < timedelta(seconds=60)

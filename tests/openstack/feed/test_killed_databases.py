@@ -16,7 +16,7 @@ from gantt.engine.options import EngineOptions
 from gantt.model.commands import Inventory
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.openstack.feed import Feed
-from gantt.openstack.feed.tables import API, CELL, NODES
+from gantt.openstack.feed.nova_tables import API, CELL, NODES
 from tests.databases import SERVERS, DatabaseServer
 from tests.kinds import SERVER_KINDS
 from tests.openstack.feed.conftest import OPTIONS

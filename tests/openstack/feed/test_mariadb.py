@@ -18,8 +18,8 @@ from gantt.conf.feed import FeedOptions
 from gantt.engine.gantt import Gantt
 from gantt.errors import Refused, StoreFailed
 from gantt.openstack.feed import Feed
-from gantt.openstack.feed.connection import Database
-from gantt.openstack.feed.tables import API, CELL, NODES
+from gantt.openstack.feed.nova_connection import NovaDatabase
+from gantt.openstack.feed.nova_tables import API, CELL, NODES
 from tests.databases import Databases, DatabaseServer
 from tests.openstack.feed import make_schema
 from tests.openstack.feed.conftest import OPTIONS
@@ -29,7 +29,7 @@ from tests.openstack.feed.nova_databases import (
     CellDatabase,
     new_mariadb,
 )
-from tests.openstack.feed.test_moves import migration, told
+from tests.openstack.feed.test_open_migrations import migration, told
 from tests.openstack.feed.waiting import until
 
 pytestmark = pytest.mark.server("mariadb")
@@ -184,7 +184,7 @@ def test_a_missing_right_is_named_by_its_grant(cloud: Cloud) -> None:
 @pytest.mark.usefixtures("user")
 def test_nothing_can_be_written(cloud: Cloud) -> None:
     """Not even by a user who may."""
-    database = Database("the cell", cloud.cell.url, 5.0)
+    database = NovaDatabase("the cell", cloud.cell.url, 5.0)
     write = sa.update(NODES).values(vcpus=1)
     with (
         database._engine.connect() as connection,
@@ -195,7 +195,7 @@ def test_nothing_can_be_written(cloud: Cloud) -> None:
 
 
 def test_a_server_that_stands_still_is_given_up(cloud: Cloud) -> None:
-    database = Database("the cell", cloud.cell.url, 1.0)
+    database = NovaDatabase("the cell", cloud.cell.url, 1.0)
     assert database.rows(sa.select(sa.func.count(NODES.c.id)))
     cloud.server.stand_still()
     try:

@@ -12,11 +12,11 @@ import gantt
 from gantt.conf.feed import FLAVOR, IMAGE, FeedOptions
 from gantt.engine.gantt import Gantt
 from gantt.openstack.feed import Feed
-from gantt.openstack.feed.tables import API, CELL
+from gantt.openstack.feed.nova_tables import API, CELL
 from tests.databases import Databases
 from tests.openstack.feed.conftest import OPTIONS
 from tests.openstack.feed.nova_databases import ApiDatabase, CellDatabase
-from tests.openstack.feed.test_moves import migration, told
+from tests.openstack.feed.test_open_migrations import migration, told
 from tests.openstack.feed.waiting import until
 
 pytestmark = pytest.mark.server("postgresql")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from gantt.openstack.feed import Feed, tables
+from gantt.openstack.feed import Feed, nova_tables
 from gantt.openstack.feed.cell_feed import COUNT_EVERY, CellFeed
 from gantt.openstack.feed.live_rows import LiveRows
 from gantt.openstack.feed.migrations import Migrations
@@ -220,8 +220,8 @@ def test_reading_again_costs_one_full_reading_spread_evenly(cloud: Cloud) -> Non
         database.node(f"h{number}", created_at=long_ago)
     feed, cell = stopped(cloud)
     feed.stop()
-    t = tables.NODES.c
-    rows = LiveRows(tables.NODES, [t.host], tuple, again_s=100.0)
+    t = nova_tables.NODES.c
+    rows = LiveRows(nova_tables.NODES, [t.host], tuple, again_s=100.0)
     rows.take(rows.read(cell.database, None, at=0.0))
     read = []
     for at in range(1, 401):
@@ -388,6 +388,6 @@ def test_releases_out_of_range_are_named() -> None:
 
 
 def test_an_old_time_is_read_as_utc() -> None:
-    from gantt.openstack.feed.moments import micros
+    from gantt.openstack.feed.row_times import micros
 
     assert micros(datetime(1970, 1, 1, 0, 0, 1)) == 1_000_000
