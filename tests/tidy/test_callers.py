@@ -24,10 +24,10 @@ PUBLIC = {
     r"gantt\.scheduler\.scoring\.weighers\.\w+:\w+": "found by the registry",
     r"gantt\.scheduler\.plugins\.nova_\w+:\w+\.\w+": "what Nova's plug-ins call",
     r"gantt\.store\.migrations\.versions\..*:(up|down)grade": "called by alembic",
-    r"gantt\.openstack\.rpc\.(methods|notifications):\w+\.\w+": "called by "
+    r"gantt\.openstack\.rpc\.(methods|scheduler_notifications):\w+\.\w+": "called by "
     "oslo.messaging",
     r"gantt\.stream\.changes\.copy:\w+(\.\w+)?": "for readers of the topic of changes",
-    r"gantt\.openstack\.feed\.moments:Moment\.\w+": "called by SQLAlchemy",
+    r"gantt\.openstack\.feed\.row_times:UtcTime\.\w+": "called by SQLAlchemy",
     r"gantt\.conf\.unknown:\w+\.(new_section|assignment)": "called by oslo.config",
 }
 # Decorators that leave a function to be called by its name.
