@@ -41,6 +41,7 @@ OWN: Final[Mapping[str, tuple[str, int, tuple[str, ...]]]] = {
     "feed": ("tests/openstack/feed/test_command.py", 2, ("indented",)),
     "streams": (f"{_HERE}/test_streams.py", 2, ("sh",)),
     "benchmark": (f"{_HERE}/test_measuring.py", 2, ("console",)),
+    "kolla": ("tests/deploy/test_kolla.py", 2, ("yaml", "ini")),
     "replace-nova-scheduler": (
         "tests/openstack/test_replace_document.py",
         5,
@@ -154,6 +155,7 @@ SEEN: Final[Mapping[str, str]] = {
     "plan-capacity": "86deb401fe66",
     "plugins": "a56153c4ec8f",
     "replace-nova-scheduler": "8133cb3d0af0",
+    "kolla": "b23bc9fb0688",
     "replace-placement": "1f11677526b2",
     "scale-out": "d6b6505b6dfc",
     "serving": "c55142c80618",
