@@ -19,7 +19,7 @@ import sqlalchemy as sa
 import yaml
 
 from gantt.connection import connect
-from gantt.openstack.feed.tables import API, CELL
+from gantt.openstack.feed.nova_tables import API, CELL
 from tests.brokers import Rabbitmq
 from tests.databases import Databases
 from tests.deploy.kolla import ROLES, written
