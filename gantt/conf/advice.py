@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from oslo_config import cfg
 
-from gantt.conf.table import rows
+from gantt.conf.table import rows, values_of
 from gantt.conf.values import ApiOptions
 from gantt.errors import Refused
 from gantt.scheduler.options import AdviceOptions
@@ -98,7 +98,5 @@ def advice_options(own: Any) -> AdviceOptions:
             "advice_shortens of [gantt] needs advice_placement = own: amounts in "
             "another Placement are not known here."
         )
-    named = {name: own[name] for name in AdviceOptions.__struct_fields__}
-    return AdviceOptions(
-        **{**named, "advice_subset_size": own.advice_subset_size or own.workers}
-    )
+    subset_size = own.advice_subset_size or own.workers
+    return values_of(own, AdviceOptions, advice_subset_size=subset_size)

@@ -6,7 +6,6 @@ Separate from the other options because agents take the same ones on their comma
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from oslo_config import cfg
 
@@ -33,9 +32,3 @@ OPTIONS: Sequence[cfg.Opt] = [
         },
     ),
 ]
-
-
-def coordination_options(group: Any) -> CoordinationOptions:
-    """The values in ``group``."""
-    names = CoordinationOptions.__struct_fields__
-    return CoordinationOptions(**{name: group[name] for name in names})

@@ -12,26 +12,16 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 from oslo_config import cfg
 
-from gantt.conf import (
-    advice,
-    coordination,
-    guests,
-    identity,
-    recording,
-    rpc,
-    scheduling,
-    shadow,
-    stream,
-    tracing,
-)
+from gantt.conf import advice, guests, identity, rpc, scheduling, stream
 from gantt.conf.options import IGNORED, PROBES, RETIRED, Options, list_opts
 from gantt.conf.references import add_references
+from gantt.conf.table import values_of
 from gantt.conf.unknown import unknown_options
 from gantt.conf.values import (
     SYSTEM_DIRECTORY,
@@ -40,13 +30,13 @@ from gantt.conf.values import (
     LogOptions,
     ServeOptions,
     Settings,
+    TracingOptions,
 )
 from gantt.conf.written import check_written
-from gantt.engine.options import EngineOptions
+from gantt.engine.options import EngineOptions, RecordOptions, ShadowOptions
 from gantt.errors import Refused
+from gantt.liveness.options import CoordinationOptions
 from gantt.store.interface import StoreOptions
-
-T = TypeVar("T", bound=Struct)
 
 MEMORY = "memory://"
 _CONNECTION = ("placement_database", "connection")
@@ -191,12 +181,6 @@ def _ignored() -> Options:
     ]
 
 
-def _values_of(group: Any, kind: type[T], **others: Any) -> T:
-    """A ``kind`` of ``others`` and the options of ``group`` that its fields name."""
-    named = {name: group[name] for name in kind.__struct_fields__ if name in group}
-    return kind(**named | others)
-
-
 def _named(config_files: Sequence[str]) -> str:
     """The options that name these files to the programs; "": the default files."""
     return shlex.join(f"--config-file={name}" for name in config_files)
@@ -204,7 +188,7 @@ def _named(config_files: Sequence[str]) -> str:
 
 def _engine_options(ours: cfg.ConfigOpts, named: str | None) -> EngineOptions:
     database, own = ours.placement_database, ours.gantt
-    return _values_of(
+    return values_of(
         own,
         EngineOptions,
         # Half of the threads stay free for requests that do not wait.
@@ -215,9 +199,9 @@ def _engine_options(ours: cfg.ConfigOpts, named: str | None) -> EngineOptions:
         commit_attempts=max(1, ours.placement.allocation_conflict_retry_count),
         scheduler=scheduling.scheduler_options(ours),
         advice=advice.advice_options(own),
-        shadow=shadow.shadow_options(own),
-        recording=recording.record_options(own),
-        store=_values_of(
+        shadow=values_of(own, ShadowOptions),
+        recording=values_of(own, RecordOptions),
+        store=values_of(
             own,
             StoreOptions,
             create=database.sync_on_startup,
@@ -248,20 +232,20 @@ def _settings(
         files=files,
         unknown=unknown,
         database_url=ours.placement_database.connection or "",
-        api=_values_of({**ours.placement, **own}, ApiOptions),
-        auth=_values_of(
+        api=values_of({**ours.placement, **own}, ApiOptions),
+        auth=values_of(
             own,
             AuthOptions,
             strategy=ours.api.auth_strategy,
             advice_from=advice.trusted(own, ours.api.auth_strategy),
         ),
-        serve=_values_of(own, ServeOptions, host=host, port=port),
+        serve=values_of(own, ServeOptions, host=host, port=port),
         engine=_engine_options(ours, named),
         rpc=rpc.rpc_options(ours),
-        coordination=coordination.coordination_options(ours.coordination),
+        coordination=values_of(ours.coordination, CoordinationOptions),
         stream=stream.stream_options(ours.stream),
-        log=_values_of(ours, LogOptions),
-        tracing=tracing.tracing_options(ours.tracing),
+        log=values_of(ours, LogOptions),
+        tracing=values_of(ours.tracing, TracingOptions),
         allowed_origin=tuple(probe.cors.allowed_origin),
         proxy_headers=probe.oslo_middleware.enable_proxy_headers_parsing,
         enforce_scope=probe.oslo_policy.enforce_scope,

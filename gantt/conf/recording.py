@@ -6,7 +6,6 @@ Separate from the other options of that group because a record is a feature of i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from oslo_config import cfg
 
@@ -30,9 +29,3 @@ OPTIONS: Sequence[cfg.Opt] = [
         },
     ),
 ]
-
-
-def record_options(own: Any) -> RecordOptions:
-    """The values in the group ``own``."""
-    names = RecordOptions.__struct_fields__
-    return RecordOptions(**{name: own[name] for name in names})

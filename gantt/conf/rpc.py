@@ -13,7 +13,7 @@ from typing import Final
 
 from oslo_config import cfg
 
-from gantt.conf.table import rows
+from gantt.conf.table import rows, values_of
 from gantt.conf.values import RpcOptions
 
 _OURS: Final = RpcOptions()
@@ -109,24 +109,14 @@ GROUPS: Mapping[str, Sequence[cfg.Opt]] = {
 
 def rpc_options(conf: cfg.ConfigOpts) -> RpcOptions:
     """All of the above as one value."""
-    return RpcOptions(
+    found = {opt.dest: conf[opt.dest] for opt in DEFAULT}
+    for group in GROUPS:
+        found |= conf[group]
+    return values_of(
+        found,
+        RpcOptions,
         host=conf.host or socket.gethostname(),
-        workers=conf.scheduler.workers,
-        report_interval=conf.report_interval,
-        discover_hosts_in_cells_interval=(
-            conf.scheduler.discover_hosts_in_cells_interval
-        ),
-        notification_format=conf.notifications.notification_format,
-        versioned_notifications_topics=tuple(
-            conf.notifications.versioned_notifications_topics
-        ),
-        write_user=conf.nova.write_user,
         write_password=conf.nova.write_password or "",
-        neutron_timeout_s=conf.scheduler.neutron_timeout_s,
-        neutron_answers=conf.scheduler.neutron_answers,
-        neutron_answers_s=conf.scheduler.neutron_answers_s,
-        neutron_answer_size_limit=conf.scheduler.neutron_answer_size_limit,
-        http_retries=conf.neutron.http_retries,
     )
 
 

@@ -7,7 +7,6 @@ of its own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from oslo_config import cfg
 
@@ -35,9 +34,3 @@ OPTIONS: Sequence[cfg.Opt] = [
         },
     ),
 ]
-
-
-def shadow_options(own: Any) -> ShadowOptions:
-    """The values in the group ``own``."""
-    names = ShadowOptions.__struct_fields__
-    return ShadowOptions(**{name: own[name] for name in names})

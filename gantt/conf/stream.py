@@ -10,7 +10,7 @@ from typing import Any
 
 from oslo_config import cfg
 
-from gantt.conf.table import rows
+from gantt.conf.table import rows, values_of
 from gantt.errors import Refused
 from gantt.stream.options import StreamOptions
 
@@ -84,9 +84,7 @@ OPTIONS: Sequence[cfg.Opt] = [
 
 def stream_options(group: Any) -> StreamOptions:
     """The values in ``group``. Raises Refused."""
-    named = {name: group[name] for name in StreamOptions.__struct_fields__}
-    named["bootstrap_servers"] = tuple(named["bootstrap_servers"])
-    found = StreamOptions(**named)
+    found = values_of(group, StreamOptions)
     _check_topics(found)
     return found
 

@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from msgspec import Struct
 from oslo_config import cfg, types
+
+T = TypeVar("T", bound=Struct)
 
 
 class _Finite(types.Float):
@@ -52,3 +54,14 @@ def _limits(bounds: str, kind: type) -> Iterator[tuple[str, float]]:
     for name, text in zip(("min", "max"), bounds.split(".."), strict=False):
         if text:
             yield name, kind(text)
+
+
+def values_of(group: Any, kind: type[T], **others: Any) -> T:
+    """A ``kind`` of ``others`` and the options of ``group`` that its fields name, lists
+    as tuples."""
+    named = {name: group[name] for name in kind.__struct_fields__ if name in group}
+    found = {
+        name: tuple(one) if isinstance(one, list) else one
+        for name, one in named.items()
+    }
+    return kind(**found | others)

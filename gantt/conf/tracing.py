@@ -7,7 +7,6 @@ where they are on.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from oslo_config import cfg
 
@@ -33,9 +32,3 @@ OPTIONS: Sequence[cfg.Opt] = [
         },
     ),
 ]
-
-
-def tracing_options(group: Any) -> TracingOptions:
-    """The values in ``group``."""
-    names = TracingOptions.__struct_fields__
-    return TracingOptions(**{name: group[name] for name in names})
