@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from operator import attrgetter
+from typing import Any, Final
 
 import click
 
 from gantt.cli.asked import request_text
+from gantt.cli.columns import Columns
 from gantt.cli.output import plain, say, table, time_text
 from gantt.cli.session import Session, books_command
 from gantt.errors import NotFound
@@ -18,7 +20,12 @@ from gantt.model.printable import counted
 from gantt.model.selection import Decision, Near, Step, Why
 
 MOST = 100
-RECORDS = tuple("at request_id instances hosts chosen attempts failure".split())
+_RECORDS: Final = Columns(
+    "at request_id instances hosts chosen attempts failure",
+    at=lambda one: time_text(one.at),
+    instances=attrgetter("instance_uuids"),
+    chosen=lambda one: [mine[0].service_host for mine in one.chosen],
+)
 
 
 @click.command("explain")
@@ -41,7 +48,7 @@ def explain(session: Session, *, request_or_instance: str) -> None:
     if session.is_prose:
         say("\n\n".join(decision_text(one) for one in found))
     else:
-        session.print_answer(found, RECORDS, map(_record, found))
+        session.print_answer(found, _RECORDS.names, _RECORDS.rows(found))
 
 
 def print_decision(session: Session, found: Decision) -> None:
@@ -124,18 +131,6 @@ def _chosen(found: Decision) -> Iterator[tuple[Any, ...]]:
         named = number < len(found.instance_uuids)
         name = found.instance_uuids[number] if named else number + 1
         yield name, mine[0].service_host, [one.service_host for one in mine[1:]]
-
-
-def _record(found: Decision) -> tuple[Any, ...]:
-    return (
-        time_text(found.at),
-        found.request_id,
-        found.instance_uuids,
-        found.hosts,
-        [mine[0].service_host for mine in found.chosen],
-        found.attempts,
-        found.failure,
-    )
 
 
 # -- reasons ---------------------------------------------------------------------------

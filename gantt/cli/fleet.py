@@ -3,19 +3,17 @@ of a fleet beside its hosts."""
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
 import click
 
+from gantt.cli.columns import Columns
 from gantt.cli.output import time_text
-from gantt.cli.paging import paged, tell_next
+from gantt.cli.paging import paged, print_page
 from gantt.cli.session import Session, books_command
 from gantt.model.fleet_lists import GroupQuery, HostAggregateQuery, ServiceQuery
 from gantt.model.hosts import Service
-
-_SERVICE = ("host", "binary", "state", "reason", "zone", "last_seen_up", "version")
-_GROUP = ("uuid", "name", "policy", "max_server_per_host", "members")
-_AGGREGATE = ("uuid", "name", "id", "zone", "hosts", "metadata")
 
 
 @click.group("service")
@@ -29,35 +27,36 @@ def service() -> None:
 @paged
 @books_command
 def list_services(
-    session: Session,
-    *,
-    host: str | None,
-    binary: str | None,
-    limit: int,
-    marker: str | None,
+    session: Session, /, *, host: str | None, binary: str | None, **page: Any
 ) -> None:
     """List services with their state."""
-    query = ServiceQuery(host, binary, limit, marker)
+    query = ServiceQuery(host, binary, **page)
     found = session.books.list_services(query)
-    session.print_rows(_SERVICE, [_service(one) for one in found])
-    if found:
-        tell_next(len(found), limit, f"{found[-1].binary}@{found[-1].host}")
+    print_page(session, _SERVICE, found, query.limit, _name_of)
 
 
-def _service(one: Service) -> tuple[Any, ...]:
-    state = "disabled" if one.disabled is True else "enabled"
+def _state(one: Service) -> str:
     if one.forced_down is True:
-        state = "forced down"
-    seen = one.last_seen_up
-    return (
-        one.host,
-        one.binary,
-        state,
-        one.disabled_reason,
-        one.availability_zone,
-        time_text(seen, "seconds") if isinstance(seen, int) else None,
-        one.version,
-    )
+        return "forced down"
+    return "disabled" if one.disabled is True else "enabled"
+
+
+def _seen(one: Service) -> str | None:
+    at = one.last_seen_up
+    return time_text(at, "seconds") if isinstance(at, int) else None
+
+
+def _name_of(one: Service) -> str:
+    return f"{one.binary}@{one.host}"
+
+
+_SERVICE = Columns(
+    "host binary state reason zone last_seen_up version",
+    state=_state,
+    reason=attrgetter("disabled_reason"),
+    zone=attrgetter("availability_zone"),
+    last_seen_up=_seen,
+)
 
 
 @click.group("server-group")
@@ -69,26 +68,16 @@ def server_group() -> None:
 @click.option("--member", help="Only groups with this instance.")
 @paged
 @books_command
-def list_groups(
-    session: Session, *, member: str | None, limit: int, marker: str | None
-) -> None:
+def list_groups(session: Session, /, *, member: str | None, **page: Any) -> None:
     """List server groups with their policies and members."""
-    found = session.books.list_server_groups(GroupQuery(member, limit, marker))
-    session.print_rows(
-        _GROUP,
-        [
-            (
-                one.uuid,
-                one.name,
-                one.policy,
-                one.max_server_per_host,
-                sorted(one.members),
-            )
-            for one in found
-        ],
-    )
-    if found:
-        tell_next(len(found), limit, found[-1].uuid)
+    query = GroupQuery(member, **page)
+    print_page(session, _GROUP, session.books.list_server_groups(query), query.limit)
+
+
+_GROUP = Columns(
+    "uuid name policy max_server_per_host members",
+    members=lambda one: sorted(one.members),
+)
 
 
 @click.group("host-aggregate")
@@ -102,29 +91,16 @@ def host_aggregate() -> None:
 @paged
 @books_command
 def list_aggregates(
-    session: Session,
-    *,
-    host: str | None,
-    zone: str | None,
-    limit: int,
-    marker: str | None,
+    session: Session, /, *, host: str | None, zone: str | None, **page: Any
 ) -> None:
     """List aggregates of hosts with their zones, hosts and metadata."""
-    query = HostAggregateQuery(None, host, zone, limit, marker)
+    query = HostAggregateQuery(None, host, zone, **page)
     found = session.books.list_host_aggregates(query)
-    session.print_rows(
-        _AGGREGATE,
-        [
-            (
-                one.uuid,
-                one.name,
-                one.id,
-                one.metadata.get("availability_zone"),
-                sorted(one.hosts),
-                one.metadata,
-            )
-            for one in found
-        ],
-    )
-    if found:
-        tell_next(len(found), limit, found[-1].uuid)
+    print_page(session, _AGGREGATE, found, query.limit)
+
+
+_AGGREGATE = Columns(
+    "uuid name id zone hosts metadata",
+    zone=lambda one: one.metadata.get("availability_zone"),
+    hosts=lambda one: sorted(one.hosts),
+)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import click
 import msgspec
 
+from gantt.cli.columns import Columns
 from gantt.cli.flavor import document
 from gantt.cli.output import say, time_text
 from gantt.cli.paging import cut, page_of
@@ -21,8 +23,6 @@ from gantt.model.takeover import Takeover
 from gantt.model.topology_view import HostTopologyView
 
 _AMOUNTS = {"vcpus": "VCPU", "memory_mb": "MEMORY_MB", "local_gb": "DISK_GB"}
-COLUMNS = ("host", "node", "state", *_AMOUNTS, "claimed", "instances", "updated_at")
-_WORD = ("host", "state", "reason")
 # Of one host; what it reports is added as stats.NAME.
 _FIELDS = (
     *("host", "node", "provider_uuid", "state", "reason", "updated_at"),
@@ -44,7 +44,7 @@ def list_hosts(session: Session, *, limit: int | None, marker: str | None) -> No
     '3/4 x 16': 3 of 4 are used, and each of the 4 may be given 16 times.
     """
     found = page_of(session.books.list_hosts(), limit, marker, _node_of)
-    session.print_rows(COLUMNS, map(_row, found))
+    session.print_each(_LISTED, found)
 
 
 def _node_of(view: HostView) -> str:
@@ -146,7 +146,7 @@ def disable(session: Session, *, hosts: tuple[str, ...], reason: str) -> None:
 
     Instances and claims stay. 'gantt host enable' ends it.
     """
-    session.expect(*_WORD)
+    session.expect(*_WORD.names)
     _check_known(session, hosts)
     for name in hosts:
         word = Service(name, OPERATOR, disabled=True, disabled_reason=reason)
@@ -159,7 +159,7 @@ def disable(session: Session, *, hosts: tuple[str, ...], reason: str) -> None:
 @books_command
 def enable(session: Session, *, hosts: tuple[str, ...]) -> None:
     """Let these hosts be chosen again; one that is not disabled is no error."""
-    session.expect(*_WORD)
+    session.expect(*_WORD.names)
     _check_known(session, hosts)
     for name in hosts:
         session.books.delete_service(name, OPERATOR)
@@ -175,10 +175,7 @@ def _check_known(session: Session, hosts: tuple[str, ...]) -> None:
 
 def _print_words(session: Session, hosts: tuple[str, ...]) -> None:
     found = [session.books.list_hosts(host=name) for name in hosts]
-    views = [views[0] for views in found if views]
-    session.print_rows(
-        _WORD, [(view.host, _state(view), _reason(view)) for view in views]
-    )
+    session.print_each(_WORD, [views[0] for views in found if views])
 
 
 def _reason(view: HostView) -> str | None:
@@ -294,22 +291,9 @@ def _draw(session: Session, view: HostTopologyView) -> None:
         )
 
 
-def _row(view: HostView) -> tuple[Any, ...]:
-    used = (_used(view, *each) for each in _AMOUNTS.items())
-    claimed = {name: amount for name, amount in view.claimed.items() if amount}
-    return (
-        view.host,
-        view.node,
-        _state(view),
-        *used,
-        claimed,
-        len(view.instances),
-        time_text(view.updated_at, "seconds"),
-    )
-
-
-def _used(view: HostView, field: str, kind: str) -> str:
+def _used(field: str, view: HostView) -> str:
     """What is used of what there is, and how often that is given."""
+    kind = _AMOUNTS[field]
     ratio = view.ratios.get(kind, 1.0)
     text = f"{_shown(view.stats.get(f'{field}_used'))}/{_shown(view.stats.get(field))}"
     return text if ratio == 1.0 else f"{text} x {ratio:g}"
@@ -340,3 +324,14 @@ def _service_state(service: dict[str, Any]) -> str:
     if service.get("disabled"):
         return "disabled"
     return "cell unreadable" if service.get("cell_unreadable") else "enabled"
+
+
+_WORD = Columns("host state reason", state=_state, reason=_reason)
+_LISTED = Columns(
+    f"host node state {' '.join(_AMOUNTS)} claimed instances updated_at",
+    state=_state,
+    **{name: partial(_used, name) for name in _AMOUNTS},
+    claimed=lambda view: {name: n for name, n in view.claimed.items() if n},
+    instances=lambda view: len(view.instances),
+    updated_at=lambda view: time_text(view.updated_at, "seconds"),
+)

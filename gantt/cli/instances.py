@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any, Final
 
 import click
 
+from gantt.cli.columns import Columns
 from gantt.cli.output import time_text
-from gantt.cli.paging import paged, tell_next
+from gantt.cli.paging import paged, print_page
 from gantt.cli.select import claim as claims
 from gantt.cli.session import Session, books_command
 from gantt.errors import NotFound
 from gantt.model.fleet_lists import InstanceQuery
 from gantt.model.hosts import InstanceView
-
-_INSTANCE = ("instance", "state", "host", "project", "claim", "leased_until")
-_CLAIM = ("claim", "instance", "host", "project", "leased_until")
 
 
 @click.group("instance")
@@ -27,15 +27,10 @@ def instance() -> None:
 @click.option("--host", help="Only instances on this host.")
 @paged
 @books_command
-def list_instances(
-    session: Session, *, host: str | None, limit: int, marker: str | None
-) -> None:
+def list_instances(session: Session, /, *, host: str | None, **page: Any) -> None:
     """List instances that have a claim or that a host names."""
-    query = InstanceQuery(host=host, limit=limit, marker=marker)
-    found = session.books.list_instances(query)
-    session.print_rows(_INSTANCE, [_row(one) for one in found])
-    if found:
-        tell_next(len(found), limit, found[-1].uuid)
+    query = InstanceQuery(host=host, **page)
+    print_page(session, _INSTANCE, session.books.list_instances(query), query.limit)
 
 
 @instance.command("show")
@@ -43,8 +38,7 @@ def list_instances(
 @books_command
 def show(session: Session, *, uuid: str) -> None:
     """Show where an instance is, its claim and its allocations."""
-    one = _known(session, uuid)
-    session.print_rows((*_INSTANCE, "allocations"), [(*_row(one), one.allocations)])
+    session.print_each(_SHOWN, [_known(session, uuid)])
 
 
 @instance.command("release")
@@ -80,22 +74,11 @@ def release(session: Session, *, uuid: str) -> None:
 @paged
 @books_command
 def list_claims(
-    session: Session,
-    *,
-    host: str | None,
-    name: str | None,
-    limit: int,
-    marker: str | None,
+    session: Session, /, *, host: str | None, name: str | None, **page: Any
 ) -> None:
     """List claims, a line for each of their instances, by the instance."""
-    query = InstanceQuery(None, host, name, True, limit, marker)
-    found = session.books.list_instances(query)
-    session.print_rows(
-        _CLAIM,
-        [(one.claim, one.uuid, one.host, one.project_id, _until(one)) for one in found],
-    )
-    if found:
-        tell_next(len(found), limit, found[-1].uuid)
+    query = InstanceQuery(None, host, name, is_claimed=True, **page)
+    print_page(session, _CLAIM, session.books.list_instances(query), query.limit)
 
 
 def _known(session: Session, uuid: str) -> InstanceView:
@@ -108,10 +91,17 @@ def _known(session: Session, uuid: str) -> InstanceView:
     return found[0]
 
 
-def _row(one: InstanceView) -> tuple[Any, ...]:
-    return one.uuid, one.state, one.host, one.project_id, one.claim, _until(one)
-
-
 def _until(one: InstanceView) -> str | None:
     at = one.leased_until
     return None if at is None or one.state == "over" else time_text(at, "seconds")
+
+
+_MADE: Final[dict[str, Callable[[InstanceView], Any]]] = {
+    "instance": attrgetter("uuid"),
+    "project": attrgetter("project_id"),
+    "leased_until": _until,
+}
+_ALL = "instance state host project claim leased_until"
+_INSTANCE = Columns(_ALL, **_MADE)
+_SHOWN = Columns(f"{_ALL} allocations", **_MADE)
+_CLAIM = Columns("claim instance host project leased_until", **_MADE)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any, TypeVar
 
 import click
 
+from gantt.cli.columns import Columns
 from gantt.cli.output import plain, say
+from gantt.cli.session import Session
 from gantt.errors import NotFound
 from gantt.model.fleet_lists import MOST_LISTED
 
@@ -16,7 +19,7 @@ T = TypeVar("T")
 
 
 def paged(command: F) -> F:
-    """Give a command the options of a page, which the service makes."""
+    """Give a command ``limit`` and ``marker`` of a page, which the service makes."""
     limit = click.option(
         "--limit",
         type=click.IntRange(1, MOST_LISTED),
@@ -55,11 +58,22 @@ def page_of(
         start = places[0] + 1
     page = found[start : None if limit is None else start + limit]
     if page and start + len(page) < len(found):
-        tell_next(len(page), len(page), name(page[-1]))
+        _tell_next(name(page[-1]))
     return page
 
 
-def tell_next(count: int, limit: int, marker: str) -> None:
-    """Tell how to go on after a full page."""
-    if count == limit:
-        say(f"There may be more: --marker {plain(marker)}", err=True)
+def print_page(
+    session: Session,
+    columns: Columns,
+    found: Sequence[T],
+    limit: int,
+    name: Callable[[T], str] = attrgetter("uuid"),
+) -> None:
+    """Print a page that the service made, and tell how to go on after a full one."""
+    session.print_each(columns, found)
+    if found and len(found) == limit:
+        _tell_next(name(found[-1]))
+
+
+def _tell_next(marker: str) -> None:
+    say(f"There may be more: --marker {plain(marker)}", err=True)

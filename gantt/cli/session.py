@@ -14,6 +14,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 import click
 from msgspec import Struct
 
+from gantt.cli.columns import Columns
 from gantt.cli.failure import refusals_reported
 from gantt.cli.output import (
     DOCUMENTS,
@@ -78,6 +79,10 @@ class Session(Struct, frozen=True):
     def print_rows(self, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         """Print a listing."""
         print_rows(self.output, columns, rows, self.columns)
+
+    def print_each(self, columns: Columns, found: Iterable[object]) -> None:
+        """Print a line for each thing."""
+        self.print_rows(columns.names, columns.rows(found))
 
     def print_record(self, record: dict[str, Any]) -> None:
         """Print one record."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
 from typing import Any, get_args
 
 import click
 import msgspec
 
+from gantt.cli.columns import Columns
 from gantt.cli.output import plain, say, table, time_text
 from gantt.cli.session import Session, books_command
 from gantt.cli.stopping import stop_signals
@@ -16,19 +18,9 @@ from gantt.errors import NotFound, Refused, how_to_install
 from gantt.model.printable import counted
 from gantt.model.shadow import (
     MOST_SHADOWS,
-    Disagreement,
     ShadowRecord,
     ShadowReport,
     Verdict,
-)
-
-_COLUMNS = (
-    *("asked_at", "instance_uuid", "verdict", "host", "gantt_host", "rank"),
-    *("refused_by", "gantt_s", "nova_s", "lag_s", "request_id"),
-)
-_EXAMPLE = (
-    *("verdict", "reason", "count"),
-    *("instance_uuid", "host", "gantt_host", "request_id"),
 )
 
 
@@ -74,7 +66,7 @@ def list_(
     found = session.books.shadow_records(
         since=since, until=until, verdict=verdict, limit=limit
     )
-    session.print_answer(found, _COLUMNS, map(_row, found))
+    _print(session, found)
 
 
 @shadow.command("show")
@@ -93,7 +85,11 @@ def show(session: Session, *, request_or_instance: str) -> None:
     if session.is_prose:
         say("\n\n".join(_record_text(plain(one)) for one in found))
     else:
-        session.print_answer(found, _COLUMNS, map(_row, found))
+        _print(session, found)
+
+
+def _print(session: Session, found: Sequence[ShadowRecord]) -> None:
+    session.print_answer(found, _COLUMNS.names, _COLUMNS.rows(found))
 
 
 @shadow.command("listen")
@@ -158,7 +154,7 @@ def _paragraphs(found: ShadowReport) -> Iterator[str]:
     yield table(("verdict", "count"), list(found.verdicts.items()))
     yield table(("figure", "value"), list(_figures(found)))
     if found.disagreements:
-        yield table(_EXAMPLE, [_example(one) for one in found.disagreements])
+        yield table(_EXAMPLE.names, [*_EXAMPLE.rows(found.disagreements)])
     yield "\n".join(f"Note: {one}" for one in found.notes)
 
 
@@ -188,36 +184,28 @@ def _short(value: float | None) -> float | None:
     return round(value, 4) if isinstance(value, float) else value
 
 
-def _example(one: Disagreement) -> tuple[Any, ...]:
-    record = one.example
-    return (
-        one.verdict,
-        one.reason,
-        one.count,
-        record.instance_uuid,
-        record.host,
-        record.gantt_host,
-        record.request_id,
-    )
+_EXAMPLE = Columns(
+    "verdict reason count instance_uuid host gantt_host request_id",
+    instance_uuid=attrgetter("example.instance_uuid"),
+    host=attrgetter("example.host"),
+    gantt_host=attrgetter("example.gantt_host"),
+    request_id=attrgetter("example.request_id"),
+)
 
 
 # -- records ---------------------------------------------------------------------------
 
 
-def _row(one: ShadowRecord) -> tuple[Any, ...]:
-    return (
-        time_text(one.asked_at),
-        one.instance_uuid,
-        one.verdict,
-        one.host,
-        one.gantt_host,
-        one.rank,
-        one.refused_by,
-        _short(one.gantt_s),
-        _short(one.nova_s),
-        _short(one.lag_s),
-        one.request_id,
-    )
+def _rounded(name: str) -> Callable[[ShadowRecord], Any]:
+    return lambda one: _short(getattr(one, name))
+
+
+_COLUMNS = Columns(
+    "asked_at instance_uuid verdict host gantt_host rank refused_by gantt_s nova_s "
+    "lag_s request_id",
+    asked_at=lambda one: time_text(one.asked_at),
+    **{name: _rounded(name) for name in ("gantt_s", "nova_s", "lag_s")},
+)
 
 
 def _record_text(one: ShadowRecord) -> str:

@@ -45,16 +45,16 @@ ORDER = {
         page
     """,
     "cli": """
-        amounts asked flavor given start stopping streams times tracing
+        amounts asked columns flavor given start stopping streams times tracing
         output where
-        bench_text completion database failure paging program replay_text
+        bench_text completion database failure program replay_text
             topology what_if
         adoption agent bench feed replay_packing replay_records scheduler serve
             session snapshot status
         allocation audit candidates capacity_forecast capacity_prices
-            capacity_split decision fleet host inventory labels manage provider
-            replay shadow top usage watch what_if_select
-        select what_if_capacity
+            capacity_split decision inventory labels manage paging replay shadow top
+            usage watch what_if_select
+        fleet host provider select what_if_capacity
         capacity instances launch
         main
     """,
