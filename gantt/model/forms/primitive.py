@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from msgspec import Struct
+
 from gantt.model.forms import nouns
 from gantt.model.forms.document import (
     DATA,
@@ -21,7 +23,6 @@ from gantt.model.forms.document import (
 )
 from gantt.model.spec import (
     Destination,
-    Flavor,
     Image,
     InstanceGroup,
     NetworkMetadata,
@@ -55,53 +56,48 @@ class _Writer:
 
     def spec(self) -> dict[str, Any]:
         spec = self._spec
-        data: dict[str, Any] = {
+        level, near = spec.request_level_params, spec.network_metadata
+        data = _fields(spec, without=("retry_hosts", "unset", "nulls", "version")) | {
             "image": spec.image and self._image(spec.image),
             "numa_topology": spec.numa_topology and _numa(spec.numa_topology),
             "pci_requests": _pci(spec),
-            "project_id": spec.project_id,
-            "user_id": spec.user_id,
-            "availability_zone": spec.availability_zone,
-            "flavor": self._flavor(spec.flavor),
-            "num_instances": spec.num_instances,
-            "ignore_hosts": list(spec.ignore_hosts),
-            "force_hosts": list(spec.force_hosts),
-            "force_nodes": list(spec.force_nodes),
+            "flavor": self._object("Flavor", "flavor.", _fields(spec.flavor), ("id",)),
             "requested_destination": spec.requested_destination
             and self._destination(spec.requested_destination),
             "retry": _retry(spec.retry_hosts),
             "instance_group": spec.instance_group and self._group(spec.instance_group),
-            "scheduler_hints": {k: list(v) for k, v in spec.scheduler_hints.items()},
-            "instance_uuid": spec.instance_uuid,
-            "is_bfv": spec.is_bfv,
             "requested_resources": [
                 self._resources(each, f"requested_resources.{number}.")
                 for number, each in enumerate(spec.requested_resources)
             ],
-            "request_level_params": self._level(spec.request_level_params),
+            "request_level_params": self._object(
+                "RequestLevelParams", "request_level_params.", _fields(level)
+            ),
             "requested_networks": self._networks(spec.requested_networks),
-            "network_metadata": self._near(spec.network_metadata),
+            "network_metadata": self._object(
+                "NetworkMetadata", "network_metadata.", _fields(near)
+            ),
         }
         is_empty = {
             "retry": not spec.retry_hosts,
             "pci_requests": not spec.pci_requests,
             "num_instances": spec.num_instances == 1,
-            "request_level_params": spec.request_level_params == RequestLevel(),
+            "request_level_params": level == RequestLevel(),
             "requested_networks": not spec.requested_networks,
-            "network_metadata": spec.network_metadata == NetworkMetadata(),
+            "network_metadata": near == NetworkMetadata(),
         }
-        required = ("instance_uuid",)
-        return wrapped("RequestSpec", self._set(data, "", required, is_empty))
+        return self._object("RequestSpec", "", data, ("instance_uuid",), is_empty)
 
-    def _set(
+    def _object(
         self,
-        data: dict[str, Any],
+        kind: str,
         path: str,
+        data: dict[str, Any],
         required: Iterable[str] = (),
         is_empty: Mapping[str, bool] | None = None,
     ) -> dict[str, Any]:
-        """The fields to write: empty ones as they were read. ``required``: Nova's
-        object cannot have null there, so None is unset."""
+        """An object of the fields to write: empty ones as they were read. ``required``:
+        Nova's object cannot have null there, so None is unset."""
         written: dict[str, Any] = {}
         for name, value in data.items():
             empty = (is_empty or {}).get(name, not value)
@@ -111,21 +107,7 @@ class _Writer:
                 written[name] = None
             elif value is not None or name not in required:
                 written[name] = value
-        return written
-
-    def _flavor(self, flavor: Flavor) -> dict[str, Any]:
-        data = {
-            "id": flavor.id,
-            "name": flavor.name,
-            "memory_mb": flavor.memory_mb,
-            "vcpus": flavor.vcpus,
-            "root_gb": flavor.root_gb,
-            "ephemeral_gb": flavor.ephemeral_gb,
-            "flavorid": flavor.flavorid,
-            "swap": flavor.swap,
-            "extra_specs": dict(flavor.extra_specs),
-        }
-        return wrapped("Flavor", self._set(data, "flavor.", ("id",)))
+        return wrapped(kind, written)
 
     def _image(self, image: Image) -> dict[str, Any]:
         data = {
@@ -134,76 +116,62 @@ class _Writer:
             "properties": wrapped("ImageMetaProps", image.properties),
         }
         is_empty = {"properties": not image.properties}
-        written = self._set(data, "image.", ("id", "disk_format"), is_empty)
-        return wrapped("ImageMeta", written)
+        required = ("id", "disk_format")
+        return self._object("ImageMeta", "image.", data, required, is_empty)
 
     def _destination(self, place: Destination) -> dict[str, Any]:
-        cell = place.cell_uuid and wrapped("CellMapping", {"uuid": place.cell_uuid})
-        data = {
-            "host": place.host,
-            "node": place.node,
-            "cell": cell,
+        data = _fields(place, without=("cell_uuid",)) | {
+            "cell": place.cell_uuid
+            and wrapped("CellMapping", {"uuid": place.cell_uuid}),
             "aggregates": [",".join(sorted(each)) for each in place.aggregates],
-            "allow_cross_cell_move": place.allow_cross_cell_move,
-            "forbidden_aggregates": sorted(place.forbidden_aggregates),
         }
-        written = self._set(data, "requested_destination.", ("host",))
-        return wrapped("Destination", written)
+        return self._object("Destination", "requested_destination.", data, ("host",))
 
     def _resources(self, group: ResourceGroup, path: str) -> dict[str, Any]:
-        data = {
-            "use_same_provider": group.use_same_provider,
-            "resources": dict(group.resources),
-            "required_traits": sorted(group.required_traits),
-            "forbidden_traits": sorted(group.forbidden_traits),
-            "aggregates": [sorted(each) for each in group.aggregates],
-            "forbidden_aggregates": sorted(group.forbidden_aggregates),
-            "requester_id": group.requester_id,
-            "in_tree": group.in_tree,
-        }
         is_empty = {"use_same_provider": group.use_same_provider}
-        return wrapped("RequestGroup", self._set(data, path, (), is_empty))
-
-    def _level(self, level: RequestLevel) -> dict[str, Any]:
-        data = {
-            "root_required": sorted(level.root_required),
-            "root_forbidden": sorted(level.root_forbidden),
-            "same_subtree": [sorted(each) for each in level.same_subtree],
-        }
-        written = self._set(data, "request_level_params.")
-        return wrapped("RequestLevelParams", written)
-
-    def _near(self, networks: NetworkMetadata) -> dict[str, Any]:
-        data = {"physnets": sorted(networks.physnets), "tunneled": networks.tunneled}
-        return wrapped("NetworkMetadata", self._set(data, "network_metadata."))
+        return self._object("RequestGroup", path, _fields(group), (), is_empty)
 
     def _group(self, group: InstanceGroup) -> dict[str, Any]:
         # Nova's filters read both names of the policy, so both are written.
         limit = {nouns.MAX_PER_HOST: str(group.max_server_per_host)}
-        data = {
+        data = _fields(group, without=("max_server_per_host",)) | {
             "uuid": group.uuid or None,
-            "policy": group.policy,
             "policies": [group.policy] if group.policy else [],
             "_rules": limit if group.max_server_per_host != 1 else {},
-            "members": sorted(group.members),
-            "hosts": sorted(group.hosts),
         }
         was_unset = "instance_group.policies" in self._spec.unset
         is_empty = {"policies": was_unset or not group.policy}
-        written = self._set(data, "instance_group.", ("uuid",), is_empty)
-        return wrapped("InstanceGroup", written)
+        return self._object(
+            "InstanceGroup", "instance_group.", data, ("uuid",), is_empty
+        )
 
     def _networks(self, networks: Iterable[RequestedNetwork]) -> dict[str, Any]:
-        objects = []
-        for number, each in enumerate(networks):
-            data = {
-                "network_id": each.network_id,
-                "address": each.address,
-                "port_id": each.port_id,
-            }
-            written = self._set(data, f"requested_networks.{number}.")
-            objects.append(wrapped("NetworkRequest", written))
+        objects = [
+            self._object(
+                "NetworkRequest",
+                f"requested_networks.{number}.",
+                _fields(each, without=("segments", "trouble")),
+            )
+            for number, each in enumerate(networks)
+        ]
         return wrapped("NetworkRequestList", {"objects": objects})
+
+
+def _fields(value: Struct, *, without: Iterable[str] = ()) -> dict[str, Any]:
+    """What Nova's object has under the same names, as lists and plain objects."""
+    names = (name for name in value.__struct_fields__ if name not in without)
+    return {name: _listed(getattr(value, name)) for name in names}
+
+
+def _listed(value: Any) -> Any:
+    """Sets in order, and tuples as lists."""
+    if isinstance(value, frozenset):
+        return sorted(value)
+    if isinstance(value, tuple):
+        return [_listed(one) for one in value]
+    if isinstance(value, dict):
+        return {key: _listed(one) for key, one in value.items()}
+    return value
 
 
 def _retry(hosts: Iterable[tuple[str, str]]) -> dict[str, Any] | None:
