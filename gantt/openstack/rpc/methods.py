@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import oslo_messaging as messaging
 
@@ -28,6 +28,10 @@ from gantt.model.spec import ScheduleRequest
 from gantt.observe.tracing import Tracing
 from gantt.openstack.rpc import faults, replies
 from gantt.openstack.rpc.newer_fields import newer_fields
+
+if TYPE_CHECKING:
+    from gantt.openstack.routed_networks import RoutedNetworks
+    from gantt.openstack.rpc.notifications import Notifications
 
 LOG = logging.getLogger(__name__)
 
@@ -54,36 +58,6 @@ class NoSource:
         """What the cast said is all that is known."""
 
 
-class Networks(Protocol):
-    """Where the segments of requested networks are looked up."""
-
-    def with_segments(self, request: ScheduleRequest) -> ScheduleRequest:
-        """``request``, where each network has them, or the trouble in finding them."""
-
-    def counts(self) -> dict[str, float]:
-        """What was looked up so far, by name."""
-
-
-class NoNetworks:
-    """They are not looked up."""
-
-    def with_segments(self, request: ScheduleRequest) -> ScheduleRequest:
-        """As it is."""
-        return request
-
-    def counts(self) -> dict[str, float]:
-        """Nothing."""
-        return {}
-
-
-class Announcer(Protocol):
-    """Tells others that hosts are selected."""
-
-    def selecting(self, context: Context, spec: Mapping[str, Any], phase: str) -> None:
-        """``spec``: the primitive of a RequestSpec; ``phase``: "start", or "end" after
-        success."""
-
-
 class CallObserver(Protocol):
     """Told of each message, in the thread that answered it."""
 
@@ -106,8 +80,9 @@ class Unobserved:
 
 class SchedulerMethods:
     """``source``: None: another process of this host passes casts on, so that this one
-    leaves them; ``announce``: None: nothing is announced. ``observer`` and ``networks``
-    may be set before the first message comes."""
+    leaves them; ``announce``: None: nothing is announced. May be set before the first
+    message comes: ``observer``; ``networks``, which looks up the segments of requested
+    networks."""
 
     target = messaging.Target(version="4.5")
 
@@ -115,14 +90,14 @@ class SchedulerMethods:
         self,
         gantt: SchedulerProtocol,
         source: FactSource | None,
-        announce: Announcer | None = None,
+        announce: Notifications | None = None,
     ) -> None:
         self._gantt = gantt
         self._client = SchedulerClient(gantt)
         self._source = source
         self._announce = announce
         self.observer: CallObserver = Unobserved()
-        self.networks: Networks = NoNetworks()
+        self.networks: RoutedNetworks | None = None
         self.traces: Tracing | None = None  # may be set likewise
         self._counts: Counter[str] = Counter()
         self._in_flight = 0
@@ -198,7 +173,9 @@ class SchedulerMethods:
         if self._announce is not None:
             shown = spec if is_envelope(spec) else spec_primitive(request.spec)
             self._announce.selecting(context, shown, "start")
-        found = self._gantt.schedule(self.networks.with_segments(request))
+        if self.networks is not None:
+            request = self.networks.with_segments(request)
+        found = self._gantt.schedule(request)
         if as_objects:
             self._check_cells(found)
         if self._announce is not None:
@@ -292,7 +269,7 @@ class SchedulerMethods:
         """What was done so far, by name."""
         with self._lock:
             found: dict[str, float] = dict(self._counts)
-        return {**found, **self.networks.counts()}
+        return found if self.networks is None else found | self.networks.counts()
 
     @contextmanager
     def _observed(self, method: str, context: Context) -> Iterator[None]:

@@ -1,111 +1,14 @@
-"""What Nova's notifications say of a request: its object, in fewer or other fields.
-
-A table, since each payload is a list of fields. Names, versions and fields are facts of
-Nova 34.0.0.
-"""
+"""What Nova's notifications say of a request: its object, in fewer or other fields."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Final
 
-from msgspec import Struct
-
 from gantt.model.forms.document import DATA, NAME, NAMESPACE, VERSION
+from gantt.model.forms.notification import PAYLOADS
 
 Plain = dict[str, Any]
-
-
-class _Payload(Struct, frozen=True):
-    """``fields``: copied, null if unset. ``copied``: copied if set. ``parts``: objects
-    or lists of them, null if unset."""
-
-    name: str
-    version: str
-    fields: tuple[str, ...] = ()
-    parts: Mapping[str, str] = {}
-    copied: tuple[str, ...] = ()
-    copies_all: bool = False
-
-
-# Nova's object -> its payload.
-_PAYLOADS: Final[Mapping[str, _Payload]] = {
-    "Flavor": _Payload(
-        "FlavorPayload",
-        "1.4",
-        tuple(
-            "flavorid memory_mb vcpus root_gb ephemeral_gb name swap rxtx_factor "
-            "vcpu_weight disabled is_public extra_specs projects description".split()
-        ),
-    ),
-    "ImageMeta": _Payload(
-        "ImageMetaPayload",
-        "1.0",
-        tuple(
-            "id name status visibility protected checksum owner size virtual_size "
-            "container_format disk_format created_at updated_at tags direct_url "
-            "min_ram min_disk".split()
-        ),
-        {"properties": "ImageMetaProps"},
-    ),
-    "ImageMetaProps": _Payload("ImageMetaPropsPayload", "1.20", copies_all=True),
-    "InstanceNUMATopology": _Payload(
-        "InstanceNUMATopologyPayload",
-        "1.0",
-        ("instance_uuid", "emulator_threads_policy"),
-        {"cells": "InstanceNUMACell"},
-    ),
-    "InstanceNUMACell": _Payload(
-        "InstanceNUMACellPayload",
-        "1.2",
-        tuple(
-            "id cpuset pcpuset cpuset_reserved memory pagesize cpu_pinning_raw "
-            "cpu_policy cpu_thread_policy".split()
-        ),
-        {"cpu_topology": "VirtCPUTopology"},
-    ),
-    "VirtCPUTopology": _Payload(
-        "VirtCPUTopologyPayload", "1.0", ("sockets", "cores", "threads")
-    ),
-    "InstancePCIRequests": _Payload(
-        "InstancePCIRequestsPayload",
-        "1.0",
-        ("instance_uuid",),
-        {"requests": "InstancePCIRequest"},
-    ),
-    "InstancePCIRequest": _Payload(
-        "InstancePCIRequestPayload",
-        "1.1",
-        ("count", "spec", "alias_name", "request_id", "numa_policy"),
-    ),
-    "Destination": _Payload(
-        "DestinationPayload", "1.0", ("aggregates",), copied=("host", "node")
-    ),
-    "CellMapping": _Payload("CellMappingPayload", "2.0", ("uuid", "name", "disabled")),
-    "InstanceGroup": _Payload(
-        "ServerGroupPayload",
-        "1.1",
-        tuple(
-            "uuid name user_id project_id policies members hosts policy rules".split()
-        ),
-    ),
-    "RequestSpec": _Payload(
-        "RequestSpecPayload",
-        "1.1",
-        tuple(
-            "ignore_hosts instance_uuid project_id user_id availability_zone "
-            "num_instances scheduler_hints".split()
-        ),
-        {
-            "flavor": "Flavor",
-            "image": "ImageMeta",
-            "numa_topology": "InstanceNUMATopology",
-            "pci_requests": "InstancePCIRequests",
-            "requested_destination": "Destination",
-            "instance_group": "InstanceGroup",
-        },
-    ),
-}
 _OMITTED: Final = "hw_ephemeral_encryption_secret_uuid"
 
 
@@ -121,8 +24,6 @@ def versioned(spec: Mapping[str, Any]) -> Plain:
         _data(one).get("uuid") or _data(one).get("name")
         for one in (_data(groups).get("objects", ()) if groups else ())
     ]
-    retry = data.get("retry")
-    mine["retry"] = None if not retry else _retry(_data(retry))
     return found
 
 
@@ -155,40 +56,31 @@ def _plain(value: Any) -> Any:
 
 
 def _payload(kind: str, value: Mapping[str, Any]) -> Plain:
-    data, table = _data(value), _PAYLOADS[kind]
+    data, table = _data(value), PAYLOADS[kind]
     found = {name: data.get(name) for name in table.fields}
     found |= {name: data[name] for name in table.copied if data.get(name) is not None}
     if table.copies_all:
         found |= {name: one for name, one in data.items() if name != _OMITTED}
     for name, part in table.parts.items():
-        found[name] = _part(part, data.get(name))
+        if data.get(name) or name not in table.copied:
+            found[name] = _part(part, data.get(name))
     if kind == "InstanceGroup":
         found["rules"] = data.get("_rules") or {}
-    if kind == "Destination" and data.get("cell"):
-        found["cell"] = _payload("CellMapping", data["cell"])
-    return _wrapped(table, found)
+    if kind == "SchedulerRetries":
+        nodes = _data(found["hosts"] or {}).get("objects", ())
+        found["hosts"] = [_data(one).get("hypervisor_hostname") for one in nodes]
+    return {
+        NAME: table.name,
+        NAMESPACE: "nova",
+        VERSION: table.version,
+        DATA: found,
+    }
 
 
 def _part(kind: str, value: Any) -> Any:
     if isinstance(value, list):
         return [_payload(kind, one) for one in value]
     return _payload(kind, value) if value else None
-
-
-def _retry(data: Mapping[str, Any]) -> Plain:
-    nodes = _data(data["hosts"]).get("objects", ()) if data.get("hosts") else ()
-    names = [_data(one).get("hypervisor_hostname") for one in nodes]
-    found = {"num_attempts": data.get("num_attempts"), "hosts": names}
-    return _wrapped(_Payload("SchedulerRetriesPayload", "1.0"), found)
-
-
-def _wrapped(table: _Payload, data: Plain) -> Plain:
-    return {
-        NAME: table.name,
-        NAMESPACE: "nova",
-        VERSION: table.version,
-        DATA: data,
-    }
 
 
 def _data(value: Mapping[str, Any]) -> Mapping[str, Any]:

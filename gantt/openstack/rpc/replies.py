@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec.structs import replace
-
 from gantt.errors import NoValidHost
 from gantt.model.forms.selection import selection_dict, selection_primitive
 from gantt.model.scheduling import Selections
-from gantt.model.selection import Limits, Selection
-
-_NO_LIMITS = Limits()
 
 
 def reply(selections: Selections, *, as_objects: bool) -> list[Any]:
     """Per instance its Selection objects, or the one dict that preceded them."""
     if as_objects:
-        return [[_primitive(one) for one in each] for each in selections]
+        return [[selection_primitive(one) for one in each] for each in selections]
     return [selection_dict(each[0]) for each in selections]
 
 
@@ -33,10 +28,3 @@ def check_cells(selections: Selections) -> None:
                     f"has no {missing} that a conductor could use: it is mapped to no "
                     "cell, or was not read from a cell's database."
                 )
-
-
-def _primitive(selection: Selection) -> dict[str, Any]:
-    """Nova sends an object of nulls where there are no limits."""
-    if selection.limits is None:
-        selection = replace(selection, limits=_NO_LIMITS)
-    return selection_primitive(selection)

@@ -12,12 +12,8 @@ from gantt.errors import Refused
 from gantt.model.scheduling import SchedulerProtocol
 from gantt.openstack.rpc.late_replies import LateReplies
 from gantt.openstack.rpc.message_bus import open_transport
-from gantt.openstack.rpc.methods import (
-    Announcer,
-    FactSource,
-    LifeSigns,
-    SchedulerMethods,
-)
+from gantt.openstack.rpc.methods import FactSource, LifeSigns, SchedulerMethods
+from gantt.openstack.rpc.notifications import Notifications
 from gantt.openstack.rpc.server_stop import drain
 
 LOG = logging.getLogger(__name__)
@@ -38,7 +34,7 @@ class RpcServer:
         conf: cfg.ConfigOpts,
         host: str,
         source: FactSource | None,
-        announce: Announcer | None = None,
+        announce: Notifications | None = None,
     ) -> None:
         self._transport = open_transport(conf)
         self.methods = SchedulerMethods(gantt, source, announce)
