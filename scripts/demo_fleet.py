@@ -18,11 +18,12 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
-from uuid import UUID
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from gantt.bench.fleets import AGGREGATE, GROUP, INSTANCE, Host, cell_of, uuid_of
+from gantt.bench.furnishing import stats_of
 from gantt.engine.background.usage_history import UsageHistory
 from gantt.engine.gantt import Gantt
 from gantt.engine.opening import standard_names
@@ -47,7 +48,7 @@ PROJECTS: Final = ("web", "research", "billing")
 _LAST_US = 300_000_000  # within which the last requests come
 # So that use grows all the time, and room runs out within days.
 _AT_FIRST, _GROWTH, _MEAN_DAYS = 0.15, 0.65, 30
-_CELLS, _CORES, _CELL_MB = 2, 16, 131_072
+_CELLS = 2
 
 
 class Kind(Struct, frozen=True):
@@ -108,52 +109,19 @@ def host_name(number: int) -> str:
     return f"{KINDS[number].name}-{number + 1:02}"
 
 
-def uuid(kind: int, number: int) -> str:
-    """The same at every run; ``kind`` keeps things apart."""
-    return str(UUID(int=kind << 96 | 4 << 76 | 8 << 60 | number))
-
-
 def stats(number: int) -> HostStats:
     """The report of a host without instances."""
     kind = KINDS[number]
-    report: dict[str, Any] = {
-        "vcpus": kind.vcpus,
-        "memory_mb": kind.memory_gb * 1024,
-        "local_gb": kind.local_gb,
-        "hypervisor_type": "QEMU",
-        "hypervisor_version": 8_002_000,
-        "hypervisor_hostname": host_name(number),
-        "cpu_info": {},
-        "supported_instances": [["x86_64", "kvm", "hvm"]],
-        "cpu_allocation_ratio": kind.ratio,
-        "ram_allocation_ratio": 1.0,
-        "disk_allocation_ratio": 1.0,
-    }
+    host = Host(number, kind.vcpus, kind.memory_gb * 1024, kind.local_gb)
+    more: dict[str, Any] = {}
     if kind.has_cells:
-        report |= {"numa_topology": {"cells": [*map(_cell, range(_CELLS))]}}
-        report |= {"pci_stats": [*map(_pool, range(_CELLS))], "obeys_claims": True}
-    read = read_stats(report | _used(number, ()), host=host_name(number))
-    return replace(read, traits=kind.traits)
-
-
-def _cell(place: int) -> dict[str, Any]:
-    first = place * _CORES
-    apart = _CELLS * _CORES
-    cores = [[cpu, cpu + apart] for cpu in range(first, first + _CORES)]
-    pages = {"size_kb": 4, "total": _CELL_MB * 256, "used": 0, "reserved": 0}
-    return {
-        "id": place,
-        "cpuset": [],
-        "pcpuset": sorted(cpu for core in cores for cpu in core),
-        "pinned_cpus": [],
-        "siblings": cores,
-        "memory": _CELL_MB,
-        "cpu_usage": 0,
-        "memory_usage": 0,
-        "mempages": [pages],
-        "network_metadata": {"physnets": [], "tunneled": False},
-        "socket": place,
-    }
+        host = replace(host, cells=_CELLS)
+        cells = [{**cell_of(host, one), "socket": one} for one in range(_CELLS)]
+        more = {"numa_topology": {"cells": cells}, "obeys_claims": True}
+        more |= {"pci_stats": [*map(_pool, range(_CELLS))]}
+    more |= {"hypervisor_hostname": host_name(number), **_used(number, ())}
+    ratio, traits = kind.ratio, kind.traits
+    return replace(stats_of(host), cpu_allocation_ratio=ratio, traits=traits, **more)
 
 
 def _pool(place: int) -> dict[str, Any]:
@@ -206,7 +174,7 @@ class Demo:
         racks = {f"rack-{one + 1}": names[one::5] for one in range(5)}
         groups = [
             HostAggregate(
-                uuid(1, place),
+                uuid_of(AGGREGATE, place),
                 name,
                 place + 1,
                 frozenset(hosts),
@@ -223,7 +191,7 @@ class Demo:
                 services=tuple(services),
                 hosts=tuple(reports),
                 aggregates=tuple(groups),
-                groups=(ServerGroup(uuid(2, 1), "web-front", "anti-affinity"),),
+                groups=(ServerGroup(uuid_of(GROUP, 1), "web-front", "anti-affinity"),),
                 writes_books=True,
             )
         )
@@ -269,7 +237,7 @@ class Demo:
             "gen-05", OPERATOR, disabled=True, disabled_reason="memory is replaced"
         )
         books.update_service(word)
-        group = InstanceGroup(uuid(2, 1))
+        group = InstanceGroup(uuid_of(GROUP, 1))
         spec = replace(self._spec(SMALL), instance_group=group)
         front = ScheduleRequest(spec, self._names(3), request_id=self._request_id())
         chosen = books.schedule(front)
@@ -344,10 +312,10 @@ class Demo:
 
     def _names(self, count: int) -> tuple[str, ...]:
         self._number += count
-        return tuple(uuid(3, self._number - one) for one in range(count))
+        return tuple(uuid_of(INSTANCE, self._number - one) for one in range(count))
 
     def _request_id(self) -> str:
-        return f"req-{uuid(4, self._number)}"
+        return f"req-{uuid_of(INSTANCE, self._number)}"
 
 
 def _needs(trait: str) -> dict[str, str]:

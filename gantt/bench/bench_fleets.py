@@ -96,14 +96,17 @@ def _host(shape: str, number: int, is_mixed: bool) -> Host:
 
 def cells_of(host: Host) -> list[dict[str, Any]]:
     """Its NUMA cells, as the fields of Nova's objects; some cores are pinned."""
-    return [_cell(host, place) for place in range(host.cells)]
+    return [
+        cell_of(host, place, (host.number + place) % 5) for place in range(host.cells)
+    ]
 
 
-def _cell(host: Host, place: int) -> dict[str, Any]:
+def cell_of(host: Host, place: int, pinned: int = 0) -> dict[str, Any]:
+    """One of them, with so many cores pinned."""
     cores_here = host.vcpus // (2 * host.cells)
     first, all_cores = place * cores_here, host.vcpus // 2
     cores = [[cpu, cpu + all_cores] for cpu in range(first, first + cores_here)]
-    pinned = min((host.number + place) % 5, cores_here)
+    pinned = min(pinned, cores_here)
     memory_mb = host.memory_mb // host.cells
     pages = {"size_kb": 4, "total": memory_mb * 256, "used": 0, "reserved": 0}
     return {
