@@ -49,16 +49,24 @@ class Wsgi:
 
     def ask(self, method: str, path: str, body: bytes = b"") -> bytes:
         """The body of the answer. Raises RuntimeError unless it is 2xx."""
-        answer = b"".join(self._app(_environ(method, path, body), self._started))
-        if not self._status.startswith("2"):
-            raise RuntimeError(f"{method} {path}: {self._status} {answer[:500]!r}")
+        status, answer = self.exchange(method, path, body)
+        if not status.startswith("2"):
+            raise RuntimeError(f"{method} {path}: {status} {answer[:500]!r}")
         return answer
+
+    def exchange(
+        self, method: str, path: str, body: bytes = b"", version: int = 39
+    ) -> tuple[str, bytes]:
+        """The status line, and the body of the answer at a microversion."""
+        environ = _environ(method, path, body, version)
+        answer = b"".join(self._app(environ, self._started))
+        return self._status, answer
 
     def _started(self, status: str, *_: object) -> None:
         self._status = status
 
 
-def _environ(method: str, path: str, body: bytes) -> dict[str, Any]:
+def _environ(method: str, path: str, body: bytes, version: int) -> dict[str, Any]:
     before, _, query = path.partition("?")
     return {
         "REQUEST_METHOD": method,
@@ -72,7 +80,8 @@ def _environ(method: str, path: str, body: bytes) -> dict[str, Any]:
         "CONTENT_TYPE": "application/json" if body else "",
         "CONTENT_LENGTH": str(len(body)) if body else "",
         "HTTP_X_AUTH_TOKEN": "admin",
-        "HTTP_OPENSTACK_API_VERSION": "placement 1.39",
+        "HTTP_X_ROLES": "admin,service",
+        "HTTP_OPENSTACK_API_VERSION": f"placement 1.{version}",
         "HTTP_ACCEPT": "application/json",
         "wsgi.url_scheme": "http",
         "wsgi.input": io.BytesIO(body),
