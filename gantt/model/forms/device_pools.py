@@ -67,7 +67,7 @@ def _width(fields: Mapping[str, Any]) -> int:
 
 
 def _pool(part: Fields) -> Pool:
-    count = part.need("count", lambda at, value: scalars.whole(at, value, 0))
+    count = part.need("count", scalars.amount)
     if len(part.fields) > MAX_TAGS:
         raise Invalid(
             f"{part.path} has {len(part.fields)} fields; the limit is {MAX_TAGS}."

@@ -131,7 +131,7 @@ class Fields:
 
     def amount(self, name: str, default: int = 0) -> int:
         """An integer that is not negative."""
-        found = self.get(name, _amount)
+        found = self.get(name, scalars.amount)
         return default if found is None else found
 
     def number(self, name: str) -> int | None:
@@ -147,7 +147,7 @@ class Fields:
 
     def names(self, name: str) -> tuple[str, ...]:
         """A list of names; none where it is unset or null."""
-        return self.get(name, _names) or ()
+        return self.get(name, scalars.names) or ()
 
     def uuids(self, name: str) -> frozenset[str]:
         """A set of UUIDs, read like ``uuid``."""
@@ -282,14 +282,6 @@ def check_version(path: str, version: Any, known: str) -> bool:
     return (major, minor) > (known_major, known_minor)
 
 
-def _amount(path: str, value: Any) -> int:
-    return scalars.whole(path, value, 0)
-
-
-def _names(path: str, value: Any) -> tuple[str, ...]:
-    return tuple(scalars.name(path, each) for each in scalars.items(path, value))
-
-
 def _uuid(path: str, value: Any) -> str | None:
     return None if value == "" else scalars.uuid(path, value)
 
@@ -305,7 +297,7 @@ def _words(path: str, value: Any) -> dict[str, str]:
 
 def _amounts(path: str, value: Any) -> dict[str, int]:
     found = scalars.mapping(path, value)
-    return {key: _amount(f"{path}.{key}", each) for key, each in found.items()}
+    return {key: scalars.amount(f"{path}.{key}", each) for key, each in found.items()}
 
 
 def _plain_object(path: str, value: Any) -> dict[str, Any]:

@@ -6,7 +6,8 @@ Separate from the parts of a request: a scheduler receives these between request
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
 
 from msgspec import UNSET
 
@@ -16,6 +17,8 @@ from gantt.model.forms import nouns, scalars
 from gantt.model.forms.document import Fields, Reading, lowered, opened, opened_all
 from gantt.model.hosts import HostAggregate, Instance, ServerGroup, Service
 from gantt.model.names import canonical
+
+T = TypeVar("T")
 
 # Nova's other fields of a service, which are not used here.
 _SERVICE_EXTRAS: Final = tuple(
@@ -30,21 +33,23 @@ _IMAGE_PREFIX: Final = "image_"
 
 def read_aggregates(aggregates: Any) -> tuple[HostAggregate, ...]:
     """One aggregate, a list of them, or an AggregateList."""
-    if isinstance(aggregates, HostAggregate):
-        return (aggregates,)
-    if isinstance(aggregates, list | tuple):
-        at = "aggregates"
+    return _each(aggregates, HostAggregate, "Aggregate", "aggregates", _aggregate_of)
+
+
+def _each(
+    value: Any, own: type[T], kind: str, path: str, read: Callable[[Fields], T]
+) -> tuple[T, ...]:
+    """One, or a list in which each may be an ``own`` value, or Nova's list object."""
+    if isinstance(value, own):
+        return (value,)
+    if isinstance(value, list | tuple):
         return tuple(
-            _aggregate(each, f"{at}.{number}") for number, each in enumerate(aggregates)
+            one
+            if isinstance(one, own)
+            else read(opened(one, kind, f"{path}.{number}", Reading()))
+            for number, one in enumerate(value)
         )
-    parts = opened_all(aggregates, "Aggregate", "aggregates", Reading())
-    return tuple(_aggregate_of(part) for part in parts)
-
-
-def _aggregate(value: Any, path: str) -> HostAggregate:
-    if isinstance(value, HostAggregate):
-        return value
-    return _aggregate_of(opened(value, "Aggregate", path, Reading()))
+    return tuple(map(read, opened_all(value, kind, path, Reading())))
 
 
 def _aggregate_of(part: Fields) -> HostAggregate:
@@ -65,7 +70,7 @@ def read_aggregate_key(aggregate: Any) -> tuple[str | None, int | None]:
     if isinstance(aggregate, str):
         return scalars.uuid("aggregate", aggregate), None
     if isinstance(aggregate, int):
-        return None, scalars.whole("aggregate", aggregate, 0)
+        return None, scalars.amount("aggregate", aggregate)
     part = opened(aggregate, "Aggregate", "aggregate", Reading())
     uuid, number = part.get("uuid", scalars.uuid), part.number("id")
     if uuid is None and number is None:
@@ -75,21 +80,7 @@ def read_aggregate_key(aggregate: Any) -> tuple[str | None, int | None]:
 
 def read_instances(instances: Any) -> tuple[Instance, ...]:
     """One instance, a list of them, or an InstanceList."""
-    if isinstance(instances, Instance):
-        return (instances,)
-    at = "instance_info"
-    if isinstance(instances, list | tuple):
-        return tuple(
-            _instance(each, f"{at}.{number}") for number, each in enumerate(instances)
-        )
-    parts = opened_all(instances, "Instance", at, Reading())
-    return tuple(_instance_of(part) for part in parts)
-
-
-def _instance(value: Any, path: str) -> Instance:
-    if isinstance(value, Instance):
-        return value
-    return _instance_of(opened(value, "Instance", path, Reading()))
+    return _each(instances, Instance, "Instance", "instance_info", _instance_of)
 
 
 def _instance_of(part: Fields) -> Instance:

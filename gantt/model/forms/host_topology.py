@@ -62,7 +62,7 @@ def _cell(part: Fields) -> HostCell:
     memory, memory_usage = _memory(part)
     network = part.part("network_metadata", "NetworkMetadata")
     cell = HostCell(
-        part.need("id", _amount),
+        part.need("id", scalars.amount),
         shared,
         shared if pinnable is None else pinnable,
         memory,
@@ -85,8 +85,8 @@ def _memory(part: Fields) -> tuple[int, int]:
     """MB of the cell, and of its instances; ``mem`` has both before Liberty."""
     before = part.part("mem", "NUMACell")
     if before is not None:
-        return before.need("total", _amount), before.amount("used")
-    return part.need("memory", _amount), _usage(part, "memory_usage")
+        return before.need("total", scalars.amount), before.amount("used")
+    return part.need("memory", scalars.amount), _usage(part, "memory_usage")
 
 
 def _usage(part: Fields, name: str) -> int:
@@ -156,10 +156,6 @@ def _siblings(path: str, value: Any) -> tuple[Cpus, ...]:
         raise Invalid(f"{path} has {len(found)} sets; the limit is {MAX_CPUS}.")
     sets = (_cpus(path, one) for one in found)
     return tuple(one for one in sets if one)
-
-
-def _amount(path: str, value: Any) -> int:
-    return scalars.whole(path, value, 0)
 
 
 def _page_count(path: str, value: Any) -> int:

@@ -102,7 +102,7 @@ def _cell(part: Fields, place: int) -> InstanceCell:
         place if cell_id is None else cell_id,
         shared,
         pinned,
-        part.need("memory", lambda at, v: scalars.whole(at, v, 0)),
+        part.need("memory", scalars.amount),
         part.get("pagesize", lambda at, v: scalars.whole(at, v, ANY_PAGES)),
         policy,
         cast(ThreadPolicy | None, _one_of(part, "cpu_thread_policy", _THREADS)),

@@ -305,7 +305,7 @@ def pci_requests(part: Fields, name: str) -> tuple[dict[str, Any], ...]:
     else:
         requests = part.one(name, "InstancePCIRequests", _held_requests) or ()
     for each in requests:
-        each.get("count", lambda path, value: scalars.whole(path, value, 0))
+        each.get("count", scalars.amount)
         for number, one in enumerate(each.get("spec", scalars.items) or ()):
             scalars.mapping(f"{each.at('spec')}.{number}", one)
     return tuple(scalars.plain(each.path, each.fields) for each in requests)

@@ -111,6 +111,11 @@ def whole(
     return value
 
 
+def amount(path: str, value: Any) -> int:
+    """An integer that is not negative."""
+    return whole(path, value, 0)
+
+
 def real(path: str, value: Any) -> float:
     """A finite number that is not negative."""
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -145,6 +150,16 @@ def items(path: str, value: Any) -> tuple[Any, ...]:
     if isinstance(value, set | frozenset):
         return tuple(sorted(value, key=str))
     raise refusal(path, "a list", value)
+
+
+def names(path: str, value: Any) -> tuple[str, ...]:
+    """A list of names."""
+    return tuple(name(path, each) for each in items(path, value))
+
+
+def uuids(path: str, value: Any) -> tuple[str, ...]:
+    """A list of UUIDs."""
+    return tuple(uuid(path, each) for each in items(path, value))
 
 
 def mapping(path: str, value: Any) -> Mapping[str, Any]:

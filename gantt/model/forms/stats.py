@@ -90,7 +90,7 @@ def _counters(path: str, value: Any) -> dict[str, Any] | None:
         if isinstance(count, str) and count.isascii() and count.isdigit():
             count = int(count[:20])
         if count is not None:
-            scalars.whole(f"{path}.{name}", count, 0)
+            scalars.amount(f"{path}.{name}", count)
     return found
 
 
@@ -168,28 +168,16 @@ def _fraction(percent: float) -> float:
 # -- the table --------------------------------------------------------------------
 
 
-def _amount(path: str, value: Any) -> int:
-    return scalars.whole(path, value, 0)
-
-
-def _names(path: str, value: Any) -> tuple[str, ...]:
-    return tuple(scalars.name(path, each) for each in scalars.items(path, value))
-
-
-def _uuids(path: str, value: Any) -> tuple[str, ...]:
-    return tuple(scalars.uuid(path, each) for each in scalars.items(path, value))
-
-
 _FIELDS: Final[dict[str, Reader]] = {
     "id": scalars.whole,
     "uuid": scalars.uuid,
     "service_id": scalars.whole,
-    "vcpus": _amount,
-    "memory_mb": _amount,
-    "local_gb": _amount,
-    "vcpus_used": _amount,
-    "memory_mb_used": _amount,
-    "local_gb_used": _amount,
+    "vcpus": scalars.amount,
+    "memory_mb": scalars.amount,
+    "local_gb": scalars.amount,
+    "vcpus_used": scalars.amount,
+    "memory_mb_used": scalars.amount,
+    "local_gb_used": scalars.amount,
     "hypervisor_type": scalars.text,
     "hypervisor_version": scalars.whole,
     "hypervisor_hostname": scalars.name,
@@ -213,8 +201,8 @@ _FIELDS: Final[dict[str, Reader]] = {
     "obeys_claims": scalars.flag,
     "lists_instances": scalars.flag,
     "comes_from_nova": scalars.flag,
-    "traits": _names,
-    "instances": _uuids,
+    "traits": scalars.names,
+    "instances": scalars.uuids,
 }
 # Names that Nova's object has for columns.
 _COLUMNS: Final = {
