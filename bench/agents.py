@@ -31,7 +31,6 @@ from gantt.bench.servers import Server, free_port, program, used_s
 from gantt.connection import connect
 from gantt.model.reports import Report, ReportOutcome
 from tests.databases import Databases, Postgres
-from tests.guarded import Missing
 
 HOSTS: Final = 10_000
 INTERVAL_S: Final = 60.0
@@ -67,11 +66,7 @@ def measure(folder: Path, scale: float) -> Iterator[Row]:
 def measure_postgresql(folder: Path, scale: float) -> Iterator[Row]:
     """Books in a private PostgreSQL with synced files."""
     with Databases(is_durable=True) as databases:
-        try:
-            url = databases.server(Postgres.name).new()
-        except Missing as missing:
-            say(f"agents: {missing}")
-            return
+        url = databases.server(Postgres.name).new()
         connect(url, create=True).close()
         with Server.gantt_on(url, folder) as server:
             yield from _reported(server, "PostgreSQL", scale)

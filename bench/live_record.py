@@ -10,17 +10,17 @@ Prints a line of JSON: decisions, seconds, what became of them.
 from __future__ import annotations
 
 import argparse
-import http.client
 import json
 import random
-import threading
 import time
 import uuid
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
+from gantt.bench.http_client import Client
 from gantt.bench.servers import Server, program
 from gantt.connection import connect
 from gantt.model.answers import Inventory
@@ -48,9 +48,11 @@ def main() -> None:
     url = f"sqlite:///{asked.directory}/gantt.db"
     fill(url, asked.hosts)
     with ExitStack() as served:
-        for number in range(asked.processes):
+        servers = [
             served.enter_context(serve(url, asked, number))
-        print(json.dumps(load(asked)))
+            for number in range(asked.processes)
+        ]
+        print(json.dumps(load(asked, servers)))
 
 
 def fill(url: str, hosts: int) -> None:
@@ -97,20 +99,18 @@ def serve(url: str, asked: argparse.Namespace, number: int) -> Server:
     return Server(command, port, asked.directory / f"serve-{number}.log")
 
 
-class Client(threading.Thread):
+class Caller:
     """Asks one process, one request after the other."""
 
-    def __init__(self, asked: argparse.Namespace, number: int) -> None:
-        super().__init__()
+    def __init__(self, server: Server, seed: int) -> None:
         self.outcomes: Counter[str] = Counter()
-        self._rng = random.Random(asked.seed * 1000 + number)
-        self._count = asked.decisions // asked.clients
-        port = asked.port + number % asked.processes
-        self._http = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        self._rng = random.Random(seed)
+        self._http = Client(server)
         self._living: list[str] = []
 
-    def run(self) -> None:
-        for _ in range(self._count):
+    def ask(self, decisions: int) -> None:
+        """Ask for so many, and let instances go now and then."""
+        for _ in range(decisions):
             self._decide()
             while len(self._living) > LIVING * self._rng.uniform(20, 45):
                 place = self._rng.randrange(len(self._living))
@@ -139,25 +139,21 @@ class Client(threading.Thread):
             self._living += uuids
 
     def _send(self, method: str, path: str, body: object) -> int:
-        headers = {"x-auth-token": "admin", "content-type": "application/json"}
-        data = None if body is None else json.dumps(body)
-        self._http.request(method, path, data, headers)
-        answer = self._http.getresponse()
-        answer.read()
-        return answer.status
+        data = None if body is None else json.dumps(body).encode()
+        return self._http.exchange(method, path, data)[0]
 
 
-def load(asked: argparse.Namespace) -> dict[str, Any]:
-    """All clients at once."""
+def load(asked: argparse.Namespace, servers: list[Server]) -> dict[str, Any]:
+    """All callers at once."""
     began = time.monotonic()
-    clients = [Client(asked, number) for number in range(asked.clients)]
-    for one in clients:
-        one.start()
-    for one in clients:
-        one.join()
-    outcomes: Counter[str] = Counter()
-    for one in clients:
-        outcomes += one.outcomes
+    callers = [
+        Caller(servers[number % len(servers)], asked.seed * 1000 + number)
+        for number in range(asked.clients)
+    ]
+    each = asked.decisions // asked.clients
+    with ThreadPoolExecutor(asked.clients) as threads:
+        list(threads.map(lambda one: one.ask(each), callers))
+    outcomes = sum((one.outcomes for one in callers), Counter[str]())
     return {
         "decisions": outcomes.total(),
         "seconds": round(time.monotonic() - began, 1),
