@@ -8,8 +8,9 @@ whole whenever its number, the sum of its ids or its latest time is not as befor
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import Any, Final
 
 import msgspec
@@ -63,33 +64,25 @@ class Watched:
 def read_aggregates(database: NovaDatabase) -> tuple[tuple[HostAggregate, ...], Bad]:
     """All aggregates, each without what of it cannot be read. Raises Refused,
     StoreFailed."""
-    hosts, metadata = t.AGGREGATE_HOSTS.c, t.AGGREGATE_METADATA.c
-    of: defaultdict[int, list[Any]] = defaultdict(list)
-    for _, number, host in _whole(database, hosts.id, hosts.aggregate_id, hosts.host):
-        of[number].append(host)
-    said: defaultdict[int, list[tuple[Any, Any]]] = defaultdict(list)
-    for _, number, key, value in _whole(
-        database, metadata.id, metadata.aggregate_id, metadata.key, metadata.value
-    ):
-        said[number].append((key, value))
-    own = t.AGGREGATES.c
+    hosts = _by(database, t.AGGREGATE_HOSTS, "aggregate_id", "host")
+    said = _by(database, t.AGGREGATE_METADATA, "aggregate_id", "key", "value")
     bad: Bad = {}
     found = []
-    for number, uuid, name in _whole(database, own.id, own.uuid, own.name):
+    for number, uuid, name in _whole(database, t.AGGREGATES, "uuid", "name"):
         if is_uuid(f"row {number} of aggregates", uuid, bad):
             what = f"aggregate {uuid}"
             one = HostAggregate(
                 uuid,
                 mended(f"{what}, its name", name or "", bad, MAX_TEXT),
                 number,
-                names(f"{what}, a host", of.get(number, ()), bad),
-                _metadata(what, said.get(number, []), bad),
+                names(f"{what}, a host", (host for (host,) in hosts[number]), bad),
+                _metadata(what, said[number], bad),
             )
             found.append(one)
     return tuple(found), bad
 
 
-def _metadata(what: str, said: list[tuple[Any, Any]], bad: Bad) -> dict[str, str]:
+def _metadata(what: str, said: Iterable[tuple[Any, ...]], bad: Bad) -> dict[str, str]:
     """A value is kept without what cannot be: its key alone may be a limit."""
     what = f"{what}, its metadata"
     return {
@@ -101,30 +94,25 @@ def _metadata(what: str, said: list[tuple[Any, Any]], bad: Bad) -> dict[str, str
 def read_groups(database: NovaDatabase) -> tuple[tuple[ServerGroup, ...], Bad]:
     """All server groups, each without what of it cannot be read. Raises Refused,
     StoreFailed."""
-    members, policies = t.GROUP_MEMBERS.c, t.GROUP_POLICIES.c
-    of: defaultdict[int, list[Any]] = defaultdict(list)
-    for _, number, uuid in _whole(
-        database, members.id, members.group_id, members.instance_uuid
-    ):
-        of[number].append(uuid)
-    rules: dict[int, tuple[str | None, str | None]] = {}
-    for _, number, policy, rule in _whole(
-        database, policies.id, policies.group_id, policies.policy, policies.rules
-    ):
-        rules.setdefault(number, (policy, rule))
-    own = t.GROUPS.c
+    members = _by(database, t.GROUP_MEMBERS, "group_id", "instance_uuid")
+    rules = _by(database, t.GROUP_POLICIES, "group_id", "policy", "rules")
     bad: Bad = {}
     found = []
-    for number, uuid, name in _whole(database, own.id, own.uuid, own.name):
+    for number, uuid, name in _whole(database, t.GROUPS, "uuid", "name"):
         if is_uuid(f"row {number} of instance_groups", uuid, bad):
             what = f"server group {uuid}"
-            policy, rule = rules.get(number, (None, None))
+            policy, rule = next(iter(rules[number]), (None, None))
             group = ServerGroup(
                 uuid,
                 mended(f"{what}, its name", name or "", bad, MAX_TEXT),
                 _policy(what, policy, bad),
                 _max_per_host(what, rule, bad),
-                names(f"{what}, a member", of.get(number, ()), bad, scalars.uuid),
+                names(
+                    f"{what}, a member",
+                    (member for (member,) in members[number]),
+                    bad,
+                    scalars.uuid,
+                ),
             )
             found.append(group)
     return tuple(found), bad
@@ -142,16 +130,13 @@ def _policy(what: str, value: str | None, bad: Bad) -> str | None:
 
 def read_host_mappings(database: NovaDatabase) -> dict[str, int]:
     """Host -> the id of its cell. Raises Refused, StoreFailed."""
-    own = t.HOST_MAPPINGS.c
-    return {
-        host: cell for _, host, cell in _whole(database, own.id, own.host, own.cell_id)
-    }
+    rows = _whole(database, t.HOST_MAPPINGS, "host", "cell_id")
+    return {host: cell for _, host, cell in rows}
 
 
 def read_flavors(database: NovaDatabase) -> dict[int, str]:
     """Id -> flavorid. Raises Refused, StoreFailed."""
-    own = t.FLAVORS.c
-    return dict(tuple(row) for row in _whole(database, own.id, own.flavorid))
+    return dict(map(tuple, _whole(database, t.FLAVORS, "flavorid")))
 
 
 def _max_per_host(what: str, rules: str | None, bad: Bad) -> int:
@@ -166,8 +151,18 @@ def _max_per_host(what: str, rules: str | None, bad: Bad) -> int:
     return 1
 
 
-def _whole(
-    database: NovaDatabase, key: sa.Column[Any], *columns: sa.Column[Any]
-) -> Sequence[Row]:
-    pages = database.pages(sa.select(key, *columns), key)
-    return [row for page in pages for row in page]
+def _by(
+    database: NovaDatabase, table: sa.Table, key: str, *columns: str
+) -> defaultdict[int, list[tuple[Any, ...]]]:
+    """What is in ``columns``, by the number in ``key``."""
+    found: defaultdict[int, list[tuple[Any, ...]]] = defaultdict(list)
+    for _, number, *values in _whole(database, table, key, *columns):
+        found[number].append(tuple(values))
+    return found
+
+
+def _whole(database: NovaDatabase, table: sa.Table, *columns: str) -> Iterator[Row]:
+    """Rows by their id, which is first."""
+    key = table.c.id
+    wanted = sa.select(key, *(table.c[name] for name in columns))
+    return chain.from_iterable(database.pages(wanted, key))

@@ -38,7 +38,6 @@ _Instance = tuple[str, str | None, int | None, str | None]
 _BadRows = dict[tuple[str, int], Bad]
 _STATS_AT = 2
 _IMAGE_KEY = "image_"
-_UUIDS = 500
 
 
 class CellNews(Struct):
@@ -315,14 +314,12 @@ def _image_properties(
 ) -> dict[str, dict[str, str]]:
     m = t.SYSTEM_METADATA.c
     found: defaultdict[str, dict[str, str]] = defaultdict(dict)
-    for start in range(0, len(uuids), _UUIDS):
-        some = m.instance_uuid.in_(uuids[start : start + _UUIDS])
-        wanted = sa.select(m.instance_uuid, m.key, m.value).where(
-            some, m.deleted == 0, m.key.startswith(_IMAGE_KEY, autoescape=True)
-        )
-        for uuid, key, value in database.rows(wanted):
-            if value is not None:
-                found[uuid][key.removeprefix(_IMAGE_KEY)] = value
+    wanted = sa.select(m.instance_uuid, m.key, m.value).where(
+        m.deleted == 0, m.key.startswith(_IMAGE_KEY, autoescape=True)
+    )
+    for uuid, key, value in database.rows_of(wanted, m.instance_uuid, uuids):
+        if value is not None:
+            found[uuid][key.removeprefix(_IMAGE_KEY)] = value
     return dict(found)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import sqlalchemy as sa
 from msgspec import Struct
@@ -20,8 +20,6 @@ from msgspec.structs import replace
 from gantt.openstack.feed.nova_connection import PAGE, NovaDatabase, Row
 
 V = TypeVar("V")
-# Ids in one statement.
-_IDS: Final = 500
 
 
 class RereadProgress(Struct, frozen=True):
@@ -195,10 +193,8 @@ class LiveRows(Generic[V]):
             new.pop(key, None)
             if key in self.known:
                 gone[key] = self.known[key]
-        missed = sorted(live - there)
-        for start in range(0, len(missed), _IDS):
-            some = t.id.in_(missed[start : start + _IDS])
-            for row in database.rows(self._select.where(t.deleted == 0, some)):
-                self._note(row, new)
+        wanted = self._select.where(t.deleted == 0)
+        for row in database.rows_of(wanted, t.id, live - there):
+            self._note(row, new)
         for key in live & gone.keys():
             del gone[key]

@@ -8,7 +8,7 @@ missing right, a table that is not there), StoreFailed for what may pass.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import chain
@@ -25,6 +25,8 @@ Row: TypeAlias = "sa.Row[*tuple[Any, ...]]"
 Select: TypeAlias = "sa.Select[*tuple[Any, ...]]"
 Statement: TypeAlias = "Select | sa.Insert | sa.Update"
 PAGE: Final = 2_000
+# Values in one statement.
+_AT_ONCE: Final = 500
 
 # MySQL's numbers, and the SQLSTATE of PostgreSQL.
 _NO_RIGHT: Final = frozenset({1142, 1143, 1044, "42501"})
@@ -95,6 +97,16 @@ class NovaDatabase:
         """The rows of ``statement``. Raises Refused, StoreFailed."""
         with self._connected(statement) as connection:
             return connection.execute(statement).all()
+
+    def rows_of(
+        self, statement: Select, column: sa.Column[Any], these: Iterable[Any]
+    ) -> Iterator[Row]:
+        """The rows of ``statement`` whose ``column`` is one of ``these``, some at a
+        time. Raises Refused, StoreFailed."""
+        each = sorted(these)
+        for start in range(0, len(each), _AT_ONCE):
+            some = column.in_(each[start : start + _AT_ONCE])
+            yield from self.rows(statement.where(some))
 
     def write(self, statement: sa.Insert | sa.Update) -> int:
         """The number of rows written; 0 also if there is such a row already. Raises

@@ -27,8 +27,6 @@ ENDED: Final = (
 """As Nova counts in ``migration_get_in_progress_by_host_and_node``."""
 # An id may be committed after a later one: so many are looked at again.
 _LATE: Final = 100
-# Ids in one statement.
-_IDS: Final = 500
 
 
 class Moving(Struct, frozen=True):
@@ -106,9 +104,7 @@ def _read(database: NovaDatabase, ids: Iterable[int]) -> Iterator[Row]:
     )
     columns = (m.id, m.uuid, m.instance_uuid, m.source_compute, m.dest_compute)
     wanted = sa.select(*columns, i.id.label("there")).select_from(both).where(*_open())
-    each = sorted(ids)
-    for start in range(0, len(each), _IDS):
-        yield from database.rows(wanted.where(m.id.in_(each[start : start + _IDS])))
+    return database.rows_of(wanted, m.id, ids)
 
 
 def _moving(last: int, at: datetime, rows: Iterable[Row]) -> Moving:
