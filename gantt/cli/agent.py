@@ -14,7 +14,7 @@ import click
 
 from gantt.cli.failure import refusals_reported
 from gantt.cli.output import print_document, say
-from gantt.cli.program import config_file_option
+from gantt.cli.program import config_file_option, log_json_option
 from gantt.cli.stopping import stop_signals
 from gantt.cli.where import Where, open_books, where_options
 from gantt.errors import Invalid, Unavailable, needed_extra
@@ -127,7 +127,7 @@ Counts: TypeAlias = "Callable[[], dict[str, float]]"
     metavar="HOST:PORT",
     help="Answer /metrics, /livez and /readyz here; default: nowhere.",
 )
-@click.option("--log-json", is_flag=True, help="Log one JSON object per line.")
+@log_json_option
 @click.option("--debug", is_flag=True, help="Log at DEBUG level.")
 def agent(
     where: Where,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from gantt.cli.output import say
+from gantt.cli.program import config_file_option
 from gantt.errors import Refused
 from gantt.model.printable import printable
 
@@ -22,17 +23,12 @@ F = TypeVar("F", bound=Callable[..., object])
 
 def database_options(function: F) -> F:
     """Add ``--database`` and ``--config-file``."""
-    function = click.option(
-        "--config-file",
-        "config_files",
-        multiple=True,
-        metavar="FILE",
-        type=click.Path(),  # only for shells, which complete it
-        help="Default: placement.conf and gantt.conf in their usual directories.",
-    )(function)
+    files = config_file_option(
+        "Default: placement.conf and gantt.conf in their usual directories."
+    )
     return click.option(
         "--database", metavar="URL", help="Default: [placement_database] connection."
-    )(function)
+    )(files(function))
 
 
 def settings_for(database: str | None, config_files: tuple[str, ...]) -> Settings:

@@ -11,6 +11,7 @@ import msgspec
 
 from gantt.cli.columns import Columns
 from gantt.cli.output import plain, say, table, time_text
+from gantt.cli.program import config_file_option
 from gantt.cli.session import Session, books_command
 from gantt.cli.stopping import stop_signals
 from gantt.cli.times import time_option
@@ -93,14 +94,8 @@ def _print(session: Session, found: Sequence[ShadowRecord]) -> None:
 
 
 @shadow.command("listen")
-@click.option(
-    "--config-file",
-    "config_files",
-    multiple=True,
-    metavar="FILE",
-    type=click.Path(),  # only for shells, which complete it
-    help="Configuration with transport_url, such as /etc/nova/nova.conf; may be "
-    "repeated.",
+@config_file_option(
+    "Configuration with transport_url, such as /etc/nova/nova.conf; may be repeated."
 )
 @click.option(
     "--pool",

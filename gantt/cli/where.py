@@ -47,33 +47,14 @@ def open_books(where: Where, propagate: Propagate = dict) -> GanttProtocol:
     """The books there; ``propagate``: headers to send along. Raises Refused,
     SignInRefused, Unavailable, and what a database raises."""
     is_remote = where.url.startswith(_HTTP)
-    if where.cloud is not None and (is_remote or not where.is_given):
-        from gantt.client.remote import RemoteGantt
-        from gantt.conf.clouds import sign_in
-
-        # What it logs is in the message; without a handler Python would print it.
-        logging.getLogger("keystoneauth").addHandler(logging.NullHandler())
-        found = sign_in(
-            where.cloud,
-            os.environ,
-            url=where.url if where.is_given else "",
-            timeout_s=where.timeout_s,
-        )
-        return RemoteGantt(
-            found.url,
-            session=found.session,
-            timeout=where.timeout_s,
-            propagate=propagate,
-        )
-    if is_remote:
+    is_cloud = where.cloud is not None and (is_remote or not where.is_given)
+    if is_cloud or is_remote:
         from gantt.client.remote import RemoteGantt
 
-        return RemoteGantt(
-            where.url,
-            token=where.token,
-            timeout=where.timeout_s,
-            propagate=propagate,
+        url, who = (
+            _signed_in(where) if is_cloud else (where.url, {"token": where.token})
         )
+        return RemoteGantt(url, **who, timeout=where.timeout_s, propagate=propagate)
     if "://" not in where.url and where.url.endswith(SUFFIX):
         raise Invalid(
             f"{where.url} is named as a file of a record or a snapshot, not a "
@@ -84,6 +65,18 @@ def open_books(where: Where, propagate: Propagate = dict) -> GanttProtocol:
     from gantt.connection import connect
 
     return connect(where.url)
+
+
+def _signed_in(where: Where) -> tuple[str, dict[str, Any]]:
+    """The service of the cloud, and the session to ask it in. Raises Refused,
+    SignInRefused."""
+    from gantt.conf.clouds import sign_in
+
+    # What it logs is in the message; without a handler Python would print it.
+    logging.getLogger("keystoneauth").addHandler(logging.NullHandler())
+    url = where.url if where.is_given else ""
+    found = sign_in(where.cloud or "", os.environ, url=url, timeout_s=where.timeout_s)
+    return found.url, {"session": found.session}
 
 
 def where_options(what: str) -> Callable[[F], Callable[..., Any]]:

@@ -47,7 +47,8 @@ ORDER = {
     "cli": """
         amounts asked columns flavor given start stopping streams times tracing
         output where
-        bench_text completion database failure program replay_text
+        program
+        bench_text completion database failure replay_text
             topology what_if
         adoption agent bench feed replay_packing replay_records scheduler serve
             session snapshot status
