@@ -17,6 +17,38 @@ from gantt_nova_plugin.wire import Form
 GROUP = "gantt"
 _DEFAULTS = Settings._field_defaults
 
+# "NAME LEAST..[MOST]": help.
+_AMOUNTS = {
+    "timeout 0.01..1": "Seconds that one call may take, with DNS and connecting.",
+    "request_delay_limit 0.01..1": "Seconds that all calls for one request may take "
+    "together, whatever number of instances it has. The rest goes without advice.",
+    "breaker_failures 1..": "After so many failures in a row Gantt is not asked for a "
+    "time.",
+    "breaker_seconds 0..": "That time, in seconds; one request then tries whether "
+    "Gantt answers.",
+    "answer_size_limit 1024..": "Bytes of an answer above which it counts as a "
+    "failure.",
+    "weight_multiplier 0..": "Weight of Gantt's order, ranks from 0 to 1, beside other "
+    "weighers. The default leaves them no say; a small one makes Gantt one voice of "
+    "several.",
+}
+
+
+def _amount(row: str, text: str) -> cfg.Opt:
+    name, _, bounds = row.partition(" ")
+    default = _DEFAULTS[name]
+    number = type(default)
+    least, _, most = bounds.partition("..")
+    return (cfg.IntOpt if number is int else cfg.FloatOpt)(
+        name,
+        default=default,
+        min=number(least),
+        max=number(most) if most else None,
+        mutable=True,
+        help=text,
+    )
+
+
 OPTIONS = [
     cfg.StrOpt(
         "url",
@@ -43,52 +75,7 @@ OPTIONS = [
         help="Certificates that Gantt's own is checked against, for an https URL; "
         "without it, those of the system.",
     ),
-    cfg.FloatOpt(
-        "timeout",
-        default=_DEFAULTS["timeout"],
-        min=0.01,
-        max=1.0,
-        mutable=True,
-        help="Seconds that one call may take, with DNS and connecting.",
-    ),
-    cfg.FloatOpt(
-        "request_delay_limit",
-        default=_DEFAULTS["request_delay_limit"],
-        min=0.01,
-        max=1.0,
-        mutable=True,
-        help="Seconds that all calls for one request may take together, whatever "
-        "number of instances it has. The rest goes without advice.",
-    ),
-    cfg.IntOpt(
-        "breaker_failures",
-        default=_DEFAULTS["breaker_failures"],
-        min=1,
-        mutable=True,
-        help="After so many failures in a row Gantt is not asked for a time.",
-    ),
-    cfg.FloatOpt(
-        "breaker_seconds",
-        default=_DEFAULTS["breaker_seconds"],
-        min=0.0,
-        mutable=True,
-        help="That time, in seconds; one request then tries whether Gantt answers.",
-    ),
-    cfg.IntOpt(
-        "answer_size_limit",
-        default=_DEFAULTS["answer_size_limit"],
-        min=1024,
-        mutable=True,
-        help="Bytes of an answer above which it counts as a failure.",
-    ),
-    cfg.FloatOpt(
-        "weight_multiplier",
-        default=_DEFAULTS["weight_multiplier"],
-        min=0.0,
-        mutable=True,
-        help="Weight of Gantt's order, ranks from 0 to 1, beside other weighers. The "
-        "default leaves them no say; a small one makes Gantt one voice of several.",
-    ),
+    *(_amount(row, text) for row, text in _AMOUNTS.items()),
 ]
 
 
