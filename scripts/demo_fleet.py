@@ -22,8 +22,8 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gantt.bench.fleets import AGGREGATE, GROUP, INSTANCE, Host, cell_of, uuid_of
-from gantt.bench.furnishing import stats_of
+from gantt.bench.bench_fleets import AGGREGATE, GROUP, INSTANCE, Host, cell_of, uuid_of
+from gantt.bench.fleet_setup import stats_of
 from gantt.engine.background.usage_history import UsageHistory
 from gantt.engine.gantt import Gantt
 from gantt.engine.opening import standard_names

@@ -31,7 +31,7 @@ from gantt.openstack.rpc.newer_fields import newer_fields
 
 if TYPE_CHECKING:
     from gantt.openstack.routed_networks import RoutedNetworks
-    from gantt.openstack.rpc.notifications import Notifications
+    from gantt.openstack.rpc.scheduler_notifications import Notifications
 
 LOG = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from gantt.model.scheduling import SchedulerProtocol
 from gantt.openstack.rpc.late_replies import LateReplies
 from gantt.openstack.rpc.message_bus import open_transport
 from gantt.openstack.rpc.methods import FactSource, LifeSigns, SchedulerMethods
-from gantt.openstack.rpc.notifications import Notifications
+from gantt.openstack.rpc.scheduler_notifications import Notifications
 from gantt.openstack.rpc.server_stop import drain
 
 LOG = logging.getLogger(__name__)
