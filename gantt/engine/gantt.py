@@ -65,7 +65,7 @@ from gantt.scheduler.evaluation.known_drivers import driver_of
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.policy import policy_of
 from gantt.state.state import State
-from gantt.store.interface import Store
+from gantt.store.interface import HEARTBEATS, SHADOWS, Store
 
 A = TypeVar("A")
 T = TypeVar("T")
@@ -183,7 +183,7 @@ class _Parts:
         )
         self._cycle = SchedulingCycle(self._scheduling)
         self._heartbeats = Heartbeats(
-            self._store.heartbeats,
+            self._store.beside(HEARTBEATS),
             *(reader, committer, checks, clock, threads),
             is_on=options.heartbeats,
             is_deaf=self._health.withholds_reports,
@@ -196,7 +196,7 @@ class _Parts:
         self._auditing, self._takeovers = Auditing(*given), Takeovers(*given)
         self._shadow = Shadow(
             *(self._scheduling, reader, self._replica, options.shadow),
-            *(self._store.shadows, clock, threads),
+            *(self._store.beside(SHADOWS), clock, threads),
             None if remote is None else remote.books,
         )
         self._planning = Planning(

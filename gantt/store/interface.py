@@ -6,17 +6,21 @@ Apart so that the committer can be read, and tested, without SQL: ``MemoryStore`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Final, Protocol, TypeAlias
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from msgspec import Struct
 
 from gantt.model.changes import Change, Cursor, LogEntry
 from gantt.model.rows import Row
-from gantt.model.selection import Asked
-from gantt.model.shadow import ShadowPlace, ShadowQuery
+from gantt.model.selection import Asked as DecisionQuery
+from gantt.model.shadow import ShadowQuery
 from gantt.model.usage_history import HistoryQuery, UsageRecord
+
+R = TypeVar("R")
+Asked = TypeVar("Asked", contravariant=True)
+Drop = TypeVar("Drop", contravariant=True)
 
 
 class StoreOptions(Struct, frozen=True):
@@ -81,21 +85,16 @@ class Fingerprint(Struct, frozen=True):
     generations: dict[str, int]
 
 
-DECISION_INSTANCES: Final = 16
-"""Where decisions are limited, one for more instances counts as several: some are for
-a thousand."""
+RECORD_INSTANCES: Final = 16
+"""Where records are limited, one for more instances counts as several: some are for a
+thousand."""
 
 
-ADVICE: Final = ":advice"
-"""The end of the name of a process, for its records of advice, which may need no token:
-these are limited apart from decisions."""
+class RecordPage(Struct, Generic[R], frozen=True):
+    """Rows by their places, the latest first; ``is_whole``: no more would match."""
 
-
-class SharedPage(Struct, frozen=True):
-    """Rows, the latest first; ``is_whole``: no more would match."""
-
-    rows: Sequence[SharedDecision]
-    is_whole: bool
+    rows: Mapping[tuple[Any, ...], R] = {}
+    is_whole: bool = True
 
 
 class Trimmed(Struct, frozen=True):
@@ -130,6 +129,47 @@ class ShadowRow(Struct, frozen=True):
     verdict: str
     record: bytes
 
+
+class Heartbeat(Struct, frozen=True):
+    """When a host, by its id, was heard of last: microseconds by the clock of the
+    process that wrote it."""
+
+    host_id: int
+    heard_at: int
+
+
+class Beside(Protocol[R, Asked, Drop]):
+    """Rows of one kind beside the books: no revision, no log; used by any thread. If
+    the machine or the server fails, the last second of them may be lost. All methods
+    raise StoreFailed."""
+
+    def append(self, rows: Sequence[R]) -> int:
+        """Add all that the database can hold, in place of those of the same key; how
+        many it cannot. After StoreFailed some may have been added."""
+
+    def page(self, asked: Asked) -> RecordPage[R]:
+        """Rows that may match, by their places, the latest first: at most the limit,
+        and fewer of records for many instances."""
+
+    def trim(self, drop: Drop) -> Trimmed:
+        """Drop all records but the last so many, of which one for more than
+        RECORD_INSTANCES counts as several; or the heartbeats of these hosts."""
+
+
+class Kind(Struct, Generic[R, Asked, Drop], frozen=True):
+    """What lies beside the books, by the type of its rows, of a question and of what
+    is dropped."""
+
+    name: str
+
+
+DECISIONS: Final = Kind[SharedDecision, DecisionQuery, int]("decisions")
+ADVICE: Final = Kind[SharedDecision, DecisionQuery, int]("advice")
+"""Decisions of processes whose name ends in ADVISING, which may need no token: they are
+found with the others, and limited apart."""
+ADVISING: Final = ":advice"
+SHADOWS: Final = Kind[ShadowRow, ShadowQuery, int]("shadows")
+HEARTBEATS: Final = Kind[Heartbeat, None, Collection[int]]("heartbeats")
 
 Chunks = Generator[tuple[str, list[Row]], None, None]
 """Rows by table; close it where it is not exhausted."""
@@ -192,52 +232,6 @@ class UsageRows(Protocol):
         """Drop the periods in the span; how many records were dropped."""
 
 
-class SharedDecisions(Protocol):
-    """The last decisions of all processes; used by any thread. If the machine or the
-    server fails, the last second of them may be lost: they are not books."""
-
-    def add(self, rows: Sequence[SharedDecision]) -> int:
-        """Add all that the database can hold; how many it cannot. Raises StoreFailed,
-        and then some may have been added."""
-
-    def find(self, asked: Asked) -> SharedPage:
-        """Rows that may match, the latest first: at most ``limit``, and fewer of
-        decisions for many instances. Raises StoreFailed."""
-
-    def trim(self, keep: int, *, of_advice: bool = False) -> Trimmed:
-        """Drop all but the last ``keep`` of decisions, or of advice: one for more than
-        DECISION_INSTANCES counts as several. Raises StoreFailed."""
-
-
-class ShadowRows(Protocol):
-    """The last shadow records of all processes; used by any thread."""
-
-    def add(self, rows: Sequence[ShadowRow]) -> int:
-        """Add all that the database can hold; how many it cannot. Raises StoreFailed,
-        and then some may have been added."""
-
-    def find(self, asked: ShadowQuery) -> Mapping[ShadowPlace, ShadowRow]:
-        """Rows that match, by their places, the latest first. Raises StoreFailed."""
-
-    def trim(self, keep: int) -> int:
-        """Drop all but the last ``keep``; how many. Raises StoreFailed."""
-
-
-class HeartbeatRows(Protocol):
-    """When hosts were heard of last, by their ids; used by any thread. If the machine
-    or the server fails, the last second may be lost."""
-
-    def find(self) -> dict[int, int]:
-        """Host id -> when, in microseconds by the clock of the process that wrote it.
-        Raises StoreFailed."""
-
-    def put(self, heard: Mapping[int, int]) -> None:
-        """Write these, in one transaction. Raises StoreFailed."""
-
-    def drop(self, host_ids: Iterable[int]) -> None:
-        """Forget these. Raises StoreFailed."""
-
-
 class Store(Protocol):
     """Keeps rows and log. All methods but ``begin`` may be used by any thread."""
 
@@ -249,17 +243,8 @@ class Store(Protocol):
     def statements(self) -> int:
         """SQL statements sent so far; one for many rows counts once."""
 
-    @property
-    def decisions(self) -> SharedDecisions | None:
-        """The table of shared decisions; None: there is none."""
-
-    @property
-    def shadows(self) -> ShadowRows | None:
-        """The table of shadow records; None: there is none."""
-
-    @property
-    def heartbeats(self) -> HeartbeatRows | None:
-        """The table of heartbeats; None: there is none."""
+    def beside(self, kind: Kind[R, Asked, Drop]) -> Beside[R, Asked, Drop] | None:
+        """The table of ``kind``; None: there is none."""
 
     def fold(self, name: str) -> str:
         """``name`` as the database compares it for uniqueness."""

@@ -9,21 +9,31 @@ from __future__ import annotations
 import threading
 import uuid
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
+from typing import Any
 
 from gantt import errors
 from gantt.model.changes import Change, Cursor, LogEntry
 from gantt.model.usage_history import HistoryQuery, UsageRecord
 from gantt.store.changelog.pages import page_of
 from gantt.store.interface import (
+    HEARTBEATS,
+    Asked,
+    Beside,
     Chunks,
+    Drop,
     Fingerprint,
+    Heartbeat,
+    Kind,
     Lead,
     Page,
     Precondition,
+    R,
+    RecordPage,
     StoreOptions,
+    Trimmed,
 )
 from gantt.store.outcomes import DefiniteAbort, ForeignWrite
 
@@ -40,8 +50,6 @@ class MemoryStore:
 
     url = "memory://"
     statements = 0
-    decisions = None
-    shadows = None
 
     def __init__(self, options: StoreOptions | None = None) -> None:
         self._options = options or StoreOptions()
@@ -52,8 +60,13 @@ class MemoryStore:
         self._fingerprint: Fingerprint | None = None
         self._lead = Lead()
         self._usage = MemoryUsageRows()
-        self.heartbeats = MemoryHeartbeats()
+        self._beside: dict[str, Beside[Any, Any, Any]] = {
+            HEARTBEATS.name: MemoryHeartbeats()
+        }
         self._is_closed = False
+
+    def beside(self, kind: Kind[R, Asked, Drop]) -> Beside[R, Asked, Drop] | None:
+        return self._beside.get(kind.name)
 
     def fold(self, name: str) -> str:
         return name
@@ -189,20 +202,23 @@ class MemoryUsageRows:
 
 
 class MemoryHeartbeats:
-    """When the hosts of one process were heard of last."""
+    """When the hosts of one process were heard of last. Implements Beside."""
 
     def __init__(self) -> None:
-        self._heard: dict[int, int] = {}
+        self._rows: dict[tuple[int], Heartbeat] = {}
 
-    def find(self) -> dict[int, int]:
-        return self._heard.copy()
+    def page(self, asked: None = None) -> RecordPage[Heartbeat]:
+        del asked  # all of them
+        return RecordPage(self._rows)
 
-    def put(self, heard: Mapping[int, int]) -> None:
-        self._heard = {**self._heard, **heard}
+    def append(self, rows: Sequence[Heartbeat]) -> int:
+        self._rows = {**self._rows, **{(one.host_id,): one for one in rows}}
+        return 0
 
-    def drop(self, host_ids: Iterable[int]) -> None:
-        gone = frozenset(host_ids)
-        self._heard = {key: at for key, at in self._heard.items() if key not in gone}
+    def trim(self, drop: Collection[int]) -> Trimmed:
+        gone = self._rows.keys() & {(host_id,) for host_id in drop}
+        self._rows = {k: one for k, one in self._rows.items() if k not in gone}
+        return Trimmed(len(gone), len(self._rows))
 
 
 class MemoryTransaction:

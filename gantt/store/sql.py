@@ -10,28 +10,34 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from gantt.model.changes import Change, Cursor, LogEntry
 from gantt.model.usage_history import HistoryQuery, UsageRecord
 from gantt.store import schema
-from gantt.store.background.decisions import DecisionTable
+from gantt.store.background.beside_books import BesideBooks
 from gantt.store.background.fingerprint import Fingerprints
 from gantt.store.background.heartbeats import HeartbeatTable
 from gantt.store.background.leader import Leadership
-from gantt.store.background.shadows import ShadowTable
+from gantt.store.background.records import SHAPES, RecordTable
 from gantt.store.background.usage_history import SqlUsageRows, UsageHistory
 from gantt.store.changelog.codec import Log
 from gantt.store.changelog.history import Compactor, History
 from gantt.store.database import Database, open_database
 from gantt.store.head import HeadRow
 from gantt.store.interface import (
+    HEARTBEATS,
+    Asked,
+    Beside,
     Chunks,
+    Drop,
     Fingerprint,
+    Kind,
     Lead,
     Page,
     Precondition,
     Progress,
+    R,
     StoreOptions,
 )
 from gantt.store.load import Loader
@@ -41,6 +47,15 @@ from gantt.store.write import Writer, check, check_preconditions
 
 T = TypeVar("T")
 Along = Callable[[Session], None]
+
+
+def _tables(
+    database: Database, readers: Readers, counter: Counter, committer: threading.Lock
+) -> dict[str, Beside[Any, Any, Any]]:
+    """What lies beside the books, by kind."""
+    beside = BesideBooks(database, readers, counter, committer)
+    records = {name: RecordTable(beside, shape) for name, shape in SHAPES.items()}
+    return {HEARTBEATS.name: HeartbeatTable(beside), **records}
 
 
 class SqlStore:
@@ -83,10 +98,7 @@ class SqlStore:
         self._readers = Readers(database, self._counter)
         self._read = self._readers.read
         self.check_writable = partial(self._leadership.check_writable, self._read)
-        beside = database, self._readers, self._counter, self._committer
-        self.decisions = DecisionTable(*beside)
-        self.shadows = ShadowTable(*beside)
-        self.heartbeats = HeartbeatTable(*beside)
+        self._beside = _tables(database, self._readers, self._counter, self._committer)
 
     @property
     def url(self) -> str:
@@ -241,6 +253,9 @@ class SqlStore:
             self.finish(session, session.rollback)
 
     # Beside the books: no client waits for it.
+
+    def beside(self, kind: Kind[R, Asked, Drop]) -> Beside[R, Asked, Drop]:
+        return self._beside[kind.name]
 
     def fingerprint(self) -> Fingerprint:
         session = self._snapshot()

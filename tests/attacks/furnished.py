@@ -15,7 +15,7 @@ from gantt.engine.scheduling.sharing import encode
 from gantt.model.hosts import HostAggregate, ServerGroup
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.store import open_store
-from gantt.store.interface import SharedDecision
+from gantt.store.interface import DECISIONS, SharedDecision
 from tests.attacks.operations import PROJECT, RECORDS, instance
 
 _AT_ONCE = 500
@@ -46,7 +46,8 @@ def furnished(path: Path, hosts: int, records: int = RECORDS) -> Path:
         shown = books.decide(ScheduleRequest(spec, (instance(1),)))
     shown = replace(shown, scores=shown.scores[:10])
     store = open_store(url)
-    assert store.decisions is not None
+    table = store.beside(DECISIONS)
+    assert table is not None
     rows = []
     for number in range(records):
         uuid = str(uuid4())
@@ -65,6 +66,6 @@ def furnished(path: Path, hosts: int, records: int = RECORDS) -> Path:
             )
         )
     for start in range(0, records, _AT_ONCE):
-        store.decisions.add(rows[start : start + _AT_ONCE])
+        table.append(rows[start : start + _AT_ONCE])
     store.close()
     return path

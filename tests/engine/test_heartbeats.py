@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
-from gantt.engine.background.heartbeats import Heartbeats, Looks
+from gantt.engine.background.heartbeats import Heartbeats, HeartbeatTable, Looks
 from gantt.engine.gantt import Gantt
 from gantt.engine.opening import standard_names
 from gantt.engine.options import EngineOptions
@@ -17,6 +17,7 @@ from gantt.model.hosts import HostStats, Service
 from gantt.model.reports import Delivery, Report, ReportOutcome
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.scheduler.options import SchedulerOptions
+from gantt.store.interface import HEARTBEATS, Heartbeat
 from gantt.store.memory import MemoryStore
 from tests.engine.test_clock import NOON_US
 from tests.engine.test_leader_tasks import Steady
@@ -30,6 +31,12 @@ class Hand(Steady):
 
     def now(self) -> int:
         return NOON_US + int(self.seconds * SECOND)
+
+
+def table_of(store: MemoryStore) -> HeartbeatTable:
+    table = store.beside(HEARTBEATS)
+    assert table is not None
+    return table
 
 
 class Fleet:
@@ -230,7 +237,7 @@ def test_a_deleted_host_leaves_nothing_behind(fleet: Fleet) -> None:
         ("a", AGENT)
     ]
     fleet.go_on(5, "a")
-    assert len(fleet.store.heartbeats.find()) == 1
+    assert len(table_of(fleet.store).page(None).rows) == 1
 
 
 def test_a_database_that_is_away_takes_no_host_down(
@@ -243,8 +250,8 @@ def test_a_database_that_is_away_takes_no_host_down(
         raise StoreFailed("away")
 
     with monkeypatch.context() as patched:
-        patched.setattr(fleet.store.heartbeats, "put", away)
-        patched.setattr(fleet.store.heartbeats, "find", away)
+        patched.setattr(table_of(fleet.store), "append", away)
+        patched.setattr(table_of(fleet.store), "page", away)
         fleet.quiet("a")
         for act in (fleet.beats.write, fleet.beats._look):
             with pytest.raises(StoreFailed):
@@ -369,11 +376,11 @@ def test_with_a_group_heartbeats_say_nothing_and_old_ones_are_forgotten() -> Non
     table = grouped.books.read(lambda s: dict(s.fleet.hosts.row_by_id))
     # As heartbeats left it before: a is up, b down; c is only in the group.
     first, second, _ = sorted(table)
-    store.heartbeats.put({first: 1, second: 1})
+    table_of(store).append([Heartbeat(first, 1), Heartbeat(second, 1)])
     for host, is_down in (("a", False), ("b", True), ("c", True)):
         grouped.books.update_service(Service(host, AGENT, forced_down=is_down))
     grouped.beats._look()
-    assert store.heartbeats.find() == {}
+    assert table_of(store).page(None).rows == {}
     assert grouped.states() == {"c": False}
     grouped.go_on(5 * DOWN_S)
     assert grouped.states() == {"c": False}

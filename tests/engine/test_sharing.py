@@ -34,7 +34,7 @@ from gantt.model.selection import (
 )
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.scheduler.options import SchedulerOptions
-from gantt.store.interface import SharedDecision, SharedPage, Trimmed
+from gantt.store.interface import RecordPage, SharedDecision, Trimmed
 from tests.engine.conftest import Connect, opened
 from tests.engine.test_leader_tasks import until
 
@@ -116,13 +116,13 @@ class Table:
             self.failures -= 1
             raise StoreFailed("no answer")
 
-    def add(self, rows: Sequence[SharedDecision]) -> int:
+    def append(self, rows: Sequence[SharedDecision]) -> int:
         self.fail()
         self.writes += 1
         self.rows.extend(rows)
         return 0
 
-    def find(self, asked: Asked) -> SharedPage:
+    def page(self, asked: Asked) -> RecordPage[SharedDecision]:
         self.fail()
         self.looks += 1
         after = asked.after
@@ -131,14 +131,12 @@ class Table:
             key=place_of,
         )
         few = rows[::-1][: asked.limit]
-        return SharedPage(few, len(few) == len(rows))
+        return RecordPage({place_of(one): one for one in few}, len(few) == len(rows))
 
-    def trim(self, keep: int, *, of_advice: bool = False) -> Trimmed:
+    def trim(self, drop: int) -> Trimmed:
         self.fail()
-        if of_advice:
-            return Trimmed(0, 0)
-        dropped = self.rows[:-keep]
-        del self.rows[:-keep]
+        dropped = self.rows[:-drop]
+        del self.rows[:-drop]
         return Trimmed(len(dropped), len(self.rows))
 
 
@@ -294,7 +292,7 @@ def test_writers_trim_the_table_if_the_leader_does_not(
     for _ in range(10_000):
         writer.add(decision("d"))
     assert writer.sharing is not None
-    writer.sharing._write()
+    writer.sharing.writer.write()
     assert len(table.rows) == 22_000
     writer.add(decision("d"))
     writer.close()

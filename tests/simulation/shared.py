@@ -20,11 +20,16 @@ from gantt.model.rows import ROW_TYPES, Key, LinkRow, Row
 from gantt.model.usage_history import HistoryQuery, UsageRecord
 from gantt.store.changelog.pages import page_of
 from gantt.store.interface import (
+    Asked,
+    Beside,
     Chunks,
+    Drop,
     Fingerprint,
+    Kind,
     Lead,
     Page,
     Precondition,
+    R,
     StoreOptions,
 )
 from gantt.store.memory import MemoryUsageRows
@@ -108,11 +113,14 @@ class SharedStore:
     def __init__(self, books: Books, place: Place, options: StoreOptions) -> None:
         self.url = "sim://"
         self.statements = 0
-        self.decisions = self.shadows = self.heartbeats = None
         self.books = books
         self.options = options
         self.place = place
         self._is_closed = False
+
+    def beside(self, kind: Kind[R, Asked, Drop]) -> Beside[R, Asked, Drop] | None:
+        del kind  # nothing is kept beside the books
+        return None
 
     def fold(self, name: str) -> str:
         return name

@@ -9,22 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Generic, cast
 
 from gantt import errors
 from gantt.model.changes import Change, Cursor, LogEntry
-from gantt.model.selection import Asked
 from gantt.model.usage_history import HistoryQuery, UsageRecord
-from gantt.store.background.decisions import DecisionTable
 from gantt.store.database import Database, open_database
 from gantt.store.interface import (
+    ADVICE,
+    DECISIONS,
+    Asked,
+    Beside,
     Chunks,
+    Drop,
     Fingerprint,
+    Kind,
     Lead,
     Page,
     Precondition,
-    SharedDecision,
-    SharedPage,
+    R,
+    RecordPage,
     StoreOptions,
     Transaction,
     Trimmed,
@@ -304,8 +308,11 @@ class WiredStore:
         self.inner = SqlStore(cast(Database, database))
         self._committer = SimLock(place.world, f"committer of {place}")
         self._reading = SimLock(place.world, f"reader of {place}")
-        self.shadows = self.heartbeats = None  # no run is observed, and no host reports
-        self.decisions = _WiredDecisions(self.inner.decisions, self._committer)
+
+    def beside(self, kind: Kind[R, Asked, Drop]) -> Beside[R, Asked, Drop] | None:
+        if kind.name not in (DECISIONS.name, ADVICE.name):
+            return None  # no run is observed, and no host reports
+        return _WiredTable(self.inner.beside(kind), self._committer)
 
     @property
     def url(self) -> str:
@@ -409,24 +416,24 @@ class WiredStore:
             self.inner.close()
 
 
-class _WiredDecisions:
-    """The shared decisions, one thread at a time."""
+class _WiredTable(Generic[R, Asked, Drop]):
+    """A table beside the books, one thread at a time."""
 
-    def __init__(self, inner: DecisionTable, committer: SimLock) -> None:
+    def __init__(self, inner: Beside[R, Asked, Drop], committer: SimLock) -> None:
         self._inner = inner
         self._committer = committer
 
-    def add(self, rows: Sequence[SharedDecision]) -> int:
+    def append(self, rows: Sequence[R]) -> int:
         with self._committer:
-            return self._inner.add(rows)
+            return self._inner.append(rows)
 
-    def find(self, asked: Asked) -> SharedPage:
+    def page(self, asked: Asked) -> RecordPage[R]:
         with self._committer:
-            return self._inner.find(asked)
+            return self._inner.page(asked)
 
-    def trim(self, keep: int, *, of_advice: bool = False) -> Trimmed:
+    def trim(self, drop: Drop) -> Trimmed:
         with self._committer:
-            return self._inner.trim(keep, of_advice=of_advice)
+            return self._inner.trim(drop)
 
 
 class _WiredTransaction:

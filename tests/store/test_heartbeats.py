@@ -2,68 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing
-from typing import Any
 
 import pytest
 
 from gantt.store import StoreOptions, open_store
+from gantt.store.interface import HEARTBEATS, Beside, Heartbeat
 from gantt.store.sql import SqlStore
 from tests.kinds import SERVER_KINDS
 
+Table = Beside[Heartbeat, None, Collection[int]]
+
+
+def heard(rows: Table) -> dict[int, int]:
+    return {one.host_id: one.heard_at for one in rows.page(None).rows.values()}
+
+
+def beats(at: dict[int, int]) -> list[Heartbeat]:
+    return [Heartbeat(*one) for one in at.items()]
+
 
 def test_rows_are_written_and_dropped(store: SqlStore) -> None:
-    rows = store.heartbeats
-    assert rows.find() == {}
+    rows = store.beside(HEARTBEATS)
+    assert heard(rows) == {}
     big = 2**53
-    rows.put({7: big, 3: 1})
-    rows.put({3: 2, 9: 5})
-    assert rows.find() == {3: 2, 7: big, 9: 5}
-    rows.drop([3, 4, 9])
-    rows.drop([])
-    rows.put({})
-    assert rows.find() == {7: big}
+    rows.append(beats({7: big, 3: 1}))
+    rows.append(beats({3: 2, 9: 5}))
+    assert heard(rows) == {3: 2, 7: big, 9: 5}
+    rows.trim([3, 4, 9])
+    rows.trim([])
+    rows.append(beats({}))
+    assert heard(rows) == {7: big}
     assert store.cursor().revision == 0
 
 
 @pytest.mark.parametrize("many", [1, 5_000])
 def test_many_hosts_are_one_transaction(store: SqlStore, many: int) -> None:
-    rows = store.heartbeats
-    rows.put(dict.fromkeys(range(1, many + 1), 1))
+    rows = store.beside(HEARTBEATS)
+    rows.append(beats(dict.fromkeys(range(1, many + 1), 1)))
     before = store.statements
-    rows.put(dict.fromkeys(range(1, many + 1), 2))
+    rows.append(beats(dict.fromkeys(range(1, many + 1), 2)))
     assert store.statements - before <= 4
-    assert set(rows.find().values()) == {2}
+    assert set(heard(rows).values()) == {2}
 
 
 def test_those_in_memory_are_kept_alike() -> None:
-    rows = open_store("memory://").heartbeats
+    rows = open_store("memory://").beside(HEARTBEATS)
     assert rows is not None
-    rows.put({7: 1, 3: 1})
-    rows.put({3: 2})
-    rows.drop([7, 8])
-    assert rows.find() == {3: 2}
+    rows.append(beats({7: 1, 3: 1}))
+    rows.append(beats({3: 2}))
+    rows.trim([7, 8])
+    assert heard(rows) == {3: 2}
 
 
-class _Slow(dict[int, int]):
+class _Slow(list[Heartbeat]):
     """Heartbeats of which ``meanwhile`` comes between what is there and what is new."""
 
-    def __init__(self, rows: dict[int, int], meanwhile: Callable[[], None]) -> None:
+    def __init__(self, rows: list[Heartbeat], meanwhile: Callable[[], object]) -> None:
         super().__init__(rows)
         self._meanwhile = meanwhile
+        self._reads = 0
 
-    def keys(self) -> Any:
-        self._meanwhile()
-        return super().keys()
+    def __iter__(self) -> Iterator[Heartbeat]:
+        self._reads += 1
+        if self._reads == 2:
+            self._meanwhile()
+        return super().__iter__()
 
 
 # SQLite has one writer at a time.
 @pytest.mark.parametrize("kind", SERVER_KINDS, indirect=True)
 def test_two_processes_hear_of_new_hosts_at_once(url: str, store: SqlStore) -> None:
     with closing(open_store(url, StoreOptions())) as other:
-        beats = other.heartbeats
-        assert beats is not None
-        rows = dict.fromkeys(range(1, 6), 2)
-        store.heartbeats.put(_Slow(rows, lambda: beats.put({3: 1})))
-        assert beats.find() == rows
+        others = other.beside(HEARTBEATS)
+        assert others is not None
+        at = dict.fromkeys(range(1, 6), 2)
+        slow = _Slow(beats(at), lambda: others.append(beats({3: 1})))
+        store.beside(HEARTBEATS).append(slow)
+        assert slow._reads > 2  # the first attempt failed
+        assert heard(others) == at

@@ -31,7 +31,7 @@ from gantt.model.selection import Asked
 from gantt.store import StoreOptions, open_store, schema
 from gantt.store.database import Statement, open_database
 from gantt.store.database.dialect import POOLED
-from gantt.store.interface import SharedDecision
+from gantt.store.interface import DECISIONS, SharedDecision
 from gantt.store.outcomes import DefiniteAbort, Outcome, UnknownOutcome
 from gantt.store.session import Counter, Session
 from gantt.store.sql import SqlStore
@@ -367,24 +367,28 @@ def test_a_terminated_connection(
     assert store.has_batch(Cursor(1, "b"))
 
 
+def _numbers(store: SqlStore, asked: Asked) -> list[int]:
+    rows = store.beside(DECISIONS).page(asked).rows
+    return [one.number for one in rows.values()]
+
+
 def test_decisions_are_written_after_a_terminated_connection(
     kind: str, store: SqlStore, server: DatabaseServer
 ) -> None:
     for number in (1, 2):
         row = SharedDecision("p", number, 1, "r", None, False, 1, ",i,", b"{}")
-        assert store.decisions.add([row]) == 0
+        assert store.beside(DECISIONS).append([row]) == 0
         session = Session(store._database, Counter())
         session.close()  # back to the pool, from which the next write takes it
         hang_up(kind, server, session)
-    assert [found.number for found in store.decisions.find(Asked()).rows] == [2, 1]
+    assert _numbers(store, Asked()) == [2, 1]
 
 
 def test_a_place_among_decisions_may_name_any_process(store: SqlStore) -> None:
     row = SharedDecision("p", 1, 1, "r", None, False, 1, ",i,", b"{}")
-    assert store.decisions.add([row]) == 0
+    assert store.beside(DECISIONS).append([row]) == 0
     for process in ("q\0", "\N{GRINNING FACE}", "z" * 3_000):
-        found = store.decisions.find(Asked(after=(2, 1, process)))
-        assert [one.number for one in found.rows] == [1]
+        assert _numbers(store, Asked(after=(2, 1, process))) == [1]
 
 
 def test_a_server_restart(store: SqlStore, server: DatabaseServer) -> None:

@@ -26,7 +26,7 @@ from gantt.engine.scheduling.records import Records
 from gantt.engine.threads import LeaderTask, Threads
 from gantt.errors import GanttError, StoreFailed
 from gantt.placement.usage_history import totals_by_zone
-from gantt.store.interface import Store
+from gantt.store.interface import ADVICE, ADVISING, DECISIONS, Store
 
 LOG = logging.getLogger(__name__)
 # After so many polls without news, they become rarer by the factor _IDLE.
@@ -62,7 +62,10 @@ class Background:
         totals = partial(reader.search, totals_by_zone, zone)
         self.usage = UsageHistory(store, totals, options, clock)
         is_away = log_tailer.is_away
-        records.share(store.decisions, name, options.scheduler, clock, threads, is_away)
+        given = options.scheduler, clock, threads, is_away
+        records.share(store.beside(DECISIONS), name, *given)
+        if records.advice is not None:
+            records.advice.share(store.beside(ADVICE), name + ADVISING, *given)
         self._poller = Poller(log_tailer, replica, options.poll_ms / 1000, threads)
         compaction = Compaction(store, replica, options.log_length)
         self._leader_tasks = LeaderTasks(

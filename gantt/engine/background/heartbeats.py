@@ -9,7 +9,7 @@ compared on the leader's own monotonic clock: what counts is that a row has chan
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from gantt.engine.clock import Clock
@@ -24,10 +24,11 @@ from gantt.model.fleet import AGENT, Verdict
 from gantt.model.rows import NO_HOST
 from gantt.placement.fleet_queries import frozen_since, memberships
 from gantt.state.state import State
-from gantt.store.interface import HeartbeatRows
+from gantt.store.interface import Beside, Heartbeat
 
 LOG = logging.getLogger(__name__)
 
+HeartbeatTable = Beside[Heartbeat, None, Collection[int]]
 Place = tuple[str, str]
 """A host and its node."""
 _LATE: Final = NO_HOST
@@ -54,7 +55,7 @@ class Heartbeats:
 
     def __init__(
         self,
-        rows: HeartbeatRows | None,
+        rows: HeartbeatTable | None,
         reader: Reader,
         committer: Committer,
         checks: Checks,
@@ -178,7 +179,8 @@ class Heartbeats:
                 for host_id, at in zip(ids, heard.values(), strict=True)
                 if host_id is not None and host_id not in written
             }
-            self._rows.put(due if late_at is None else {**due, _LATE: late_at})
+            late = {} if late_at is None else {_LATE: late_at}
+            self._rows.append([Heartbeat(*one) for one in {**due, **late}.items()])
         except BaseException:
             with self._lock:
                 self._heard = {**heard, **self._heard}
@@ -200,13 +202,14 @@ class Heartbeats:
         assert rows is not None, "there is no such task without them"
         now = self._clock.monotonic()
         self._due_at = now + self.pause_s
-        heard = rows.find()
+        found = rows.page(None).rows.values()
+        heard = {one.host_id: one.heard_at for one in found}
         late_at = heard.pop(_LATE, None)
         is_late, self._known_late_at = late_at != self._known_late_at, late_at
         hosts, known, was_frozen = self._reader.read(_known, tuple(heard))
         if not self._is_on:
             return self._forget(rows, heard, hosts)
-        rows.drop(heard.keys() - hosts.keys())
+        rows.trim(heard.keys() - hosts.keys())
         self._looks.take({key: heard[key] for key in hosts}, now, self.down_s)
         if self._is_deaf() or is_late:
             self._looks.settle(now)
@@ -217,13 +220,13 @@ class Heartbeats:
         return len(said)
 
     def _forget(
-        self, rows: HeartbeatRows, heard: Mapping[int, int], hosts: Mapping[int, str]
+        self, rows: HeartbeatTable, heard: Mapping[int, int], hosts: Mapping[int, str]
     ) -> int:
         """What heartbeats said before there was a group says nothing any more."""
         some = sorted(heard)[:_NEWS]
         names = sorted({hosts[key] for key in some if key in hosts})
         self._submit([c.DeleteService(name, AGENT) for name in names])
-        rows.drop(some)
+        rows.trim(some)
         return len(some)
 
     def _submit(self, commands: Sequence[c.Command[None]]) -> None:

@@ -18,7 +18,7 @@ from gantt.engine.observing import Observer, Silence, StageTime
 from gantt.engine.reading.outage import IsAway, not_away
 from gantt.engine.recording.kept_request import kept_request
 from gantt.engine.scheduling.noted import Noted, Ring
-from gantt.engine.scheduling.sharing import Sharing, page_of
+from gantt.engine.scheduling.sharing import DecisionTable, Sharing, page_of
 from gantt.engine.threads import LeaderTask, Threads
 from gantt.model.names import canonical
 from gantt.model.paging import PAGE, followed, read
@@ -35,7 +35,7 @@ from gantt.model.selection import (
 from gantt.model.spec import ScheduleRequest
 from gantt.scheduler.explain.why import Scoreboard
 from gantt.scheduler.options import SchedulerOptions
-from gantt.store.interface import ADVICE, SharedDecisions
+from gantt.store.interface import ADVISING
 
 LOG = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class Records:
     def __init__(self, limit: int, request_bytes: int = 0) -> None:
         self._limit = max(1, limit)
         self._request_bytes = request_bytes
-        self._ring = Ring(self._limit)
+        self._ring: Ring[Decision] = Ring(self._limit)
         self._number = 0
         self._lock = threading.Lock()
         self.decided = 0
@@ -150,10 +150,11 @@ class Records:
 
     def _note(
         self, record: Decision, board: Scoreboard | None, instances: int
-    ) -> Noted:
+    ) -> Noted[Decision]:
+        is_refused = record.failure is not None
         with self._lock:
             self._number += 1
-            noted = Noted(self._number, record, board, instances)
+            noted = Noted(self._number, record, board, instances, is_refused)
             self._ring.add(noted)
         if self.sharing is not None and self.sharing.is_on:
             self.sharing.note(noted)
@@ -165,7 +166,7 @@ class Records:
 
     def share(
         self,
-        table: SharedDecisions | None,
+        table: DecisionTable | None,
         process: str,
         options: SchedulerOptions,
         clock: Clock,
@@ -175,15 +176,12 @@ class Records:
         """From now on through ``table``, if there is one; see ``Sharing``."""
         if table is not None:
             self.sharing = Sharing(table, process, options, clock, threads, is_away)
-        if self.advice is not None:
-            process += ADVICE
-            self.advice.share(table, process, options, clock, threads, is_away)
 
     def leader_tasks(self) -> Iterator[LeaderTask]:
         """What the leader does for all processes."""
         for name, one in (("trim", self), ("trim_advice", self.advice)):
             if one is not None and one.sharing is not None:
-                yield LeaderTask(name, one.sharing.is_due, one.sharing.trim)
+                yield one.sharing.leader_task(name)
 
     def close(self) -> None:
         """Write records that other processes cannot find yet."""
@@ -224,7 +222,9 @@ class Records:
             return page_of(self._own(asked), asked)
         return self.sharing.page(asked, self._own)
 
-    def _own(self, asked: Asked, process: str = "") -> dict[DecisionPlace, Noted]:
+    def _own(
+        self, asked: Asked, process: str = ""
+    ) -> dict[DecisionPlace, Noted[Decision]]:
         """Those of this process: the latest that precede a place, and one more than is
         asked for."""
         with self._lock:
@@ -235,12 +235,12 @@ class Records:
             if asked.means(one.record)
         }
         if self.advice is not None:
-            found.update(self.advice._own(asked, process + ADVICE))
+            found.update(self.advice._own(asked, process + ADVISING))
         places = found if asked.after is None else [p for p in found if p < asked.after]
         return {one: found[one] for one in nlargest(asked.limit + 1, places)}
 
 
-def _line(noted: Noted) -> str:
+def _line(noted: Noted[Decision]) -> str:
     """The request, what it asked for, its outcome, from how many hosts, and at which
     revision."""
     record = noted.record

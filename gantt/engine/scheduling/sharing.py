@@ -1,16 +1,13 @@
 """Decisions of all processes, through one table that each of them writes and reads.
 
-Separate from ``records``, which has the decisions of this process in memory: here a
-thread writes them in batches, so that no decision waits for it, and lookups read the
-table.
+Separate from ``records``, which has the decisions of this process in memory: here they
+are written, and lookups read the table.
 """
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from itertools import accumulate
 from typing import Any, Final
 
 import msgspec
@@ -19,10 +16,13 @@ from msgspec.structs import astuple, replace
 
 from gantt.engine.clock import Clock
 from gantt.engine.reading.outage import IsAway, not_away
-from gantt.engine.scheduling.noted import Noted, Ring
-from gantt.engine.threads import Thread, Threads
-from gantt.errors import GanttError
-from gantt.model.paging import text_of
+from gantt.engine.scheduling.background_writer import (
+    PERIOD_S,
+    BackgroundWriter,
+    Written,
+)
+from gantt.engine.scheduling.noted import Noted, latest
+from gantt.engine.threads import LeaderTask, Threads
 from gantt.model.selection import (
     Asked,
     Decision,
@@ -34,27 +34,14 @@ from gantt.model.selection import (
     Step,
 )
 from gantt.scheduler.options import SchedulerOptions
-from gantt.store.interface import (
-    ADVICE,
-    DECISION_INSTANCES,
-    SharedDecision,
-    SharedDecisions,
-    SharedPage,
-)
+from gantt.store.interface import Beside, RecordPage, SharedDecision
 
-LOG = logging.getLogger(__name__)
-PERIOD_S: Final = 0.2
-"""Between two writes; a process that is killed loses the decisions of this time."""
 _AGAIN_S: Final = 2 * PERIOD_S  # a write takes a while where the database is busy
 _WAITERS: Final = 8  # each occupies a thread that other requests need
-_PAUSE_S: Final = 1.0
-_TRIM_S: Final = 10.0
 _DEFAULT_KEEP: Final = SchedulerOptions().shared_records
-_WRITING: Final = "decisions cannot be shared and are kept until they can"
-_FINDING: Final = "only decisions of this process are available"
 
-NOTHING_SHARED: Final = SharedPage((), is_whole=True)
-Own = Callable[[Asked, str], Mapping[DecisionPlace, Noted]]
+DecisionTable = Beside[SharedDecision, Asked, int]
+Own = Callable[[Asked, str], Mapping[DecisionPlace, Noted[Decision]]]
 """What this process, by its name, keeps of what is asked for, and one more."""
 
 
@@ -65,132 +52,72 @@ class Sharing:
 
     def __init__(
         self,
-        table: SharedDecisions,
+        table: DecisionTable,
         process: str,
         options: SchedulerOptions,
         clock: Clock,
         threads: Threads,
         is_away: IsAway = not_away,
     ) -> None:
-        self._table = table
         self.process = process
         self._options = options
         self._clock = clock
-        self._threads = threads
-        self._is_away = is_away
         self.is_on = options.shared_records > 0
-        self._keep = options.shared_records or _DEFAULT_KEEP
-        self._trim_at = clock.monotonic()
+        written = Written(
+            "decisions",
+            "gantt-decisions",
+            self._row,
+            options.shared_backlog,
+            options.shared_records or _DEFAULT_KEEP,
+            _DEFAULT_KEEP,
+            spares_refusals=True,
+        )
+        self.writer: BackgroundWriter[Decision, SharedDecision, Asked]
+        self.writer = BackgroundWriter(table, written, clock, threads, is_away)
+        self.close = self.writer.close
         self._lock = threads.lock()
-        self._changed = threads.condition()
-        self._stop = threads.event()
-        self._thread: Thread | None = None
-        self._is_closed = False
-        self._backlog = self._empty()
-        self._second = self._scored = self._written = self._left = 0
-        self._unshared = self._unscored = self._unawaited = self._trimmed = 0
+        self._second = self._scored = self._unscored = self._unawaited = 0
         self._waiters = threading.Semaphore(_WAITERS)
-        self._troubles: set[str] = set()
 
     def counts(self) -> dict[str, float]:
         """What waits, what other processes cannot find, and what was trimmed.
         ``decisions_shared``: rows, in the process that looked lately; else 0."""
-        is_recent = self._clock.monotonic() < self._trim_at + 2 * _TRIM_S
         return {
-            "decisions_waiting": len(self._backlog),
+            "decisions_waiting": len(self.writer),
             "decisions_waiting_limit": self._options.shared_backlog,
             "decisions_scored_limit": self._options.shared_scores,
             "decisions_shared_limit": self._options.shared_records,
-            "decisions_unshared": self._unshared,
+            "decisions_unshared": self.writer.unwritten,
             "decisions_unscored": self._unscored,
             "decisions_unawaited": self._unawaited,
-            "decisions_trimmed": self._trimmed,
-            "decisions_shared": self._left if is_recent else 0,
+            "decisions_trimmed": self.writer.trimmed,
+            "decisions_shared": self.writer.left,
         }
 
-    # -- writing ------------------------------------------------------------------
+    def leader_task(self, name: str) -> LeaderTask:
+        """What the leader does for all processes."""
+        return self.writer.leader_task(name)
 
-    def note(self, one: Noted) -> None:
+    def note(self, one: Noted[Decision]) -> None:
         """Queue it to be written."""
-        with self._lock:
-            is_first = self._backlog.count == 0
-            if one.board is not None and not self._may_score():
-                self._unscored += 1
-                one = replace(one, board=None)
-            self._unshared += self._backlog.add(one)
-            if self._thread is None and not self._is_closed:
-                self._thread = self._threads.start(self._run, "gantt-decisions")
-        if is_first:
-            with self._changed:
-                self._changed.notify()
+        if one.board is not None and not self._may_score():
+            one = replace(one, board=None)
+        self.writer.note(one)
 
     def _may_score(self) -> bool:
         """Scores are most of the cost of a record: so many a second are written. This
         is decided when a decision is made, so that waiting for the database loses
         none."""
         second = int(self._clock.monotonic())
-        if second != self._second:
-            self._second, self._scored = second, 0
-        self._scored += 1
-        return self._scored <= self._options.shared_scores
-
-    def close(self) -> None:
-        """Write what waits, once."""
-        with self._changed:
-            self._is_closed = True
-            self._changed.notify()
-        self._stop.set()
-        if self._thread is not None:
-            self._thread.join()
-            self._write()
-
-    def _empty(self) -> Ring:
-        return Ring(self._options.shared_backlog, spares_refusals=True)
-
-    def _run(self) -> None:
-        pause_s = PERIOD_S
-        while not self._is_closed:
-            with self._changed:
-                self._changed.wait_for(lambda: self._backlog or self._is_closed)
-            if self._stop.wait(pause_s):
-                return
-            pause_s = PERIOD_S if self._write() else _PAUSE_S
-
-    def _write(self) -> bool:
-        """Whether the database took what was waiting."""
         with self._lock:
-            taken, self._backlog = self._backlog, self._empty()
-        try:
-            rows = self._rows(taken)
-            lost = len(taken) - len(rows)
-            lost += self._table.add(rows) if rows else 0
-            self._troubles.discard(_WRITING)
-            self._trim_unless_led(len(rows))
-        except GanttError as error:
-            self._report(_WRITING, error)
-            with self._lock:
-                newer, self._backlog = self._backlog, taken
-                self._unshared += sum(map(taken.add, newer.in_order()))
-            return False
-        except Exception:  # a bug must not end the thread
-            LOG.exception("%d decisions are not shared", len(taken))
-            lost = len(taken)
-        with self._lock:
-            self._unshared += lost
-        return True
+            if second != self._second:
+                self._second, self._scored = second, 0
+            self._scored += 1
+            is_within = self._scored <= self._options.shared_scores
+            self._unscored += not is_within
+        return is_within
 
-    def _rows(self, taken: Ring) -> list[SharedDecision]:
-        """All but those that cannot be serialized: a plug-in's values, perhaps."""
-        rows = []
-        for one in taken.in_order():
-            try:
-                rows.append(self._row(one))
-            except (TypeError, ValueError) as error:
-                name = one.record.request_id
-                LOG.warning("the record of %r is not shared: %s", name, error)
-        return rows
-
-    def _row(self, one: Noted) -> SharedDecision:
+    def _row(self, one: Noted[Decision]) -> SharedDecision:
         record = one.record
         return SharedDecision(
             self.process,
@@ -198,50 +125,19 @@ class Sharing:
             record.at,
             record.request_id,
             record.project_id,
-            record.failure is not None,
+            one.is_refused,
             one.instances,
             f",{','.join(record.instance_uuids)},",
             encode(record, None if one.board is None else one.board.scoring()),
         )
 
-    # -- trimming -----------------------------------------------------------------
-
-    def is_due(self) -> bool:
-        """Whether the leader should trim."""
-        return self._clock.monotonic() >= self._trim_at
-
-    def trim(self) -> int:
-        """How many rows were dropped. Raises StoreFailed, and is due again later."""
-        self._trim_at = self._clock.monotonic() + _TRIM_S
-        return self._trim(self._keep)
-
-    def _trim_unless_led(self, written: int) -> None:
-        """The leader may be of a release without this table, so each process that has
-        written many rows trims as well, but no other process's more generous limit."""
-        self._written += written
-        keep = max(self._keep, _DEFAULT_KEEP)
-        if self._written > keep:
-            try:
-                self._trim(keep)
-            except GanttError as error:  # again after the next write
-                LOG.info("the table of decisions was not trimmed: %s", error)
-
-    def _trim(self, keep: int) -> int:
-        of_advice = self.process.endswith(ADVICE)
-        done = self._table.trim(keep, of_advice=of_advice)
-        self._written = 0
-        self._trimmed += done.dropped
-        self._left = done.left
-        return done.dropped
-
-    # -- finding ------------------------------------------------------------------
-
     def page(self, asked: Asked, own: Own) -> DecisionPage:
         """Those of all processes, the latest first. A lookup by name that finds nothing
         is repeated after a while, since a new decision may not be written yet."""
-        found, is_answered = self._look(asked, own)
+        shared = self.writer.page(asked)
+        found = page_of(own(asked, self.process), asked, shared)
         is_named = (asked.request_id, asked.instance_uuid) != (None, None)
-        if found.decisions or not is_answered or not is_named or asked.limit <= 0:
+        if found.decisions or shared is None or not is_named or asked.limit <= 0:
             return found
         if not self._waiters.acquire(blocking=False):
             self._unawaited += 1
@@ -250,57 +146,29 @@ class Sharing:
             self._clock.sleep(_AGAIN_S)
         finally:
             self._waiters.release()
-        return self._look(asked, own)[0]
-
-    def _look(self, asked: Asked, own: Own) -> tuple[DecisionPage, bool]:
-        """The matching ones, and whether the database answered."""
-        shared = NOTHING_SHARED
-        is_answered = False
-        try:
-            shared, is_answered = self._table.find(asked), True
-            self._troubles.discard(_FINDING)
-        except GanttError as error:
-            self._report(_FINDING, error)
-        return page_of(own(asked, self.process), asked, shared), is_answered
-
-    def _report(self, text: str, error: GanttError) -> None:
-        """Once per trouble, not five times a second; outages are logged elsewhere."""
-        if text not in self._troubles and not self._is_away():
-            self._troubles.add(text)
-            LOG.warning("%s: %s", text, error)
-
-
-# -- pages ----------------------------------------------------------------------------
+        return page_of(own(asked, self.process), asked, self.writer.page(asked))
 
 
 def page_of(
-    own: Mapping[DecisionPlace, Noted],
+    own: Mapping[DecisionPlace, Noted[Decision]],
     asked: Asked,
-    shared: SharedPage = NOTHING_SHARED,
+    shared: RecordPage[SharedDecision] | None = None,
 ) -> DecisionPage:
     """The latest of both, as many as are asked for, and fewer of decisions for many
     instances. A write whose answer was lost is in the table twice."""
-    rows = {(one.at, one.number, one.process): one for one in shared.rows}
-    found: dict[DecisionPlace, Noted | SharedDecision] = {**rows, **own}
-    if rows and not shared.is_whole:
-        # Rows that were not read would come between those of this process.
-        last = min(rows)
-        found = {place: one for place, one in found.items() if place >= last}
-    after = asked.after
-    places = sorted(one for one in found if after is None or one < after)[::-1]
-    sizes = accumulate(max(found[p].instances, DECISION_INSTANCES) for p in places)
-    fitting = sum(size <= asked.limit * DECISION_INSTANCES for size in sizes)
-    shown = places[: min(asked.limit, max(fitting, 1))]
-    records = (_shown(found[place]) for place in shown)
-    is_last = shared.is_whole and len(shown) == len(places)
-    return DecisionPage(
-        tuple(one for one in records if one is not None and asked.means(one)),
-        "" if is_last or not shown else text_of(shown[-1]),
-    )
+    found, rest = latest(own, shared or RecordPage(), asked.limit, asked.after)
+    records = map(_shown, found)
+    kept = (one for one in records if one is not None and asked.means(one))
+    return DecisionPage(tuple(kept), rest)
 
 
-def _shown(one: Noted | SharedDecision) -> Decision | None:
-    return one.shown() if isinstance(one, Noted) else decode(one.record)
+def _shown(one: Noted[Decision] | SharedDecision) -> Decision | None:
+    """The record with its scores; None: of a release that this one does not know."""
+    if not isinstance(one, Noted):
+        return decode(one.record)
+    if one.board is None:
+        return one.record
+    return replace(one.record, scores=one.board.scores())
 
 
 # -- the column ``record`` ------------------------------------------------------------

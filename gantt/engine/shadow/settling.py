@@ -65,21 +65,18 @@ class Settling:
             self._changed.notify()
 
     def close(self) -> None:
-        """Write what is settled; what is pending is lost."""
+        """Stop; what is pending is lost."""
         with self._changed:
             self._is_closed = True
             self._changed.notify()
         self._stop.set()
         if self._thread is not None:
             self._thread.join()
-            self._keeping.write()
 
     def _run(self) -> None:
         while not self._is_closed:
             with self._changed:
-                self._changed.wait_for(
-                    lambda: self._is_closed or self._pending or self._keeping.is_due
-                )
+                self._changed.wait_for(lambda: self._is_closed or self._pending)
             if self._stop.wait(PERIOD_S):
                 return
             try:
@@ -88,7 +85,6 @@ class Settling:
                 LOG.debug("claims could not be looked for: %s", error)
             except Exception:  # a bug must not end the thread
                 LOG.exception("shadow records could not be settled")
-            self._keeping.write()
 
     def settle(self) -> None:
         """One round. Raises StoreFailed."""

@@ -18,7 +18,7 @@ from gantt.engine.reading.replica import Replica
 from gantt.engine.scheduling.remote_books import RemoteBooks
 from gantt.engine.scheduling.scheduling import Scheduling
 from gantt.engine.shadow.deciding import Judged, judge
-from gantt.engine.shadow.keeping import Keeping
+from gantt.engine.shadow.keeping import Keeping, ShadowTable
 from gantt.engine.shadow.pending import Pending, Waiting
 from gantt.engine.shadow.report import Slimmed, report_on
 from gantt.engine.shadow.settling import Settling
@@ -46,7 +46,6 @@ from gantt.scheduler.advising import Ranked
 from gantt.scheduler.explain.advised_ranking import kept
 from gantt.scheduler.request.segments import as_far_as_known
 from gantt.state.state import State
-from gantt.store.interface import ShadowRows
 
 _AT_ONCE: Final = 2_000
 """Records that a report reads at once."""
@@ -62,7 +61,7 @@ class Shadow:
         reader: Reader,
         replica: Replica,
         options: ShadowOptions,
-        table: ShadowRows | None,
+        table: ShadowTable | None,
         clock: Clock,
         threads: Threads,
         remote: RemoteBooks | None = None,
@@ -72,7 +71,7 @@ class Shadow:
         self._options = options
         self._pending = Pending(options)
         self._sightings = Sightings(replica, reader, clock, remote)
-        self._keeping = Keeping(table, options, clock)
+        self._keeping = Keeping(table, options, clock, threads)
         self._settling = Settling(
             self._pending,
             self._sightings,
@@ -256,6 +255,7 @@ class Shadow:
     def close(self) -> None:
         """Stop, and write what is settled."""
         self._settling.close()
+        self._keeping.close()
 
 
 def _held(

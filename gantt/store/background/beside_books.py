@@ -30,8 +30,8 @@ class BesideBooks:
         counter: Counter,
         committer: threading.Lock,
     ) -> None:
-        self._database = database
-        self._readers = readers
+        self.database = database
+        self.readers = readers
         self._counter = counter
         # Where only one transaction may write at a time, our own committer waits its
         # turn instead of retrying.
@@ -53,16 +53,16 @@ class BesideBooks:
         """``act`` in a transaction of its own. Raises StoreFailed, DataError. If the
         connection breaks during COMMIT, a retry may add rows twice, which readers
         tolerate."""
-        if not self._turn.acquire(timeout=self._database.options.lock_timeout_s):
+        if not self._turn.acquire(timeout=self.database.options.lock_timeout_s):
             raise StoreFailed(
-                f"The committer of {self._database.url} was not free in time."
+                f"The committer of {self.database.url} was not free in time."
             )
         try:
-            self._readers.require_open()
-            self._database.check_place()
-            with closing(Session(self._database, self._counter)) as session:
+            self.readers.require_open()
+            self.database.check_place()
+            with closing(Session(self.database, self._counter)) as session:
                 try:
-                    session.start(self._database.begin_lightly)
+                    session.start(self.database.begin_lightly)
                     done = act(session)
                     session.commit()
                     return done
@@ -72,6 +72,6 @@ class BesideBooks:
         except DataError:
             raise
         except Outcome as outcome:
-            raise as_failure(outcome, self._database.url) from outcome
+            raise as_failure(outcome, self.database.url) from outcome
         finally:
             self._turn.release()

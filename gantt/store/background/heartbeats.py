@@ -6,33 +6,26 @@ revision. A row is short, and there is one for each host.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Sequence
 
 from sqlalchemy import select
 
 from gantt.errors import StoreFailed
 from gantt.store.background.beside_books import BesideBooks
-from gantt.store.database import Database
+from gantt.store.interface import Heartbeat, RecordPage, Trimmed
 from gantt.store.outcomes import DefiniteAbort, ForeignWrite
-from gantt.store.session import Counter, Readers, Session
+from gantt.store.session import Session
 from gantt.store.tables import gantt_heartbeats
 
 _TABLE = gantt_heartbeats
 
 
 class HeartbeatTable:
-    """Implements Heartbeats. ``committer``: the lock of this process's committer."""
+    """Implements Beside: a row for each host."""
 
-    def __init__(
-        self,
-        database: Database,
-        readers: Readers,
-        counter: Counter,
-        committer: threading.Lock,
-    ) -> None:
-        self._readers = readers
-        self._writer = BesideBooks(database, readers, counter, committer)
+    def __init__(self, beside: BesideBooks) -> None:
+        self._beside = beside
+        database = beside.database
         bulk = database.bulk
         columns = ("host_id", "heard_at")
         self._all = database.compile(select(*(_TABLE.c[name] for name in columns))).text
@@ -41,32 +34,37 @@ class HeartbeatTable:
         self._update = bulk.update(_TABLE, ("heard_at",), ("host_id",))
         self._delete = bulk.delete(_TABLE, ("host_id",))
 
-    def find(self) -> dict[int, int]:
-        rows = self._readers.read(lambda session: session.all(self._all))
-        return {int(host_id): int(heard_at) for host_id, heard_at in rows}
+    def page(self, asked: None = None) -> RecordPage[Heartbeat]:
+        del asked  # all of them
+        rows = self._beside.readers.read(lambda session: session.all(self._all))
+        return RecordPage({(row[0],): Heartbeat(*row) for row in rows})
 
-    def put(self, heard: Mapping[int, int]) -> None:
+    def append(self, rows: Sequence[Heartbeat]) -> int:
         def act(session: Session) -> None:
-            keys = [(host_id,) for host_id in sorted(heard)]
+            keys = sorted((one.host_id,) for one in rows)
             there = {int(row[0]) for row in session.send_rows(self._known, keys).rows}
-            old = [(heard[key], key) for key in sorted(there)]
-            new = [(key, heard[key]) for key in sorted(heard.keys() - there)]
+            # In one order, so that two processes do not wait for each other.
+            beats = sorted((one.host_id, one.heard_at) for one in rows)
+            old = [(at, host_id) for host_id, at in beats if host_id in there]
+            new = [one for one in beats if one[0] not in there]
             if old:
                 session.send_rows(self._update, old)
             if new:
                 session.send_rows(self._insert, new)
 
-        if not heard:
-            return
+        if not rows:
+            return 0
         try:
-            self._writer.run(act)
+            self._beside.run(act)
         except StoreFailed as error:
             if not isinstance(error.__cause__, DefiniteAbort | ForeignWrite):
                 raise
             # Another process has just inserted rows of the same hosts.
-            self._writer.run(act)
+            self._beside.run(act)
+        return 0
 
-    def drop(self, host_ids: Iterable[int]) -> None:
-        keys = [(host_id,) for host_id in sorted(host_ids)]
+    def trim(self, drop: Collection[int]) -> Trimmed:
+        keys = [(host_id,) for host_id in sorted(drop)]
         if keys:
-            self._writer.run(lambda session: session.send_rows(self._delete, keys))
+            self._beside.run(lambda session: session.send_rows(self._delete, keys))
+        return Trimmed(len(keys), 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,17 @@ from gantt.engine.opening import standard_names
 from gantt.engine.options import EngineOptions, ShadowOptions
 from gantt.errors import StoreFailed
 from gantt.model.hosts import Service
-from gantt.model.shadow import ShadowPlace, ShadowQuery
+from gantt.model.shadow import ShadowQuery
 from gantt.store import Store, open_store
-from gantt.store.interface import ShadowRow, ShadowRows, StoreOptions
+from gantt.store.interface import (
+    SHADOWS,
+    Beside,
+    Kind,
+    RecordPage,
+    ShadowRow,
+    StoreOptions,
+    Trimmed,
+)
 from tests.engine.shadow.observed import (
     QUICK,
     claim,
@@ -94,7 +102,7 @@ def trims(engine: Gantt) -> list[tuple[str, int]]:
 
 def test_records_wait_while_the_database_is_away(tmp_path: Path) -> None:
     inner = open_store(f"sqlite:///{tmp_path}/gantt.db", StoreOptions(create=True))
-    table = Failing(inner.shadows)
+    table = Failing(inner.beside(SHADOWS))
     store = Shared(inner, table)
     options = EngineOptions(shadow=replace(QUICK, shadow_backlog=2))
     with Gantt(store, options, standard_names=standard_names()) as engine:
@@ -116,22 +124,22 @@ def test_records_wait_while_the_database_is_away(tmp_path: Path) -> None:
 class Failing:
     """The table of a database that is away as a test says."""
 
-    def __init__(self, inner: ShadowRows | None) -> None:
+    def __init__(self, inner: Beside[ShadowRow, ShadowQuery, int] | None) -> None:
         assert inner is not None
         self._inner = inner
         self.is_away = False
 
-    def add(self, rows: Sequence[ShadowRow]) -> int:
+    def append(self, rows: Sequence[ShadowRow]) -> int:
         self._check()
-        return self._inner.add(rows)
+        return self._inner.append(rows)
 
-    def find(self, asked: ShadowQuery) -> Mapping[ShadowPlace, ShadowRow]:
+    def page(self, asked: ShadowQuery) -> RecordPage[ShadowRow]:
         self._check()
-        return self._inner.find(asked)
+        return self._inner.page(asked)
 
-    def trim(self, keep: int) -> int:
+    def trim(self, drop: int) -> Trimmed:
         self._check()
-        return self._inner.trim(keep)
+        return self._inner.trim(drop)
 
     def _check(self) -> None:
         if self.is_away:
@@ -142,7 +150,10 @@ class Shared:
     """A store with another table of records."""
 
     def __init__(self, inner: Store, shadows: Failing) -> None:
-        self._inner, self.shadows = inner, shadows
+        self._inner, self._shadows = inner, shadows
+
+    def beside(self, kind: Kind[Any, Any, Any]) -> Any:
+        return self._shadows if kind == SHADOWS else self._inner.beside(kind)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
