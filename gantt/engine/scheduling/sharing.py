@@ -99,23 +99,20 @@ class Sharing:
         return self.writer.leader_task(name)
 
     def note(self, one: Noted[Decision]) -> None:
-        """Queue it to be written."""
-        if one.board is not None and not self._may_score():
-            one = replace(one, board=None)
+        """Queue it to be written. Scores are most of the cost of a record: so many a
+        second are written. This is decided when a decision is made, so that waiting
+        for the database loses none."""
+        if one.board is not None:
+            second = int(self._clock.monotonic())
+            with self._lock:
+                if second != self._second:
+                    self._second, self._scored = second, 0
+                self._scored += 1
+                is_within = self._scored <= self._options.shared_scores
+                self._unscored += not is_within
+            if not is_within:
+                one = replace(one, board=None)
         self.writer.note(one)
-
-    def _may_score(self) -> bool:
-        """Scores are most of the cost of a record: so many a second are written. This
-        is decided when a decision is made, so that waiting for the database loses
-        none."""
-        second = int(self._clock.monotonic())
-        with self._lock:
-            if second != self._second:
-                self._second, self._scored = second, 0
-            self._scored += 1
-            is_within = self._scored <= self._options.shared_scores
-            self._unscored += not is_within
-        return is_within
 
     def _row(self, one: Noted[Decision]) -> SharedDecision:
         record = one.record
