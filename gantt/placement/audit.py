@@ -21,6 +21,7 @@ from gantt.placement import drift, listings, moves
 from gantt.placement.fleet_queries import is_changed
 from gantt.placement.listings import Listing
 from gantt.placement.pause import Pause, never
+from gantt.placement.queries import amounts_of, shares_on
 from gantt.state.column import NO_ROW
 from gantt.state.fleet_tables import COMPUTE
 from gantt.state.state import State
@@ -250,11 +251,11 @@ def of_lost_claim(
     claim = state.fleet.claims.by_instance.get(instance)
     if claim is None or claim.host_id != NO_HOST:
         return
-    if claim.held_by is not None and _all_allocations(state, claim.held_by):
+    if claim.held_by is not None and amounts_of(state, claim.held_by):
         return  # it ends with these
     if not _is_due(state, instance, now - terms.grace_us):
         return
-    allocations = _all_allocations(state, instance)
+    allocations = amounts_of(state, instance)
     trees = [state.providers.row_of(uuid) for uuid in allocations]
     if any(row is not None and _has_host(state, row) for row in trees):
         return
@@ -305,7 +306,7 @@ def _changed(
                 kind="claim_changed",
                 instance_uuid=instance,
                 claim=row.claim,
-                allocations=_all_allocations(state, instance),
+                allocations=amounts_of(state, instance),
                 detail="its allocations were changed since it was claimed, so that "
                 "neither the end of its lease nor its release frees them: if it does "
                 "not run, delete them",
@@ -422,7 +423,7 @@ def _is_settled(
     for uuid in (instance, key):
         named = state.fleet.instances.by_uuid.get(uuid)
         others.update(() if named is None else hosts.rows_of(named.host))
-    places = [state.providers.row_of(one) for one in _all_allocations(state, instance)]
+    places = [state.providers.row_of(one) for one in amounts_of(state, instance)]
     roots = {int(state.providers.root[one]) for one in places if one is not None}
     for other in others - {row}:
         provider = int(hosts.provider[other])
@@ -520,25 +521,9 @@ def _only_named(state: State, row: int, held: set[str], before: int) -> set[str]
 
 def _allocations(state: State, root: int) -> dict[str, Allocations]:
     """Instance -> provider uuid -> class -> amount, of the tree at ``root``."""
-    table = state.allocations
     found: dict[str, Allocations] = {}
     for provider in state.providers.tree(root):
-        uuid = state.providers.at(provider).uuid
-        for row in table.by_provider.rows_of(provider):
-            consumer = state.consumers.uuids[table.consumer[row]]
-            name = state.classes.at(int(table.class_index[row])).name
-            mine = found.setdefault(consumer, {})
-            mine.setdefault(uuid, {})[name] = int(table.used[row])
-    return found
-
-
-def _all_allocations(state: State, instance: str) -> Allocations:
-    """Of one instance, wherever they are."""
-    consumer = state.consumers.row_by_uuid.get(instance)
-    table = state.allocations
-    found: Allocations = {}
-    for row in () if consumer is None else table.by_consumer.rows_of(consumer):
-        uuid = state.providers.at(int(table.provider[row])).uuid
-        name = state.classes.at(int(table.class_index[row])).name
-        found.setdefault(uuid, {})[name] = int(table.used[row])
+        uuid = state.providers.uuids[provider]
+        for consumer, amounts in shares_on(state, provider).items():
+            found.setdefault(consumer, {})[uuid] = amounts
     return found

@@ -175,13 +175,14 @@ def _classes(state: State, rows: Rows) -> Iterator[tuple[str, ClassColumns]]:
         if table is not None:
             slots = table.live_rows()
             of = state.providers.root[table.provider[slots]]
-            most = np.clip(np.floor(table.capacity[slots]), 0.0, MAX_INT)
+            whole, taken = table.amounts(slots)
+            most = np.clip(np.floor(whole), 0.0, MAX_INT)
             capacity = _sums(of, most, state.providers.height)[roots]
-            used = _sums(of, table.used[slots], state.providers.height)[roots]
+            used = _sums(of, taken, state.providers.height)[roots]
         capacity, used = capacity * has_provider, used * has_provider
         if named.name in reported:
-            said, taken = reported[named.name]
-            capacity, used = capacity + said, used + taken
+            said, told = reported[named.name]
+            capacity, used = capacity + said, used + told
         if capacity.any() or used.any():
             yield named.name, ClassColumns(_whole(capacity), _whole(used))
 

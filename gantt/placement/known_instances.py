@@ -10,6 +10,7 @@ from gantt.model.rows import ClaimRow, InstanceRow
 from gantt.placement.fleet_lists import after_uuid, first, page
 from gantt.placement.fleet_queries import claim_project
 from gantt.placement.pause import Pause, never
+from gantt.placement.queries import amounts_of
 from gantt.state.state import State
 
 
@@ -85,7 +86,7 @@ def _view(state: State, uuid: str) -> InstanceView | None:
         project,
         None if claim is None else claim.claim,
         None if claim is None else claim.leased_until,
-        {} if consumer is None else _allocations(state, uuid),
+        {} if consumer is None else amounts_of(state, uuid),
     )
 
 
@@ -105,12 +106,3 @@ def _host(
     if row is not None:
         return hosts.hosts[row]
     return None if named is None else named.host
-
-
-def _allocations(state: State, uuid: str) -> dict[str, dict[str, int]]:
-    table, found = state.allocations, dict[str, dict[str, int]]()
-    for row in table.by_consumer.rows_of(state.consumers.row_by_uuid[uuid]):
-        provider = state.providers.uuids[int(table.provider[row])]
-        name = state.classes.at(int(table.class_index[row])).name
-        found.setdefault(provider, {})[name] = int(table.used[row])
-    return found

@@ -115,9 +115,9 @@ def usages(state: State, uuid: str) -> ProviderUsages | None:
         return None
     found: dict[str, int] = {}
     for class_index in state.inventories.classes_of(row):
-        place = state.inventories.slot(row, class_index)
-        assert place is not None
-        found[state.classes.at(class_index).name] = int(place[0].used[place[1]])
+        amounts = state.inventories.amounts_at(row, class_index)
+        assert amounts is not None
+        found[state.classes.at(class_index).name] = amounts[1]
     return ProviderUsages(int(state.providers.generation[row]), found)
 
 
@@ -169,19 +169,35 @@ def provider_allocations(state: State, uuid: str) -> ProviderAllocations | None:
     if row is None:
         return None
     table = state.allocations
-    rows = sorted(table.by_provider.rows_of(row), key=lambda r: int(table.id[r]))
-    shares: dict[str, dict[str, int]] = {}
     latest: int | None = None
-    for number in rows:
-        consumer = state.consumers.uuids[table.consumer[number]]
-        name = state.classes.at(int(table.class_index[number])).name
-        shares.setdefault(consumer, {})[name] = int(table.used[number])
+    for number in table.by_provider.rows_of(row):
         latest = _later(latest, time_out(table.created_at[number]))
     found = {
         consumer: ConsumerShare(used, _generation_of(state, consumer))
-        for consumer, used in shares.items()
+        for consumer, used in shares_on(state, row).items()
     }
     return ProviderAllocations(int(state.providers.generation[row]), found, latest)
+
+
+def shares_on(state: State, provider: int) -> dict[str, dict[str, int]]:
+    """Consumer -> class -> amount, of the provider at a row, oldest first."""
+    table, found = state.allocations, dict[str, dict[str, int]]()
+    for row in sorted(table.by_provider.rows_of(provider), key=table.id.item):
+        consumer = state.consumers.uuids[table.consumer[row]]
+        name = state.classes.at(int(table.class_index[row])).name
+        found.setdefault(consumer, {})[name] = table.amount.item(row)
+    return found
+
+
+def amounts_of(state: State, consumer_uuid: str) -> dict[str, dict[str, int]]:
+    """What a consumer uses: provider uuid -> class -> amount."""
+    found = dict[str, dict[str, int]]()
+    number, table = state.consumers.row_by_uuid.get(consumer_uuid), state.allocations
+    for row in () if number is None else table.by_consumer.rows_of(number):
+        provider = state.providers.uuids[int(table.provider[row])]
+        name = state.classes.at(int(table.class_index[row])).name
+        found.setdefault(provider, {})[name] = table.amount.item(row)
+    return found
 
 
 def allocations(state: State, consumer_uuid: str) -> ConsumerView | None:
@@ -206,7 +222,7 @@ def touched_allocations(
     shares: dict[int, dict[str, int]] = {}
     for row in rows:
         name = state.classes.at(table.class_index.item(row)).name
-        shares.setdefault(table.provider.item(row), {})[name] = table.used.item(row)
+        shares.setdefault(table.provider.item(row), {})[name] = table.amount.item(row)
     found = {}
     for row, used in shares.items():
         touched = max(touched, providers.touched.item(row))

@@ -37,13 +37,10 @@ def totals_by_zone(
             continue
         slots = table.live_rows()
         at = zones[state.providers.root[table.provider[slots]]]
+        most, taken = table.amounts(slots)
         counts, capacity, used = (
             np.bincount(at, weights, len(names) + 1).tolist()
-            for weights in (
-                None,
-                np.maximum(table.capacity[slots], 0.0),
-                table.used[slots],
-            )
+            for weights in (None, np.maximum(most, 0.0), taken)
         )
         for code, name in enumerate(names):
             if counts[code]:

@@ -72,7 +72,7 @@ def _sum(state: State, rows: np.ndarray[tuple[int], np.dtype[np.intp]]) -> TypeU
     table = state.allocations
     classes, places = np.unique(table.class_index[rows], return_inverse=True)
     sums = np.zeros(len(classes), np.int64)
-    np.add.at(sums, places, table.used[rows])
+    np.add.at(sums, places, table.amount[rows])
     named = sorted(
         zip((state.classes.at(i) for i in classes.tolist()), sums, strict=True),
         key=lambda pair: pair[0].id,
@@ -99,11 +99,10 @@ def totals(state: State) -> dict[str, tuple[float, float]]:
         table = state.inventories.table(state.classes.index_by_id[row.id])
         if table is None:
             continue
-        live = table.is_live[: table.height]
-        if live.any():
-            capacity = np.maximum(table.capacity[: table.height][live], 0.0)
-            used = table.used[: table.height][live]
-            found[row.name] = (float(capacity.sum()), float(used.sum()))
+        capacity, used = table.amounts(table.live_rows())
+        if len(used):
+            most = float(np.maximum(capacity, 0.0).sum())
+            found[row.name] = (most, float(used.sum()))
     return found
 
 

@@ -16,6 +16,7 @@ from gantt.model.whole_host import (
 )
 from gantt.placement.fleet_queries import host_at
 from gantt.placement.host_topology import host_topology
+from gantt.placement.queries import shares_on
 from gantt.state.column import NO_ROW
 from gantt.state.state import State
 
@@ -63,28 +64,24 @@ def _provider(state: State, row: int, consumers: list[TreeConsumer]) -> TreeProv
 def _inventories(state: State, provider: int) -> Iterator[tuple[str, ClassUse]]:
     for class_index in state.inventories.classes_of(provider):
         place = state.inventories.slot(provider, class_index)
-        if place is not None:
-            table, slot = place
+        amounts = state.inventories.amounts_at(provider, class_index)
+        if place is not None and amounts is not None:
+            (table, slot), (capacity, used) = place, amounts
             yield (
                 state.classes.at(class_index).name,
                 ClassUse(
                     int(table.total[slot]),
                     int(table.reserved[slot]),
                     float(table.allocation_ratio[slot]),
-                    int(min(max(table.capacity[slot], 0.0), MAX_INT)),
-                    int(table.used[slot]),
+                    int(min(max(capacity, 0.0), MAX_INT)),
+                    used,
                 ),
             )
 
 
 def _consumers(state: State, provider: int) -> list[TreeConsumer]:
     """Those with allocations on a provider, by uuid."""
-    amounts: dict[str, dict[str, int]] = {}
-    table = state.allocations
-    for row in table.by_provider.rows_of(provider):
-        uuid = state.consumers.uuids[table.consumer[row]]
-        name = state.classes.at(int(table.class_index[row])).name
-        amounts.setdefault(uuid, {})[name] = int(table.used[row])
+    amounts = shares_on(state, provider)
     return [_consumer(state, uuid, amounts[uuid]) for uuid in sorted(amounts)]
 
 

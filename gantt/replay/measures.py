@@ -100,8 +100,9 @@ class Gauge:
             places = np.searchsorted(self._roots, roots)
             capacity = np.zeros(len(self._roots), np.float64)
             used = np.zeros(len(self._roots), np.int64)
-            np.add.at(capacity, places, table.capacity[slots])
-            np.add.at(used, places, table.used[slots])
+            most, taken = table.amounts(slots)
+            np.add.at(capacity, places, most)
+            np.add.at(used, places, taken)
             found[name] = capacity, used
         return found
 

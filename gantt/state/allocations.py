@@ -158,14 +158,14 @@ class Allocations(DatedColumns):
         "provider": (np.int32, NO_ROW),
         "consumer": (np.int32, NO_ROW),
         "class_index": (np.int32, NO_ROW),
-        "used": (np.int64, 0),
+        "amount": (np.int64, 0),
         **DatedColumns.specs,
     }
     id: Int64s
     provider: Int32s
     consumer: Int32s
     class_index: Int32s
-    used: Int64s
+    amount: Int64s
 
     def __init__(self) -> None:
         super().__init__()
@@ -187,8 +187,8 @@ class Allocations(DatedColumns):
             self.class_index[row] = class_index
             self.by_provider.add(provider, row)
             self.by_consumer.add(consumer, row)
-        more = values.used - int(self.used[row])
-        self.used[row] = values.used
+        more = values.used - int(self.amount[row])
+        self.amount[row] = values.used
         created_at, updated_at = values.created_at, values.updated_at
         self.created_at[row] = NO_TIME if created_at is None else created_at
         self.updated_at[row] = NO_TIME if updated_at is None else updated_at
@@ -209,7 +209,7 @@ class Allocations(DatedColumns):
         self.provider[block] = providers
         self.consumer[block] = consumers
         self.class_index[block] = class_indexes
-        self.used[block] = [row.used for row in rows]
+        self.amount[block] = [row.used for row in rows]
         self.created_at[block] = times_in(row.created_at for row in rows)
         self.updated_at[block] = times_in(row.updated_at for row in rows)
         self.by_provider.add_block(self.provider[block], block)
@@ -219,7 +219,7 @@ class Allocations(DatedColumns):
         """Forget an allocation: its provider, consumer, class and amount."""
         row = self.row_by_id.pop(key)
         provider, consumer = int(self.provider[row]), int(self.consumer[row])
-        found = provider, consumer, int(self.class_index[row]), int(self.used[row])
+        found = provider, consumer, int(self.class_index[row]), int(self.amount[row])
         self.by_provider.remove(provider, row)
         self.by_consumer.remove(consumer, row)
         self.give_back(row)
@@ -228,7 +228,7 @@ class Allocations(DatedColumns):
     def used_on(self, provider: int, class_index: int) -> int:
         """Sum over all allocations of a class on a provider."""
         return sum(
-            int(self.used[row])
+            int(self.amount[row])
             for row in self.by_provider.rows_of(provider)
             if self.class_index[row] == class_index
         )

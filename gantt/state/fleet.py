@@ -222,26 +222,16 @@ class Fleet:
         """The host that an instance is promised, and the one that names it.
         ``group_uuid``: whose member it is asked about; where it is promised as a member
         of another group it will be none of this one's."""
-        named = self.named_on(instance_uuid)
-        return named | self.promised_on(instance_uuid, group_uuid)
-
-    def named_on(self, instance_uuid: str) -> set[str]:
-        """The host that names an instance."""
         known = self.instances.by_uuid.get(instance_uuid)
-        return set() if known is None else {known.host}
-
-    def promised_on(
-        self, instance_uuid: str, group_uuid: str | None = None
-    ) -> set[str]:
-        """The host that an instance is promised. ``group_uuid``: as in ``hosts_of``."""
+        found = set() if known is None else {known.host}
         claim = self.claims.by_instance.get(instance_uuid)
         if claim is None:
-            return set()
+            return found
         is_other = None not in (group_uuid, claim.group_uuid)
         if is_other and claim.group_uuid != group_uuid:
-            return set()
+            return found
         row = self.hosts.row_by_id.get(claim.host_id)
-        return set() if row is None else {self.hosts.hosts[row]}
+        return found if row is None else {*found, self.hosts.hosts[row]}
 
 
 def _takes(row: ClaimRow) -> tuple[object, ...]:

@@ -120,6 +120,13 @@ class ClassTable(DatedColumns):
         fits &= self.max_unit[slots] >= total
         return fits
 
+    def amounts(
+        self, slots: NDArray[np.intp] | Int64s | Int32s
+    ) -> tuple[Floats, Int64s]:
+        """(float64[n], int64[n]): what the inventories at ``slots`` allow in sum, and
+        what is used of them."""
+        return self.capacity[slots], self.used[slots]
+
     def supposing(self, **columns: Int64s | Floats) -> ClassTable:
         """The same with other columns, for a question: what is put into either later
         shows in both or none."""
@@ -169,6 +176,14 @@ class Inventories:
         table = self._tables.get(class_index)
         slot = None if table is None else table.slot_of.get(provider)
         return None if table is None or slot is None else (table, slot)
+
+    def amounts_at(self, provider: int, class_index: int) -> tuple[float, int] | None:
+        """As ``ClassTable.amounts``, of one provider; None: it has no inventory."""
+        table = self._tables.get(class_index)
+        slot = None if table is None else table.slot_of.get(provider)
+        if table is None or slot is None:
+            return None
+        return table.capacity.item(slot), table.used.item(slot)
 
     def has_room_at(self, provider: int, wanted: Mapping[int, Sequence[int]]) -> bool:
         """As ``ClassTable.has_room`` and ``can_take``, of one provider. ``wanted``:

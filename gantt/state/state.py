@@ -250,7 +250,7 @@ class State:
             int(self.providers.id[table.provider[row]]),
             self.consumers.uuids[table.consumer[row]],
             self.classes.at(int(table.class_index[row])).id,
-            int(table.used[row]),
+            int(table.amount[row]),
             *table.dates(row),
         )
 

@@ -158,11 +158,14 @@ class View:
                 self._end(row)
             gone.add(type(row))
         if gone:
-            fleet, stays = state.fleet, set[str]()
-            if InstanceRow not in gone:
-                stays |= fleet.named_on(consumer)
-            if ClaimRow not in gone:
-                stays |= fleet.promised_on(consumer)
+            fleet, stays = state.fleet, set[str | None]()
+            named = fleet.instances.by_uuid.get(consumer)
+            if InstanceRow not in gone and named is not None:
+                stays.add(named.host)
+            claim = fleet.claims.by_instance.get(consumer)
+            if ClaimRow not in gone and claim is not None:
+                place = fleet.hosts.row_by_id.get(claim.host_id)
+                stays.add(None if place is None else fleet.hosts.hosts[place])
             for host in fleet.hosts_of(consumer) - stays:
                 self._leave(host, consumer)
 

@@ -271,7 +271,7 @@ def _amount(state: State, row: int, term: Term) -> tuple[int, str]:
     asked = f"({quantity(name, amount)} asked)"
     if table is None or slot is None:
         return amount, f" has no {name} {asked}"
-    capacity, used = float(table.capacity[slot]), int(table.used[slot])
+    capacity, used = (one.item() for one in table.amounts(np.array([slot])))
     least, most = int(table.min_unit[slot]), int(table.max_unit[slot])
     step = int(table.step_size[slot])
     missing = amount - int(table.largest(amount, np.array([slot], np.int64))[0])

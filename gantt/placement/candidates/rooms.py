@@ -98,9 +98,10 @@ class Rooms(Struct, frozen=True, eq=False):
 
 def of_table(table: ClassTable, slots: Int64s) -> Rooms:
     """What the inventories at ``slots`` have left."""
-    free = np.floor(np.clip(table.capacity[slots], 0, 2.0**62)).astype(np.int64)
+    capacity, used = table.amounts(slots)
+    free = np.floor(np.clip(capacity, 0, 2.0**62)).astype(np.int64)
     return Rooms(
-        np.maximum(free - table.used[slots], 0),
+        np.maximum(free - used, 0),
         table.max_unit[slots].astype(np.int64),
         table.min_unit[slots].astype(np.int64),
         table.step_size[slots].astype(np.int64),

@@ -122,9 +122,10 @@ def _resources(state: State, rows: list[int]) -> list[dict[str, ResourceSummary]
         assert table is not None, "a provider with a class has a place in its table"
         name = state.classes.at(class_index).name
         slots = [table.slot_of[rows[place]] for place in places[class_index]]
-        columns = table.capacity[slots].tolist(), table.used[slots].tolist()
-        for place, capacity, used in zip(places[class_index], *columns, strict=True):
-            found[place][name] = ResourceSummary(int(capacity), used)
+        capacity, used = table.amounts(np.array(slots, np.int64))
+        columns = places[class_index], capacity.tolist(), used.tolist()
+        for place, most, taken in zip(*columns, strict=True):
+            found[place][name] = ResourceSummary(int(most), taken)
     return found
 
 

@@ -281,10 +281,9 @@ def _with_room(
 
 
 def _free(shape: Shape, row: int, class_index: int) -> int:
-    table = shape.resolved.state.inventories.table(class_index)
-    assert table is not None, "what has room has an inventory"
-    slot = table.slot_of[row]
-    return int(table.capacity[slot]) - int(table.used[slot])
+    amounts = shape.resolved.state.inventories.amounts_at(row, class_index)
+    assert amounts is not None, "what has room has an inventory"
+    return int(amounts[0]) - amounts[1]
 
 
 def _left(

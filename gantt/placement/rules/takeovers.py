@@ -21,6 +21,7 @@ from gantt.model.printable import counted
 from gantt.model.rows import HostRow, ProviderRow, ServiceRow
 from gantt.model.takeover import Takeover
 from gantt.placement.fleet_queries import ADOPTED, PLACE
+from gantt.placement.queries import shares_on
 from gantt.placement.rules import identity, leases, providers, reports
 from gantt.placement.rules.draft import Draft
 from gantt.state.column import NO_ROW, NO_TIME
@@ -269,13 +270,12 @@ def _names(labels: Any, names: Any) -> tuple[str, ...]:
 
 
 def _allocations(state: State, root: int) -> dict[str, dict[str, int]]:
-    table = state.allocations
     found: dict[str, dict[str, int]] = {}
     for provider in state.providers.tree(root):
-        for row in table.by_provider.rows_of(provider):
-            mine = found.setdefault(state.consumers.uuids[table.consumer[row]], {})
-            name = state.classes.at(int(table.class_index[row])).name
-            mine[name] = mine.get(name, 0) + int(table.used[row])
+        for consumer, amounts in shares_on(state, provider).items():
+            mine = found.setdefault(consumer, {})
+            for name, amount in amounts.items():
+                mine[name] = mine.get(name, 0) + amount
     return dict(sorted(found.items()))
 
 

@@ -112,7 +112,8 @@ class FlavorRoom:
                 continue
             slots = table.live_rows()
             roots = state.providers.root[table.provider[slots]]
-            free = np.maximum(np.floor(table.capacity[slots]) - table.used[slots], 0.0)
+            capacity, used = table.amounts(slots)
+            free = np.maximum(np.floor(capacity) - used, 0.0)
             left = np.bincount(roots, free, height)
             found[name] = int((left[counts_for] // amount).sum()) * amount
         return found

@@ -133,8 +133,9 @@ def _sums(state: State, names: Sequence[str], hosts: Bools | None) -> dict[str, 
             continue
         slots = table.live_rows()
         here = is_within[state.providers.root[table.provider[slots]]]
-        capacity = np.clip(np.floor(table.capacity[slots]), 0.0, None)
-        used = table.used[slots].astype(np.float64)
+        most, taken = table.amounts(slots)
+        capacity = np.clip(np.floor(most), 0.0, None)
+        used = taken.astype(np.float64)
         whole = float(used.sum()) or float(capacity.sum())
         mine = float(used[here].sum()) if used.any() else float(capacity[here].sum())
         found[name] = _Sum(

@@ -139,7 +139,7 @@ def free(state: State, name: str, providers: Rows) -> tuple[Bools, Int64s]:
     if table is not None:
         slots = table.slots_of(providers)
         has = slots != NO_ROW
-        at = slots[has]
-        most = np.floor(table.capacity[at] - table.used[at])
+        capacity, used = table.amounts(slots[has])
+        most = np.floor(capacity - used)
         left[has] = np.clip(most, 0, _MOST_FREE).astype(np.int64)
     return has, left

@@ -27,7 +27,6 @@ from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.request import shape
 from gantt.scheduler.request.job import Job, prepare
 from gantt.state.column import ALL, NO_ROW, Bools
-from gantt.state.inventories import ClassTable
 from gantt.state.state import State
 
 BOOKS: Final = "free resources"
@@ -194,19 +193,18 @@ class BookCandidates(Candidates):
             yield from one.candidates(provider, budget, taken)
 
     def has_room(self, uuid: str, resource_class: str, amount: int) -> bool:
-        table, slot = self._slot(uuid, resource_class)
-        return bool(table.used[slot] + amount <= table.capacity[slot])
+        capacity, used = self._amounts(uuid, resource_class)
+        return used + amount <= capacity
 
     def part_left(self, uuid: str, resource_class: str, amount: int) -> float:
-        table, slot = self._slot(uuid, resource_class)
-        capacity = float(table.capacity[slot])
-        return (capacity - int(table.used[slot]) - amount) / max(capacity, 1.0)
+        capacity, used = self._amounts(uuid, resource_class)
+        return (capacity - used - amount) / max(capacity, 1.0)
 
-    def _slot(self, uuid: str, resource_class: str) -> tuple[ClassTable, int]:
+    def _amounts(self, uuid: str, resource_class: str) -> tuple[float, int]:
         row = self._state.providers.row_of(uuid)
         index = self._state.classes.index_of(resource_class)
         assert row is not None and index is not None, "the search named them"
-        found = self._state.inventories.slot(row, index)
+        found = self._state.inventories.amounts_at(row, index)
         assert found is not None, "the search saw room"
         return found
 
