@@ -187,8 +187,14 @@ def _one_agent(server: Server) -> Iterator[Row]:
     say("agents: one agent ...")
     port = free_port()
     command = [
-        *(program("gantt"), "agent", "--url", server.url, "--interval", "1"),
-        *("--metrics-listen", f"127.0.0.1:{port}"),
+        program("gantt"),
+        "agent",
+        "--url",
+        server.url,
+        "--interval",
+        "1",
+        "--metrics-listen",
+        f"127.0.0.1:{port}",
     ]
     environment = {**os.environ, "GANTT_TOKEN": "admin"}
     with subprocess.Popen(

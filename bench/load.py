@@ -115,8 +115,14 @@ def _wrk(
     path.write_text(script + _LUA_HEADERS)
     answer = subprocess.run(
         [
-            *("wrk", "--latency", "-t1", f"-c{connections}", f"-d{seconds}s"),
-            *("-s", str(path), server.url),
+            "wrk",
+            "--latency",
+            "-t1",
+            f"-c{connections}",
+            f"-d{seconds}s",
+            "-s",
+            str(path),
+            server.url,
         ],
         capture_output=True,
         text=True,

@@ -72,8 +72,12 @@ _HOMES: Final = {
     "gantt.model.diagnosis": ("Diagnosis",),
     "gantt.model.protocol": ("GanttProtocol",),
     "gantt.model.requests": (
-        *("CandidateRequest", "Labels", "ProviderQuery", "RequestGroup"),
-        *("TraitQuery", "UsageQuery"),
+        "CandidateRequest",
+        "Labels",
+        "ProviderQuery",
+        "RequestGroup",
+        "TraitQuery",
+        "UsageQuery",
     ),
     "gantt.model.spec": ("Flavor", "Image", "RequestSpec"),
 }

@@ -95,7 +95,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             others = {
                 one.name: one
                 for one in (
-                    *(Rabbitmq, Kafka, Chromium, Promtool, Nginx, Compiler),
+                    Rabbitmq,
+                    Kafka,
+                    Chromium,
+                    Promtool,
+                    Nginx,
+                    Compiler,
                     LibvirtDaemon,
                 )
             }

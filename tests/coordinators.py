@@ -112,10 +112,19 @@ class Etcd(Coordinator):
         here = f"http://127.0.0.1:{self.port}"
         peer = f"http://127.0.0.1:{free_port()}"
         return [
-            *(str(self.program), "--data-dir", str(self.folder / "data")),
-            *("--listen-client-urls", here, "--advertise-client-urls", here),
-            *("--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer),
-            *("--initial-cluster", f"default={peer}"),
+            str(self.program),
+            "--data-dir",
+            str(self.folder / "data"),
+            "--listen-client-urls",
+            here,
+            "--advertise-client-urls",
+            here,
+            "--listen-peer-urls",
+            peer,
+            "--initial-advertise-peer-urls",
+            peer,
+            "--initial-cluster",
+            f"default={peer}",
         ]
 
     def url(self, port: int) -> str:
@@ -130,13 +139,13 @@ class Zookeeper(Coordinator):
 
     def command(self) -> list[str]:
         lines = (
-            *(f"clientPort={self.port}", "clientPortAddress=127.0.0.1"),
-            *(
-                f"dataDir={self.folder}/data",
-                "tickTime=300",
-                "admin.enableServer=false",
-            ),
-            *("4lw.commands.whitelist=ruok", "maxClientCnxns=0"),
+            f"clientPort={self.port}",
+            "clientPortAddress=127.0.0.1",
+            f"dataDir={self.folder}/data",
+            "tickTime=300",
+            "admin.enableServer=false",
+            "4lw.commands.whitelist=ruok",
+            "maxClientCnxns=0",
         )
         (self.folder / "zoo.cfg").write_text("\n".join(lines) + "\n")
         main = "org.apache.zookeeper.server.ZooKeeperServerMain"

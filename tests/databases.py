@@ -256,8 +256,16 @@ class Postgres(DatabaseServer):
     def _prepare(self) -> None:
         self._run(
             str(self.programs / "initdb"),
-            *("--pgdata", str(self.folder / "data"), "--username", "gantt"),
-            *("--auth", "trust", "--encoding", "UTF8", "--locale", "C.UTF-8"),
+            "--pgdata",
+            str(self.folder / "data"),
+            "--username",
+            "gantt",
+            "--auth",
+            "trust",
+            "--encoding",
+            "UTF8",
+            "--locale",
+            "C.UTF-8",
             "--no-sync",
         )
 
@@ -306,8 +314,10 @@ class Mariadb(DatabaseServer):
             raise Missing(f"{self.name}: no mariadb-install-db; install {self.package}")
         self._run(
             installer,
-            *("--no-defaults", f"--datadir={self.folder / 'data'}"),
-            *("--auth-root-authentication-method=normal", "--skip-test-db"),
+            "--no-defaults",
+            f"--datadir={self.folder / 'data'}",
+            "--auth-root-authentication-method=normal",
+            "--skip-test-db",
             # A server that starts removes temporary tables of others in its folder.
             f"--tmpdir={self.folder}",
         )
@@ -316,14 +326,18 @@ class Mariadb(DatabaseServer):
         unsynced = ("--debug-no-sync", "--innodb-flush-method=nosync")
         return [
             str(self.programs / "mariadbd"),
-            *("--no-defaults", f"--datadir={self.folder / 'data'}"),
-            *("--bind-address=127.0.0.1", f"--port={self.port}"),
+            "--no-defaults",
+            f"--datadir={self.folder / 'data'}",
+            "--bind-address=127.0.0.1",
+            f"--port={self.port}",
             f"--socket={self.folder / 'socket'}",
             f"--tmpdir={self.folder}",
             f"--pid-file={self.folder / 'pid'}",
-            *("--innodb-buffer-pool-size=64M", "--max-connections=200"),
+            "--innodb-buffer-pool-size=64M",
+            "--max-connections=200",
             # As Debian's own configuration has them.
-            *("--character-set-server=utf8mb4", "--skip-name-resolve"),
+            "--character-set-server=utf8mb4",
+            "--skip-name-resolve",
             "--collation-server=utf8mb4_general_ci",
             *(() if self._is_durable else unsynced),
         ]

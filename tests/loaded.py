@@ -10,7 +10,10 @@ HEAVY: Final = frozenset(
     {
         "numpy",
         "sqlalchemy",
-        *("gantt.engine", "gantt.scheduler", "gantt.placement", "gantt.state"),
+        "gantt.engine",
+        "gantt.scheduler",
+        "gantt.placement",
+        "gantt.state",
         "gantt.store",
     }
 )

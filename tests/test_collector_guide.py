@@ -114,8 +114,16 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     found = Place(folder)
     assert COMMANDS[0].startswith("/opt/gantt/bin/pip install ./gantt-sgx\n")
     found.run(
-        *(sys.executable, "-m", "pip", "install", "--no-index", "--no-deps"),
-        *("--no-build-isolation", "--target", "installed", "./gantt-sgx"),
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--no-index",
+        "--no-deps",
+        "--no-build-isolation",
+        "--target",
+        "installed",
+        "./gantt-sgx",
     )
     return found
 

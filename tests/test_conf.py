@@ -136,11 +136,12 @@ def test_later_sources_take_precedence(
     assert found.engine.bound_ms == 6
 
 
-ELSEWHERE = {
-    *("listen", "tokens_file", "freshness", "advice_from", "patient"),
-    *("advice_placement", "advice_weights", "advice_subset_size", "report_also"),
-    *("packing", "usual_flavors"),
-}
+ELSEWHERE = set(
+    (
+        "listen tokens_file freshness advice_from patient advice_placement "
+        "advice_weights advice_subset_size report_also packing usual_flavors"
+    ).split()
+)
 
 
 @pytest.mark.parametrize(

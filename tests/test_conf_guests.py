@@ -88,8 +88,13 @@ def test_a_value_that_cannot_be_read_is_refused_at_the_start(
     done = run(
         tmp_path,
         "most = many",
-        *("-c", program, *command, "--config-file", "nova.conf"),
-        *("--database", "memory://"),
+        "-c",
+        program,
+        *command,
+        "--config-file",
+        "nova.conf",
+        "--database",
+        "memory://",
     )
     assert done.returncode not in (0, None)
     assert "[blazar:physical:host] most" in done.stderr

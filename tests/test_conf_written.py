@@ -120,7 +120,7 @@ def test_a_status_check_and_the_readers_of_novas_files_tell_it(
 ) -> None:
     file.write_text("[placement_database]\nconnection = sqlite:///a:$host@none\n")
     told = Program(status, "").fail(
-        *("upgrade", "check", "--config-file", str(file)), status=255
+        "upgrade", "check", "--config-file", str(file), status=255
     )
     assert f"Warning: {file}: {URL} has a $ in its password" in " ".join(told.split())
     file.write_text(

@@ -21,16 +21,20 @@ from tests.tidy.source import ROOT
 
 LIBRARY = document("docs/reference/library.md")
 INCLUDING = (
-    *("contributing", "explanation/architecture", "reference/commands"),
-    *("reference/http", "reference/http-types", "reference/placement-api"),
+    "contributing",
+    "explanation/architecture",
+    "reference/commands",
+    "reference/http",
+    "reference/http-types",
+    "reference/placement-api",
 )
 # Described with the module that has it, or that is one.
-WITH_MODULES = {
-    *("CandidateRequest", "Diagnosis", "Flavor", "Image", "Labels", "ProviderQuery"),
-    *("RequestGroup", "RequestSpec", "TraitQuery", "UsageQuery"),
-    # As what it implements.
-    "Gantt",
-}
+WITH_MODULES = set(
+    (
+        "CandidateRequest Diagnosis Flavor Image Labels ProviderQuery "
+        "RequestGroup RequestSpec TraitQuery UsageQuery Gantt"
+    ).split()
+)
 
 
 @pytest.fixture(scope="module")

@@ -139,8 +139,12 @@ class Agent:
             **{
                 name: self._counts[name]
                 for name in (
-                    *("reports_sent", "reports_full", "reports_known"),
-                    *("reports_refused", "reports_superseded", "attempts_failed"),
+                    "reports_sent",
+                    "reports_full",
+                    "reports_known",
+                    "reports_refused",
+                    "reports_superseded",
+                    "attempts_failed",
                     "unreadable",
                 )
             },

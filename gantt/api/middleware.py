@@ -67,9 +67,11 @@ CALLER = "gantt.caller"
 _GLOBAL_ID = re.compile(r"req-[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\Z")
 _PLAIN_PATH = re.compile(r"[!-~]*\Z")
 _LINE = '[%s %s %s %s] %s "%s %s" status: %s len: %s microversion: %s seconds: %.6f'
-_FIELDS = (
-    *("global_request_id", "request_id", "user", "project", "remote"),
-    *("method", "uri", "status", "len", "microversion", "seconds"),
+_FIELDS = tuple(
+    (
+        "global_request_id request_id user project remote method uri status len "
+        "microversion seconds"
+    ).split()
 )
 _VARIANTS = "89ab"
 _TRACE_HEADERS = ("traceparent", "tracestate")

@@ -14,8 +14,12 @@ from msgspec import Struct
 from gantt.bench.sides import version_of
 
 _PACKAGES: Final = (
-    *("numpy", "msgspec", "SQLAlchemy", "granian"),
-    *("openstack-placement", "nova"),
+    "numpy",
+    "msgspec",
+    "SQLAlchemy",
+    "granian",
+    "openstack-placement",
+    "nova",
 )
 _KB_PER_GB: Final = 1024 * 1024
 

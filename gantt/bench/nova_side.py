@@ -77,9 +77,12 @@ class NovaSide:
             yield (
                 state.host,
                 (
-                    *(state.vcpus_total, state.vcpus_used),
-                    *(memory_mb, memory_mb - state.free_ram_mb),
-                    *(disk_gb, disk_gb - state.free_disk_mb // _MB),
+                    state.vcpus_total,
+                    state.vcpus_used,
+                    memory_mb,
+                    memory_mb - state.free_ram_mb,
+                    disk_gb,
+                    disk_gb - state.free_disk_mb // _MB,
                     sum(pool["count"] for pool in pools),
                 ),
             )

@@ -33,9 +33,11 @@ _COLORS: Final = {
     "nova": "#8a3ffc",
     "nova-placement": "#b3361b",
 }
-_STAGE_COLORS: Final = (
-    *("#1f5fa8", "#c2571a", "#1b7a4b", "#8a3ffc", "#b08a00", "#b3361b", "#3f86d1"),
-    *("#6b7280", "#0f766e", "#be185d", "#7db1e6"),
+_STAGE_COLORS: Final = tuple(
+    (
+        "#1f5fa8 #c2571a #1b7a4b #8a3ffc #b08a00 #b3361b #3f86d1 #6b7280 "
+        "#0f766e #be185d #7db1e6"
+    ).split()
 )
 _STYLE: Final = """
 body { font: 14px/1.45 system-ui, sans-serif; color: #16202c; margin: 2em auto;

@@ -12,11 +12,28 @@ WAIT: Final = "wait"
 HAND_OVER: Final = "hand-over"
 OTHER: Final = "other"
 ORDER: Final[tuple[str, ...]] = (
-    *("authorize", "decode", "checks", "freshness", "pre-filters", "candidates"),
-    *("masks", "weights", "pick", "shape cache", "look-up", "claim planning"),
-    *(HAND_OVER, "batch", "lock", "rules", "columns", "SQL write", "commit"),
+    "authorize",
+    "decode",
+    "checks",
+    "freshness",
+    "pre-filters",
+    "candidates",
+    "masks",
+    "weights",
+    "pick",
+    "shape cache",
+    "look-up",
+    "claim planning",
+    HAND_OVER,
+    "batch",
+    "lock",
+    "rules",
+    "columns",
+    "SQL write",
+    "commit",
     "record",
-    *("encode", OTHER),
+    "encode",
+    OTHER,
 )
 """All stages, in the order in which a request meets them. Hand-over: the committer
 wakes up, and so does the caller; batch: its steps between the others; lock: that of the

@@ -73,7 +73,9 @@ def has_cell(host: PlainHost, ask: Ask) -> bool:
 
 
 FILTERS: Final[tuple[Callable[[PlainHost, Ask], bool], ...]] = (
-    *(has_amounts, is_apart, has_cell),
+    has_amounts,
+    is_apart,
+    has_cell,
 )
 WEIGHERS: Final[tuple[Callable[[PlainHost], float], ...]] = (
     lambda host: host.free_memory_mb,

@@ -52,7 +52,9 @@ def full(sizes: Sequence[int] = _SIZES) -> tuple[Comparison, ...]:
         for is_mixed in (False, True)
         for workload in _workloads(shape, size, is_mixed=is_mixed)
         for one in both(
-            *(shape, size, workload),
+            shape,
+            size,
+            workload,
             is_mixed=is_mixed,
             has_all=_has_all(shape, size, workload, is_mixed=is_mixed),
         )
@@ -72,7 +74,12 @@ def both(
         plans.append((QUICK, many, 7))
     for sides, count, rounds in plans:
         yield Comparison(
-            *(shape, size, workload, sides, count, rounds),
+            shape,
+            size,
+            workload,
+            sides,
+            count,
+            rounds,
             is_mixed=is_mixed,
             limit_s=_LIMIT_S,
             absent=_APART if has_all else _SLOW,

@@ -70,8 +70,16 @@ class Server:
         those of ``[gantt]``."""
         port = free_port()
         command = [
-            *(program("gantt"), "serve", "--database", url, "--auth", "noauth2"),
-            *("--listen", f"127.0.0.1:{port}", "--workers", str(workers)),
+            program("gantt"),
+            "serve",
+            "--database",
+            url,
+            "--auth",
+            "noauth2",
+            "--listen",
+            f"127.0.0.1:{port}",
+            "--workers",
+            str(workers),
         ]
         names = {f"OS_GANTT__{name.upper()}": one for name, one in options.items()}
         log = folder / f"gantt-{port}.log"
@@ -115,10 +123,20 @@ class Server:
         )
         port = free_port()
         command = [
-            *(program("granian"), "--interface", "wsgi", "--no-ws"),
-            *("--workers", str(workers), "--blocking-threads", "64"),
-            *("--workers-kill-timeout", "1"),
-            *("--host", "127.0.0.1", "--port", str(port)),
+            program("granian"),
+            "--interface",
+            "wsgi",
+            "--no-ws",
+            "--workers",
+            str(workers),
+            "--blocking-threads",
+            "64",
+            "--workers-kill-timeout",
+            "1",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(port),
             "placement.wsgi.api:application",
         ]
         environment = {"OS_PLACEMENT_CONFIG_DIR": str(folder)}

@@ -19,7 +19,12 @@ from msgspec import Struct
 from gantt.bench.bench_fleets import GROUP, INSTANCE, uuid_of
 
 WORKLOADS: Final = (
-    *("stream", "burst", "multi-create", "anti-affinity", "pinned", "churn"),
+    "stream",
+    "burst",
+    "multi-create",
+    "anti-affinity",
+    "pinned",
+    "churn",
 )
 CALLERS: Final = 16
 AT_ONCE: Final = 25

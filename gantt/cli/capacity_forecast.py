@@ -11,9 +11,11 @@ from gantt.model.capacity import By, Forecast, Outlook
 from gantt.model.spec import RequestSpec
 
 _DAY_S = 86_400
-_COLUMNS = (
-    *("where", "kind", "name", "left", "state"),
-    *("lasts_until", "likely_until", "latest_until", "chance", "ends_by"),
+_COLUMNS = tuple(
+    (
+        "where kind name left state lasts_until likely_until latest_until "
+        "chance ends_by"
+    ).split()
 )
 
 

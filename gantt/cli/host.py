@@ -24,9 +24,10 @@ from gantt.model.topology_view import HostTopologyView
 
 _AMOUNTS = {"vcpus": "VCPU", "memory_mb": "MEMORY_MB", "local_gb": "DISK_GB"}
 # Of one host; what it reports is added as stats.NAME.
-_FIELDS = (
-    *("host", "node", "provider_uuid", "state", "reason", "updated_at"),
-    *("claimed", "instances", "aggregates"),
+_FIELDS = tuple(
+    (
+        "host node provider_uuid state reason updated_at claimed instances aggregates"
+    ).split()
 )
 
 
@@ -218,7 +219,7 @@ def adopt(
     """
     session.expect(*Takeover.__struct_fields__)
     found = session.books.adopt_host(
-        *(host, new_host), node=node, new_node=new_node, uuid=uuid, dry_run=not yes
+        host, new_host, node=node, new_node=new_node, uuid=uuid, dry_run=not yes
     )
     session.print_record(msgspec.structs.asdict(found))
     if not yes:

@@ -368,7 +368,11 @@ def bars(*, is_shown: bool) -> Iterator[Callable[[str, int, int], None]]:
     name = TextColumn("{task.description}", markup=False)
     console = Console(stderr=True)
     drawn = Progress(
-        *(name, BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn()),
+        name,
+        BarColumn(),
+        MofNCompleteColumn(),
+        Rate(),
+        TimeRemainingColumn(),
         console=console,
         disable=not (is_shown and console.is_terminal),
     )
@@ -393,7 +397,9 @@ def waiting(what: str) -> Iterator[None]:
     console = Console(stderr=True)
     name = TextColumn("{task.description}", markup=False)
     drawn = Progress(
-        *(SpinnerColumn(), name, TimeElapsedColumn()),
+        SpinnerColumn(),
+        name,
+        TimeElapsedColumn(),
         console=console,
         transient=True,
         disable=not console.is_terminal,

@@ -26,8 +26,13 @@ if TYPE_CHECKING:
 
 _MOST_SKIPPED = 10
 _OF_TRACES = (
-    *("--fleet", "--limit", "--mapping", "--part"),
-    *("--sample", "--seed", "--together"),
+    "--fleet",
+    "--limit",
+    "--mapping",
+    "--part",
+    "--sample",
+    "--seed",
+    "--together",
 )
 _PATH = click.Path(path_type=Path)
 _OUTPUT = click.option(

@@ -226,7 +226,10 @@ def _paragraphs(
     points = sorted({point for one in results for point in one.placed_at})
     classes = list(first.used_mean)
     head = (
-        *("policy", "refused", "empty hosts, mean", "empty hosts, least"),
+        "policy",
+        "refused",
+        "empty hosts, mean",
+        "empty hosts, least",
         *(f"stranded {one}" for one in classes),
         *(f"placed at {point} %" for point in points),
     )

@@ -109,7 +109,12 @@ def try_forecast(
         for key in dict.fromkeys((*one, *other))
     ]
     columns = (
-        *("where", "name", "left", "90 % until", "what if left", "what if until"),
+        "where",
+        "name",
+        "left",
+        "90 % until",
+        "what if left",
+        "what if until",
         "difference",
     )
     _print(session, tried, {"live": live, "what_if": changed}, columns, rows)

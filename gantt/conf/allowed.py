@@ -26,8 +26,11 @@ _CONSTANTS: Final = tuple(
         _OURS,
         dict.fromkeys(
             (
-                *("choices 1", "claim_attempts 1", "lease_skew_s 0..3600"),
-                *("placement_lease_s 0.1..86400", "report_age_s 0..86400"),
+                "choices 1",
+                "claim_attempts 1",
+                "lease_skew_s 0..3600",
+                "placement_lease_s 0.1..86400",
+                "report_age_s 0..86400",
             ),
             "",
         ),

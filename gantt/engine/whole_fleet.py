@@ -66,7 +66,10 @@ class WholeFleet:
     def _services(self, part: FleetStatement) -> list[FleetRefusal]:
         cells = tuple(
             Service(
-                *(one.uuid, CELL, one.disabled, one.unreadable),
+                one.uuid,
+                CELL,
+                one.disabled,
+                one.unreadable,
                 last_seen_up=one.read_at,
             )
             for one in part.cells

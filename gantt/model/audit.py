@@ -72,8 +72,12 @@ class Finding(Struct, frozen=True, kw_only=True):
     def subject(self) -> tuple[object, ...]:
         """What it is about; the rest may change meanwhile."""
         return (
-            *(self.kind, self.host, self.node, self.provider_uuid),
-            *(self.instance_uuid, self.resource_class),
+            self.kind,
+            self.host,
+            self.node,
+            self.provider_uuid,
+            self.instance_uuid,
+            self.resource_class,
         )
 
     @property

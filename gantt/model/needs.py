@@ -16,12 +16,12 @@ from msgspec import Struct
 from gantt.model.hosts import HostStats
 
 COLUMNS: Final = frozenset(HostStats.__struct_fields__)
-ALWAYS: Final = (
-    *("uuid", "hypervisor_hostname", "hypervisor_type", "traits", "instances"),
-    *("vcpus", "memory_mb", "local_gb", "vcpus_used", "memory_mb_used"),
-    *("local_gb_used", "free_ram_mb", "free_disk_gb"),
-    *("numa_topology", "pci_stats", "obeys_claims"),
-    "lists_instances",
+ALWAYS: Final = tuple(
+    (
+        "uuid hypervisor_hostname hypervisor_type traits instances vcpus "
+        "memory_mb local_gb vcpus_used memory_mb_used local_gb_used free_ram_mb "
+        "free_disk_gb numa_topology pci_stats obeys_claims lists_instances"
+    ).split()
 )
 """Identity, inventory and its use, topology: sent whatever reads them."""
 METRICS: Final = "metrics"

@@ -24,8 +24,12 @@ MAX_TIME: Final = 2**53 - 1
 MAX_DIGEST: Final = 64
 
 AMOUNTS: Final = (
-    *("vcpus", "memory_mb", "local_gb"),
-    *("vcpus_used", "memory_mb_used", "local_gb_used"),
+    "vcpus",
+    "memory_mb",
+    "local_gb",
+    "vcpus_used",
+    "memory_mb_used",
+    "local_gb_used",
 )
 HEARTBEAT: Final = "#heartbeat"
 """After the key of a report without fields."""

@@ -36,7 +36,11 @@ def serving(
     def log() -> None:
         LOG.info(
             text + ": %d hosts, %d providers, revision %d, loaded in %g s",
-            *(*named.values(), hosts, providers, revision, round(seconds, 3)),
+            *named.values(),
+            hosts,
+            providers,
+            revision,
+            round(seconds, 3),
             extra={"fields": (*named, *_SERVING)},
         )
 
@@ -48,7 +52,10 @@ def log_feeding(books: str, counts: Mapping[str, float], seconds: float) -> None
     these. ``counts``: of the feed."""
     LOG.info(
         "Feeding %s: %d hosts, %d cells, read in %g s",
-        *(books, int(counts["hosts"]), int(counts["cells"]), round(seconds, 3)),
+        books,
+        int(counts["hosts"]),
+        int(counts["cells"]),
+        round(seconds, 3),
         extra={"fields": _FEEDING},
     )
 
@@ -58,7 +65,8 @@ def log_stopping(number: int, delay_s: float = 0) -> None:
     new."""
     LOG.info(
         "%s: no longer ready, and stopping in %g s",
-        *(signal.Signals(number).name, delay_s),
+        signal.Signals(number).name,
+        delay_s,
         extra={"fields": _STOPPING},
     )
 

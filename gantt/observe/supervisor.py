@@ -77,5 +77,7 @@ class Supervisor:
         except OSError as error:
             LOG.warning(
                 "The service manager at %s was not told %s: %s",
-                *(self._address, lines[0], error),
+                self._address,
+                lines[0],
+                error,
             )

@@ -106,6 +106,7 @@ class Discovery:
             LOG.warning(
                 "Host %s of cell %s is mapped to another cell already: give hosts of "
                 "different cells different names",
-                *(host, cell.name),
+                host,
+                cell.name,
             )
         return False

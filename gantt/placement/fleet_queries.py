@@ -38,8 +38,17 @@ MISSING: Final = "_missing"
 """Beside it: since when an instance that has something there is not named there any
 more, by its cell; uuid -> microseconds."""
 _HIDDEN: Final = (
-    *(OWNED, SAVED, PLACE, LISTED, LISTING, ADOPTED, UNREADABLE, RATIOS),
-    *(MOVING, MOVES, MISSING),
+    OWNED,
+    SAVED,
+    PLACE,
+    LISTED,
+    LISTING,
+    ADOPTED,
+    UNREADABLE,
+    RATIOS,
+    MOVING,
+    MOVES,
+    MISSING,
 )
 
 

@@ -88,7 +88,11 @@ def pools_view(reported: HostTopology, left: HostTopology) -> Iterator[PoolView]
         free = 0 if rest is None else rest.count
         devices = () if rest is None else rest.devices
         yield PoolView(
-            *(free, pool.count - free, pool.numa_node, pool.rp_uuid, pool.tags),
+            free,
+            pool.count - free,
+            pool.numa_node,
+            pool.rp_uuid,
+            pool.tags,
             tuple(device.address for device in devices),
         )
 
@@ -122,5 +126,5 @@ def _pages(pages: Pages, left: Pages | None) -> PagesView:
     # Memory of the smallest size may be overcommitted.
     free = 0 if left is None else max(0, left.free)
     return PagesView(
-        *(pages.size_kib, pages.total, pages.used, pages.reserved, claimed, free)
+        pages.size_kib, pages.total, pages.used, pages.reserved, claimed, free
     )

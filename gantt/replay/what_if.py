@@ -30,7 +30,9 @@ MOST: Final = 100_000
 """Hosts that an entry may add."""
 MOST_RATIO: Final = 1_000_000
 _FIXED: Final = (
-    *("placement", "placement_token", "use_placement"),
+    "placement",
+    "placement_token",
+    "use_placement",
     "names_are_checked",
 )
 

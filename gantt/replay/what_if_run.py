@@ -163,7 +163,10 @@ class _Trying:
                 stats = replace(like.stats, uuid=uuid, hypervisor_hostname=machine.name)
                 gantt.submit(
                     c.UpdateHost(
-                        *(machine.name, machine.name, stats, uuid),
+                        machine.name,
+                        machine.name,
+                        stats,
+                        uuid,
                         writes_books=False,
                     )
                 )

@@ -174,8 +174,10 @@ def _claimed(fleet: Fleet) -> _Claimed:
     for one in fleet.claims.rows():
         vcpus, memory, disk, count = found.get(one.host_id, (0, 0, 0, 0))
         found[one.host_id] = (
-            *(vcpus + one.vcpus, memory + one.memory_mb),
-            *(disk + one.disk_mb, count + (not one.is_reported)),
+            vcpus + one.vcpus,
+            memory + one.memory_mb,
+            disk + one.disk_mb,
+            count + (not one.is_reported),
         )
     return found
 
@@ -185,8 +187,10 @@ def _host_service(fleet: Fleet, row: int) -> Iterator[str]:
     known, host = fleet.services.by_place, hosts.hosts[row]
     service, agent = known.get((host, COMPUTE)), known.get((host, AGENT))
     found = (
-        *(bool(hosts.has_service[row]), bool(hosts.is_disabled[row])),
-        *(bool(hosts.is_forced_down[row]), int(hosts.last_seen_up[row])),
+        bool(hosts.has_service[row]),
+        bool(hosts.is_disabled[row]),
+        bool(hosts.is_forced_down[row]),
+        int(hosts.last_seen_up[row]),
         hosts.cells[row],
     )
     word = known.get((host, OPERATOR))
@@ -205,8 +209,11 @@ def _of_service(
     if service is None:
         return (False, is_off, is_gone, time_in(None), None)
     return (
-        *(True, service.disabled or is_off, service.forced_down or is_gone),
-        *(time_in(service.last_seen_up), service.cell_uuid),
+        True,
+        service.disabled or is_off,
+        service.forced_down or is_gone,
+        time_in(service.last_seen_up),
+        service.cell_uuid,
     )
 
 

@@ -16,9 +16,11 @@ from gantt.model.forms.shared_topology import shared_cells, shared_pools
 from gantt.model.topology import HostCell, HostTopology, Pool
 
 # The fields that are lists or objects.
-_PARTS: Final = (
-    *("cpu_info", "supported_instances", "metrics", "pci_stats", "extra_resources"),
-    *("stats", "numa_topology", "traits"),
+_PARTS: Final = tuple(
+    (
+        "cpu_info supported_instances metrics pci_stats extra_resources stats "
+        "numa_topology traits"
+    ).split()
 )
 OWNED: Final = "_owned"
 """Among what a host reports: what of its provider is by these reports."""

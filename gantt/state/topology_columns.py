@@ -247,15 +247,19 @@ def _facts(cell: HostCell) -> CellFacts:
     in_cores, whole_cores = _cores(cell, free)
     pages = cell.pages[0] if cell.pages else None
     return CellFacts(
-        *(cell.cpus.bit_count(), cell.cpu_usage),
-        *(free.bit_count(), in_cores, whole_cores),
-        *(cell.memory, cell.memory_usage),
-        pages.size_kib if pages else 0,
-        pages.size_kib * pages.total if pages else _KIB * cell.memory,
-        pages.size_kib * max(0, pages.free)
+        shared=cell.cpus.bit_count(),
+        shared_used=cell.cpu_usage,
+        free=free.bit_count(),
+        in_cores=in_cores,
+        whole_cores=whole_cores,
+        memory=cell.memory,
+        memory_used=cell.memory_usage,
+        grain_kib=pages.size_kib if pages else 0,
+        total_kib=pages.size_kib * pages.total if pages else _KIB * cell.memory,
+        free_kib=pages.size_kib * max(0, pages.free)
         if pages
         else _KIB * max(0, cell.memory - cell.memory_usage),
-        int(cell.is_tunnelled),
+        is_tunnelled=int(cell.is_tunnelled),
     )
 
 

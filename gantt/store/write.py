@@ -36,12 +36,18 @@ _HIGHEST = 2**31 - 1
 # database reuses ids (SQLite does).
 _KNOWN: dict[str, tuple[str, ...]] = {
     rows.PROVIDERS: (
-        *("generation", "uuid", "name"),
-        *("root_provider_id", "parent_provider_id"),
+        "generation",
+        "uuid",
+        "name",
+        "root_provider_id",
+        "parent_provider_id",
     ),
     rows.CONSUMERS: (
-        *("generation", "uuid"),
-        *("project_id", "user_id", "consumer_type_id"),
+        "generation",
+        "uuid",
+        "project_id",
+        "user_id",
+        "consumer_type_id",
     ),
     rows.ALLOCATIONS: ("consumer_id", "resource_provider_id", "resource_class_id"),
     **{

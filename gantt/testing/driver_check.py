@@ -119,7 +119,7 @@ class _Checks:
         for number, spec in enumerate(specs):
             try:
                 found = self._ours.feasible_hosts(
-                    *(world.state, spec, REPORT_SOURCE), now=world.now, budget=Budget()
+                    world.state, spec, REPORT_SOURCE, now=world.now, budget=Budget()
                 )
             except (Invalid, NoValidHost):
                 continue

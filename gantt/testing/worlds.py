@@ -34,8 +34,12 @@ _SECOND: Final = 1_000_000
 _POLICIES: Final = ("affinity", "anti-affinity", "soft-affinity", "soft-anti-affinity")
 _INSTANCES: Final = tuple(f"instance-{number}" for number in range(8))
 _TABLES: Final = (
-    *(t.HOSTS, t.SERVICES, t.HOST_AGGREGATES),
-    *(t.INSTANCES, t.SERVER_GROUPS, t.CLAIMS),
+    t.HOSTS,
+    t.SERVICES,
+    t.HOST_AGGREGATES,
+    t.INSTANCES,
+    t.SERVER_GROUPS,
+    t.CLAIMS,
 )
 
 

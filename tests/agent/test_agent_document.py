@@ -71,8 +71,12 @@ def test_the_unit_has_capabilities_only_with_the_drop_in() -> None:
     assert {unit[name] for name in capabilities} == {""}
     assert unit["SystemCallArchitectures"] == "native"
     for name in (
-        *("RestrictNamespaces", "LockPersonality", "NoNewPrivileges"),
-        *("ProtectKernelLogs", "ProtectClock", "ProtectKernelTunables"),
+        "RestrictNamespaces",
+        "LockPersonality",
+        "NoNewPrivileges",
+        "ProtectKernelLogs",
+        "ProtectClock",
+        "ProtectKernelTunables",
     ):
         assert unit[name] == "yes"
     assert not unit.keys() & {"ProcSubset", "InaccessiblePaths"}, "it reads /proc, /sys"

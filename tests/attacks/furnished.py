@@ -60,9 +60,15 @@ def furnished(path: Path, hosts: int, records: int = RECORDS) -> Path:
         )
         rows.append(
             SharedDecision(
-                *("attacks", number, record.at, record.request_id, PROJECT, False, 1),
-                f",{uuid},",
-                encode(record, None),
+                process="attacks",
+                number=number,
+                at=record.at,
+                request_id=record.request_id,
+                project_id=PROJECT,
+                is_refused=False,
+                instances=1,
+                instance_uuids=f",{uuid},",
+                record=encode(record, None),
             )
         )
     for start in range(0, records, _AT_ONCE):

@@ -103,8 +103,14 @@ def test_weights_of_any_size_order_hosts(service: Service, number: str) -> None:
 @pytest.mark.parametrize(
     "sent",
     [
-        *(b"", b"null", b"[]", b"7", b'{"hosts":' + b"[" * 100_000, b"\xff\xfe{}"),
-        *(b'{"spec": {}, "hosts": [], "weights": {}}', b'{"spec":' * 50_000),
+        b"",
+        b"null",
+        b"[]",
+        b"7",
+        b'{"hosts":' + b"[" * 100_000,
+        b"\xff\xfe{}",
+        b'{"spec": {}, "hosts": [], "weights": {}}',
+        b'{"spec":' * 50_000,
         json.dumps(body("a") | {"hosts": [{"host": ""}]}).encode(),
         json.dumps(body("x" * 256)).encode(),
         json.dumps(body("a") | {"hosts": [[]]}).encode(),

@@ -36,9 +36,11 @@ FIELDS = {
     "node": "node",
 }
 # The same one step further in, where a field is that a route may look at.
-KNOWN_FIELDS = (
-    *("name", "inventories", "allocations", "aggregates", "traits", "request_spec"),
-    *("instances", "instance_uuids", "facts", "hosts", "metrics", "policies"),
+KNOWN_FIELDS = tuple(
+    (
+        "name inventories allocations aggregates traits request_spec instances "
+        "instance_uuids facts hosts metrics policies"
+    ).split()
 )
 
 

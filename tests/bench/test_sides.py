@@ -200,7 +200,10 @@ def test_plans_ask_every_workload_of_every_side_that_can_be_asked() -> None:
 def test_the_largest_fleets_are_asked_less_by_the_full_plan() -> None:
     largest = full([100_000])
     assert {(one.shape, one.is_mixed) for one in largest} == {
-        *(("flat", False), ("flat", True), ("nested", False), ("shared", False))
+        ("flat", False),
+        ("flat", True),
+        ("nested", False),
+        ("shared", False),
     }
     slow = [one for one in largest if "placement" in one.sides]
     assert [(one.shape, one.workload) for one in slow] == [("flat", "stream")]

@@ -56,8 +56,14 @@ def allocate(cli: Program, instance: str) -> None:
     provider = cli.ask("provider", "list")[0]["uuid"]
     assert host["instances"] <= 1
     cli.do(
-        *("allocation", "set", instance, f"{provider}:VCPU=2"),
-        *("--project", "blue", "--user", "ann"),
+        "allocation",
+        "set",
+        instance,
+        f"{provider}:VCPU=2",
+        "--project",
+        "blue",
+        "--user",
+        "ann",
     )
 
 

@@ -69,7 +69,10 @@ def test_manage_requires_a_database(
 def test_online_data_migrations_has_nothing_to_do(program: Manage) -> None:
     said = program.do("db", "online_data_migrations", "--max-count", "50")
     assert said.split("\n")[0].split() == [
-        *("Migration", "Total", "Found", "Completed"),
+        "Migration",
+        "Total",
+        "Found",
+        "Completed",
     ]
     assert "0" in program.fail(
         "db", "online_data_migrations", "--max-count", "0", status=127

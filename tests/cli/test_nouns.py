@@ -149,8 +149,18 @@ def test_resource_class(cli: Program) -> None:
 def test_allocation_and_usage(cli: Program) -> None:
     name, project = a_provider(cli, "VCPU=4", "DISK_GB=10"), a_name()
     made = cli.ask(
-        *("allocation", "set", "new", "--provider", name, "VCPU=3"),
-        *("--project", project, "--user", "u", "--type", "INSTANCE"),
+        "allocation",
+        "set",
+        "new",
+        "--provider",
+        name,
+        "VCPU=3",
+        "--project",
+        project,
+        "--user",
+        "u",
+        "--type",
+        "INSTANCE",
     )
     (row,) = made
     assert row["resources"] == {"VCPU": 3}
@@ -177,7 +187,7 @@ def test_allocation_and_usage(cli: Program) -> None:
         "allocation", "set", "new", "--provider", name, "VCPU=3"
     )
     stale = cli.fail(
-        *("allocation", "set", consumer, f"{name}:VCPU=1", "--generation", "1")
+        "allocation", "set", consumer, f"{name}:VCPU=1", "--generation", "1"
     )
     assert "generation" in stale
     cli.do("allocation", "delete", consumer)

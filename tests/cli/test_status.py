@@ -30,8 +30,13 @@ def file(tmp_path: Path) -> Path:
 def check(file: Path, *options: str, exit_code: int) -> list[dict[str, str]]:
     """The findings about a database, in the order of CHECKS."""
     result = Program(status, "").run(
-        *("upgrade", "check", "--database", f"sqlite:///{file}"),
-        *("-o", "json", *options),
+        "upgrade",
+        "check",
+        "--database",
+        f"sqlite:///{file}",
+        "-o",
+        "json",
+        *options,
     )
     assert result.exit_code == exit_code, result.output
     findings: list[dict[str, str]] = json.loads(result.stdout)

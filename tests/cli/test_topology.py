@@ -105,8 +105,21 @@ def cell_of(cpus: int, claimed: int = 0) -> CellView:
     every = tuple(range(cpus))
     pages = (PagesView(1024**2, 8, 4, 0, 2, 2), PagesView(4, 0, 0, 0, 0, 0))
     return CellView(
-        *(0, None, every, every, (), every[:claimed], every[claimed:], (), 0),
-        *(1024, 0, 8 * claimed, pages, (HOSTILE,), False),
+        id=0,
+        socket=None,
+        shared_cpus=every,
+        pinnable_cpus=every,
+        pinned_cpus=(),
+        claimed_cpus=every[:claimed],
+        free_cpus=every[claimed:],
+        cores=(),
+        shared_vcpus_used=0,
+        memory_mb=1024,
+        memory_used_mb=0,
+        memory_claimed_mb=8 * claimed,
+        pages=pages,
+        physical_networks=(HOSTILE,),
+        is_tunnelled=False,
     )
 
 

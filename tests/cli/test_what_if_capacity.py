@@ -205,7 +205,7 @@ def test_when_both_run_out(url: str, drained: tuple[str, str], by: str) -> None:
         assert live["", "a"]["state"] == "not within horizon"
         assert changed["", "a"]["state"] == "forecast"
         until = shown_at(changed["", "a"]["lasts_until"])
-        assert [*("a", "8", "not", "within", "horizon"), "4", until, "-4"] in rows_of(
+        assert ["a", "8", "not", "within", "horizon", "4", until, "-4"] in rows_of(
             run(*asked, A)
         )
 

@@ -91,7 +91,12 @@ def inventories(osc: OpenStack) -> None:
     )
     osc.do(
         "resource provider inventory class set",
-        *(uuid, "DISK_GB", "--total", "90", "--reserved", "1"),
+        uuid,
+        "DISK_GB",
+        "--total",
+        "90",
+        "--reserved",
+        "1",
     )
     listed = osc.ask("resource provider inventory list", uuid)
     by_class = {each["resource_class"]: each for each in listed}
@@ -140,7 +145,11 @@ def traits(osc: OpenStack) -> None:
     assert {"name": name} in osc.ask("trait list", "--name", f"startswith:{name}")
     osc.do(
         "resource provider trait set",
-        *(uuid, "--trait", name, "--trait", "HW_CPU_X86_AVX2"),
+        uuid,
+        "--trait",
+        name,
+        "--trait",
+        "HW_CPU_X86_AVX2",
     )
     listed = osc.ask("resource provider trait list", uuid)
     assert {each["name"] for each in listed} == {name, "HW_CPU_X86_AVX2"}

@@ -178,10 +178,16 @@ class Cloud:
         for name in ("0", "1"):  # the next key and the one in use
             (keys / name).write_bytes(base64.urlsafe_b64encode(os.urandom(32)))
         run(
-            *(*manage, "bootstrap", "--bootstrap-password", PASSWORD),
-            *("--bootstrap-region-id", REGION),
-            *("--bootstrap-public-url", self.settings.auth_url),
-            *("--bootstrap-internal-url", self.settings.auth_url),
+            *manage,
+            "bootstrap",
+            "--bootstrap-password",
+            PASSWORD,
+            "--bootstrap-region-id",
+            REGION,
+            "--bootstrap-public-url",
+            self.settings.auth_url,
+            "--bootstrap-internal-url",
+            self.settings.auth_url,
         )
         keystone = self._run_wsgi("keystone")
         keystone.wait_for_http(self.settings.ports.keystone, "/v3")
@@ -227,13 +233,18 @@ class Cloud:
         ports = self.settings.ports
         self.run(
             "neutron",
-            *(sys.executable, "-m", "tests.cloud.neutron", str(ports.neutron)),
+            sys.executable,
+            "-m",
+            "tests.cloud.neutron",
+            str(ports.neutron),
             PYTHONPATH=str(ROOT),
         )
         self.run_gantt(
             "placement",
-            *("serve", *_file(self.files["gantt"])),
-            *("--listen", f"127.0.0.1:{ports.placement}"),
+            "serve",
+            *_file(self.files["gantt"]),
+            "--listen",
+            f"127.0.0.1:{ports.placement}",
         )
         self.run_nova("conductor", "nova-conductor")
         for host in self.sizes:

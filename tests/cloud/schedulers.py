@@ -96,8 +96,11 @@ class Advised(Upstream):
         write(file, self.cloud.settings.adviser())
         adviser = self.cloud.run_gantt(
             "adviser",
-            *("serve", "--config-file", str(file)),
-            *("--listen", f"127.0.0.1:{port}"),
+            "serve",
+            "--config-file",
+            str(file),
+            "--listen",
+            f"127.0.0.1:{port}",
         )
         adviser.wait_for_http(port)
         if "feed" not in self.cloud.programs:
@@ -186,8 +189,13 @@ class Notified(Advised):
         self.start_adviser()
         nova = str(self.cloud.files["nova"])
         listener = self.cloud.run_gantt(
-            *("listener", "shadow", "listen"),
-            *("--config-file", nova, "--url", self.url),
+            "listener",
+            "shadow",
+            "listen",
+            "--config-file",
+            nova,
+            "--url",
+            self.url,
         )
         listener.wait_for("Listening for scheduler.select_destinations.*")
         self._start_scheduler()
@@ -219,7 +227,8 @@ class Replaced(Setup):
             name,
             "scheduler",
             *(part for one in files for part in ("--config-file", str(one))),
-            *("--database", self.cloud.settings.databases["placement"]),
+            "--database",
+            self.cloud.settings.databases["placement"],
         )
 
 

@@ -46,8 +46,18 @@ def services(replaced: Replaced) -> dict[str, str]:
         for name, value in replaced.cloud.credentials().items()
     }
     said = run(
-        *(OPENSTACK, "compute", "service", "list", "--service", "nova-scheduler"),
-        *("-f", "value", "-c", "Host", "-c", "State"),
+        OPENSTACK,
+        "compute",
+        "service",
+        "list",
+        "--service",
+        "nova-scheduler",
+        "-f",
+        "value",
+        "-c",
+        "Host",
+        "-c",
+        "State",
         environ={**given, "OS_IDENTITY_API_VERSION": "3", "PYTHONWARNINGS": "ignore"},
     )
     rows = [line.split() for line in said.splitlines()]
@@ -70,8 +80,13 @@ def test_an_operator_reads_why(replaced: Replaced, tenant: Tenant) -> None:
     server = tenant.ask(IMPOSSIBLE)
     tenant.wait_for(server, "ERROR")
     command = (
-        *(sys.executable, "-m", "gantt", "explain", server),
-        *("--url", replaced.cloud.settings.databases["placement"]),
+        sys.executable,
+        "-m",
+        "gantt",
+        "explain",
+        server,
+        "--url",
+        replaced.cloud.settings.databases["placement"],
     )
     # Records are written behind the answer.
     wait_until(

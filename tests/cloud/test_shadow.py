@@ -29,8 +29,17 @@ class Shadow:
     def __call__(self, command: str) -> Any:
         """The document that ``command`` prints."""
         said = run(
-            *(sys.executable, "-m", "gantt", "shadow", command, "-o", "json"),
-            *("--since", self._since, "--url", self._url),
+            sys.executable,
+            "-m",
+            "gantt",
+            "shadow",
+            command,
+            "-o",
+            "json",
+            "--since",
+            self._since,
+            "--url",
+            self._url,
             environ={"PYTHONPATH": str(ROOT)},
         )
         return json.loads(said)

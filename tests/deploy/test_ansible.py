@@ -66,7 +66,10 @@ def test_ansible_accepts_every_file(tmp_path: Path) -> None:
         ended = subprocess.run(
             [
                 Path(sys.executable).with_name("ansible-playbook"),
-                *("--syntax-check", "-i", "inventory.example.yml", playbook),
+                "--syntax-check",
+                "-i",
+                "inventory.example.yml",
+                playbook,
             ],
             cwd=FOLDER,
             env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "LC_ALL": "C.UTF-8"},

@@ -79,8 +79,13 @@ def test_every_column_has_a_value_for_every_host(books: Gantt) -> None:
     lengths = {
         len(column)
         for column in (
-            *(found.rows, found.states, found.zone, found.aggregates.of),
-            *(found.traits.of, found.updated_at, found.instances),
+            found.rows,
+            found.states,
+            found.zone,
+            found.aggregates.of,
+            found.traits.of,
+            found.updated_at,
+            found.instances,
             *(one.capacity for one in found.classes.values()),
             *(one.used for one in found.classes.values()),
         )

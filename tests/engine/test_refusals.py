@@ -143,9 +143,13 @@ class Caller:
         except NoValidHost as refusal:
             self.refusals.append(
                 Refusal(
-                    *(since, self._engine.read(_revision), count, vcpus, group),
-                    refusal.message,
-                    isinstance(refusal.why, Why),
+                    since=since,
+                    until=self._engine.read(_revision),
+                    count=count,
+                    vcpus=vcpus,
+                    group=group,
+                    message=refusal.message,
+                    has_diagnosis=isinstance(refusal.why, Why),
                 )
             )
 

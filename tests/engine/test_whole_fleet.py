@@ -128,7 +128,8 @@ def test_a_uuid_moves_to_another_host(books: Gantt) -> None:
 def test_what_is_not_named_is_gone(books: Gantt) -> None:
     group = ServerGroup(A, policy="affinity")
     whole = fleet(
-        *("h1", "h2"),
+        "h1",
+        "h2",
         aggregates=(HostAggregate(B, "a"),),
         groups=(group,),
         cells=(Cell(C),),
@@ -217,7 +218,8 @@ def test_one_bad_part_does_not_keep_out_the_rest(books: Gantt) -> None:
 
 def test_what_is_known_reaches_no_committer(books: Gantt) -> None:
     whole = fleet(
-        *("h1", "h2"),
+        "h1",
+        "h2",
         aggregates=(HostAggregate(B, "a", 1, frozenset({"h1"}), {"k": "v"}),),
         groups=(ServerGroup(A, policy="affinity", members=frozenset({C})),),
         cells=(Cell(C, disabled=True),),

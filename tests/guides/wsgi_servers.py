@@ -19,8 +19,13 @@ from tests.guarded import Missing
 from tests.tidy.source import ROOT
 
 _PIP: Final = (
-    *("-m", "pip", "--disable-pip-version-check", "--no-cache-dir"),
-    *("install", "--quiet", "--no-build-isolation"),
+    "-m",
+    "pip",
+    "--disable-pip-version-check",
+    "--no-cache-dir",
+    "install",
+    "--quiet",
+    "--no-build-isolation",
 )
 _LINES: Final = 30
 
@@ -53,8 +58,11 @@ def installed(folder: Path, requirement: str) -> Path:
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     ended = subprocess.run(
         [
-            *(folder / "bin" / "python", *_PIP),
-            *("--constraint", ROOT / "constraints.txt", requirement),
+            folder / "bin" / "python",
+            *_PIP,
+            "--constraint",
+            ROOT / "constraints.txt",
+            requirement,
         ],
         env={**os.environ, "PATH": path},
         stdout=subprocess.PIPE,

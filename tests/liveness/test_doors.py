@@ -118,8 +118,15 @@ def test_without_a_group_a_killed_agent_is_noticed_and_comes_back(
         _wait(lambda: _is_member(books) is False, down_s + SLACK_S)
         listed = subprocess.run(
             [
-                *(sys.executable, "-m", "gantt", "host", "list", "--url"),
-                *(f"http://{address}", "--token", "operator"),
+                sys.executable,
+                "-m",
+                "gantt",
+                "host",
+                "list",
+                "--url",
+                f"http://{address}",
+                "--token",
+                "operator",
             ],
             capture_output=True,
             text=True,

@@ -164,7 +164,9 @@ def _for_many() -> st.SearchStrategy[RequestSpec]:
 
 def _options_for_many() -> st.SearchStrategy[SchedulerOptions]:
     limits = (
-        *("NumInstancesFilter", "IoOpsFilter", "AggregateIoOpsFilter"),
+        "NumInstancesFilter",
+        "IoOpsFilter",
+        "AggregateIoOpsFilter",
         "AggregateNumInstancesFilter",
     )
     return st.builds(

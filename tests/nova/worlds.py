@@ -44,24 +44,62 @@ METADATA: dict[str, tuple[str, ...]] = {
     "no_such_property": ("1",),
     "availability_zone": ("az1", "az2"),
 }
-ATTRIBUTES = (
-    *("vcpus_total", "vcpus_used", "free_ram_mb", "total_usable_ram_mb"),
-    *("free_disk_mb", "total_usable_disk_gb", "num_instances", "num_io_ops"),
-    *("failed_builds", "cpu_allocation_ratio", "hypervisor_type", "disk_mb_used"),
-    *("hypervisor_version", "host", "nodename", "hypervisor_hostname", "host_ip"),
+ATTRIBUTES = tuple(
+    (
+        "vcpus_total vcpus_used free_ram_mb total_usable_ram_mb free_disk_mb "
+        "total_usable_disk_gb num_instances num_io_ops failed_builds "
+        "cpu_allocation_ratio hypervisor_type disk_mb_used hypervisor_version "
+        "host nodename hypervisor_hostname host_ip"
+    ).split()
 )
-PATHS = (
-    *("stats:rack", "stats:score", "rack", "nothing", "cpu_info:arch"),
-    *("cpu_info:features", "cpu_info:maxphysaddr:bits", "cpu_info:topology:cores"),
-    *("cpu_info:topology:nothing", "vcpus_used:deeper", "cpu_info", "stats"),
+PATHS = tuple(
+    (
+        "stats:rack stats:score rack nothing cpu_info:arch cpu_info:features "
+        "cpu_info:maxphysaddr:bits cpu_info:topology:cores "
+        "cpu_info:topology:nothing vcpus_used:deeper cpu_info stats"
+    ).split()
 )
 OPERATORS = (
-    *("=", "==", "!=", ">=", "<=", "s==", "s!=", "s<", "s<=", "s>", "s>="),
-    *("<in>", "<all-in>", "<or>", "", "<", ">"),
+    "=",
+    "==",
+    "!=",
+    ">=",
+    "<=",
+    "s==",
+    "s!=",
+    "s<",
+    "s<=",
+    "s>",
+    "s>=",
+    "<in>",
+    "<all-in>",
+    "<or>",
+    "",
+    "<",
+    ">",
 )
 OPERANDS = (
-    *("0", "4", "8", "16", "7.0", "1e3", "-3", "x", "r1", "r2", "avx", "QEMU"),
-    *("true", "x86_64", "h1", "h1-a", "10.0.0.1", "4 8", "x <or> r1", "avx sse", ""),
+    "0",
+    "4",
+    "8",
+    "16",
+    "7.0",
+    "1e3",
+    "-3",
+    "x",
+    "r1",
+    "r2",
+    "avx",
+    "QEMU",
+    "true",
+    "x86_64",
+    "h1",
+    "h1-a",
+    "10.0.0.1",
+    "4 8",
+    "x <or> r1",
+    "avx sse",
+    "",
 )
 
 
@@ -338,7 +376,8 @@ def options() -> st.SearchStrategy[SchedulerOptions]:
     # Nova refuses to be configured with less than 0 here.
     positive = st.sampled_from([0.0, 1.0, 0.3, 2.5])
     at_least_0 = {
-        *("pci_weight_multiplier", "soft_affinity_weight_multiplier"),
+        "pci_weight_multiplier",
+        "soft_affinity_weight_multiplier",
         "soft_anti_affinity_weight_multiplier",
     }
     multipliers = st.fixed_dictionaries(

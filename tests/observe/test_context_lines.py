@@ -78,7 +78,9 @@ def test_json_has_them_as_fields(caplog: pytest.LogCaptureFixture) -> None:
     instance = str(uuid4())
     line = json.loads(JsonFormatter().format(refusal(caplog, instance)))
     assert (line["request_id"], line["user"], line["project"]) == (
-        *("req-1", "ann", "blue"),
+        "req-1",
+        "ann",
+        "blue",
     )
     assert line["instance_uuid"] == instance
 

@@ -45,7 +45,7 @@ def test_a_life_is_told_in_its_order(tmp_path: Path) -> None:
         socket_.sendto(b"END", listener.environ[VARIABLE])
         socket_.close()
         listener.until("END")
-    told = ["READY=1", *["RELOADING=1", "READY=1"], "RELOADING=1", "STOPPING=1", "END"]
+    told = ["READY=1", "RELOADING=1", "READY=1", "RELOADING=1", "STOPPING=1", "END"]
     assert [one[0] for one in listener.told] == told
 
 

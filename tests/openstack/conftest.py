@@ -17,7 +17,8 @@ def schema(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("nova")
     made = subprocess.run(
         [
-            *(sys.executable, make_schema.__file__),
+            sys.executable,
+            make_schema.__file__,
             *(f"sqlite:///{folder}/{name}.db" for name in ("api", "cell")),
         ],
         capture_output=True,

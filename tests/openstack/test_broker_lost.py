@@ -37,8 +37,11 @@ def test_calls_go_on_when_the_broker_is_back(tmp_path: Path, broker: Rabbitmq) -
     with (
         conductor(broker.url, timeout_s=4) as api,
         scheduler(
-            *(tmp_path, broker.url, books),
-            *("--metrics-listen", f"127.0.0.1:{port}"),
+            tmp_path,
+            broker.url,
+            books,
+            "--metrics-listen",
+            f"127.0.0.1:{port}",
             workers=2,
         ) as running,
     ):

@@ -209,7 +209,13 @@ def test_an_answer_of_the_limit_is_read_and_a_longer_one_named(
 @pytest.mark.parametrize(
     "body",
     [
-        *(b"", b"null", b"[]", b"{}", b"\xff\xfe", b'{"subnets": 7}', b"<html>"),
+        b"",
+        b"null",
+        b"[]",
+        b"{}",
+        b"\xff\xfe",
+        b'{"subnets": 7}',
+        b"<html>",
         b'{"subnets": [7]}',
         b'{"subnets": [{"id": "a", "segment_id": "%s"}]}' % (b"s" * 5_000),
         b'{"subnets": [], "subnets_links": "next"}',

@@ -100,8 +100,11 @@ def test_a_worker_that_is_killed_is_replaced(
     with (
         conductor(rabbitmq.url, timeout_s=6) as api,
         scheduler(
-            *(tmp_path, rabbitmq.url, books),
-            *("--metrics-listen", f"127.0.0.1:{port}"),
+            tmp_path,
+            rabbitmq.url,
+            books,
+            "--metrics-listen",
+            f"127.0.0.1:{port}",
             workers=2,
         ) as running,
     ):

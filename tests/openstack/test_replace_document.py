@@ -169,7 +169,9 @@ def _inventory(machine: Machine) -> None:
             {
                 name: Inventory(total=total)
                 for name, total in (
-                    *(("VCPU", 8), ("MEMORY_MB", 8192), ("DISK_GB", 100)),
+                    ("VCPU", 8),
+                    ("MEMORY_MB", 8192),
+                    ("DISK_GB", 100),
                 )
             },
         )

@@ -75,8 +75,11 @@ def test_instances_are_placed_where_their_networks_are(
     with (
         conductor(rabbitmq.url) as api,
         scheduler(
-            *(tmp_path, rabbitmq.url, books),
-            *("--metrics-listen", f"127.0.0.1:{port}"),
+            tmp_path,
+            rabbitmq.url,
+            books,
+            "--metrics-listen",
+            f"127.0.0.1:{port}",
             more=more,
         ) as running,
     ):

@@ -114,8 +114,11 @@ def test_one_goes_on_when_the_other_is_killed(
         one, two = [
             stack.enter_context(
                 scheduler(
-                    *(tmp_path, rabbitmq.url, books),
-                    *("--metrics-listen", f"127.0.0.1:{port}"),
+                    tmp_path,
+                    rabbitmq.url,
+                    books,
+                    "--metrics-listen",
+                    f"127.0.0.1:{port}",
                     host=host,
                     more=more,
                 )

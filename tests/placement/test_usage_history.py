@@ -110,7 +110,10 @@ def test_totals_of_zones_are_those_of_their_hosts() -> None:
     assert list(found) == ["", "north", "nova", "south"]
     assert found[""] == totals(desk.state)
     assert [found[zone].get("VCPU") for zone in found] == [
-        *((125.0, 0.0), (9.0, 0.0), None, (16.0, 0.0))
+        (125.0, 0.0),
+        (9.0, 0.0),
+        None,
+        (16.0, 0.0),
     ]
     assert found["nova"] == {"DISK_GB": (10.0, 0.0)}
     assert totals_by_zone(FleetDesk().state, "nova") == {"": {}, "nova": {}}

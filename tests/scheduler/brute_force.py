@@ -73,8 +73,12 @@ class Host:
     def key(self) -> tuple[object, ...]:
         """Equal for states that can take the same."""
         return (
-            *(self.name, self.vcpus, self.memory_mb, tuple(sorted(self.gpus))),
-            *(tuple(self.cells), tuple(sorted(self.cards.items()))),
+            self.name,
+            self.vcpus,
+            self.memory_mb,
+            tuple(sorted(self.gpus)),
+            tuple(self.cells),
+            tuple(sorted(self.cards.items())),
             tuple(sorted(self.members.items())),
         )
 
@@ -242,14 +246,19 @@ def drawn_wish(dice: Random, groups: Sequence[Group] = ()) -> Wish:
     if kind == 1:
         pieces = dice.choice(((300,), (500,), (600,), (1000,), (400, 400), (500, 500)))
         return Wish(
-            *(1, memory_mb, trait, pieces),
+            vcpus=1,
+            memory_mb=memory_mb,
+            trait=trait,
+            pieces=pieces,
             fast=dice.random() < 0.3,
             isolate=len(pieces) > 1 and dice.random() < 0.5,
             group=group,
         )
     cells = dice.choice((1, 1, 2))
     return Wish(
-        *(0, memory_mb, trait),
+        vcpus=0,
+        memory_mb=memory_mb,
+        trait=trait,
         cells=cells,
         cpus=dice.choice((1, 1, 2)),
         cards=dice.choice((0, 0, 1, 1, 2)),

@@ -79,7 +79,10 @@ def test_weights_far_apart_take_few_rounds() -> None:
     calls: list[int] = []
     mix = Mix((CPUS, MEMORY), (1e6, 1e-6))
     found = fair_split(
-        *(books.state, mix, [BOOK_SOURCE] * 2, DRIVER),
+        books.state,
+        mix,
+        [BOOK_SOURCE] * 2,
+        DRIVER,
         now=0,
         pause=lambda: calls.append(1),
     )
@@ -92,7 +95,7 @@ def test_others_may_write_between_two_flavors() -> None:
     calls: list[int] = []
     specs, sources = (CPUS, MEMORY, CPUS), [BOOK_SOURCE] * 3
     feasible_of(
-        *(books.state, specs, sources, DRIVER), now=0, pause=lambda: calls.append(1)
+        books.state, specs, sources, DRIVER, now=0, pause=lambda: calls.append(1)
     )
     assert len(calls) == 2
 
@@ -105,7 +108,10 @@ def test_rows_that_mean_others_after_a_pause_are_asked_for_again() -> None:
 
     with pytest.raises(Moved):
         feasible_of(
-            *(books.state, (CPUS, MEMORY), [BOOK_SOURCE] * 2, DRIVER),
+            books.state,
+            (CPUS, MEMORY),
+            [BOOK_SOURCE] * 2,
+            DRIVER,
             now=0,
             pause=replaced,
         )

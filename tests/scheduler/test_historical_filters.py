@@ -28,12 +28,13 @@ from tests.scheduler.fleets import (
     specs,
 )
 
-NAMES = (
-    *("RamFilter", "AggregateRamFilter", "CoreFilter", "AggregateCoreFilter"),
-    *("DiskFilter", "AggregateDiskFilter"),
-    *("ExactRamFilter", "ExactCoreFilter", "ExactDiskFilter", "RetryFilter"),
-    *("AvailabilityZoneFilter", "TypeAffinityFilter"),
-    *("GroupAffinityFilter", "GroupAntiAffinityFilter"),
+NAMES = tuple(
+    (
+        "RamFilter AggregateRamFilter CoreFilter AggregateCoreFilter DiskFilter "
+        "AggregateDiskFilter ExactRamFilter ExactCoreFilter ExactDiskFilter "
+        "RetryFilter AvailabilityZoneFilter TypeAffinityFilter "
+        "GroupAffinityFilter GroupAntiAffinityFilter"
+    ).split()
 )
 FILTERS: dict[str, Filter] = {
     one.name: one for one in registry.filters(SchedulerOptions(enabled_filters=NAMES))
@@ -228,8 +229,11 @@ def test_type_affinity() -> None:
     )
     asked = flavor(flavorid="1", vcpus=1)
     assert passing("TypeAffinityFilter", plan, asked) == [
-        *(True, False, False),
-        *(True, False),
+        True,
+        False,
+        False,
+        True,
+        False,
     ]
 
 

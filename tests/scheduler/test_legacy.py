@@ -266,11 +266,11 @@ def test_host_fields() -> None:
     found = {
         name: getattr(host, name)
         for name in (
-            *("uuid", "host", "nodename", "cell_uuid", "free_ram_mb", "vcpus_used"),
-            *("total_usable_ram_mb", "disk_mb_used", "num_instances", "num_io_ops"),
-            *("cpu_info", "supported_instances", "hypervisor_type", "failed_builds"),
-            *("cpu_allocation_ratio", "host_ip", "limits", "allocation_candidates"),
-        )
+            "uuid host nodename cell_uuid free_ram_mb vcpus_used total_usable_ram_mb "
+            "disk_mb_used num_instances num_io_ops cpu_info supported_instances "
+            "hypervisor_type failed_builds cpu_allocation_ratio host_ip limits "
+            "allocation_candidates"
+        ).split()
     }
     assert found == {
         "uuid": "u1",
@@ -364,7 +364,8 @@ def test_current_request_object() -> None:
     assert spec.requested_destination.aggregates == ["x,y"]
     group = spec.instance_group
     assert (group.policy, group.policies, group.members) == (
-        *("affinity", ["affinity"]),
+        "affinity",
+        ["affinity"],
         ["m"],
     )
     assert group.rules == {"max_server_per_host": 2}

@@ -88,13 +88,15 @@ def test_out_of_tree_classes() -> None:
     available = (MINE + "all_of_mine", MINE + "OldRamFilter")
     found = filters("OwnFilter", "OldRamFilter", "RackFilter", available=available)
     assert [_kind(one) for one in found] == [
-        *(theirs.OwnFilter, LegacyFilter),
+        theirs.OwnFilter,
+        LegacyFilter,
         LegacyFilter,
     ]
     assert [one.name for one in found] == ["OwnFilter", "OldRamFilter", "RackFilter"]
     more = weighers("RAMWeigher", MINE + "all_my_weighers", MINE + "PowerWeigher")
     assert [_kind(one) for one in more] == [
-        *(RAMWeigher, LegacyWeigher),
+        RAMWeigher,
+        LegacyWeigher,
         theirs.OwnWeigher,
     ]
 

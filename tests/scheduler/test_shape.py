@@ -409,19 +409,40 @@ def test_classes_without_reports_are_refused() -> None:
 # ----------------------------------------------------------------------------- anything
 
 KEYS = (
-    *("resources:VCPU", "resources:PCPU", "resources1:VGPU", "resources2:CUSTOM_X"),
-    *("trait:HW_CPU_HYPERTHREADING", "trait1:A", "traits:A", "group_policy"),
-    *("hw:cpu_policy", "hw:cpu_thread_policy", "hw:emulator_threads_policy"),
-    *("hw:cpu_dedicated_mask", "hw:cpu_realtime", "hw:cpu_realtime_mask"),
-    *("hw:mem_encryption", "hw:mem_encryption_model", "hw:pmem", "hw:tpm_version"),
-    *("hw:tpm_model", "hw:pci_numa_affinity_policy", "os:secure_boot"),
-    *("hw:maxphysaddr_mode", "resources", "trait:", ":", ""),
+    "resources:VCPU",
+    "resources:PCPU",
+    "resources1:VGPU",
+    "resources2:CUSTOM_X",
+    "trait:HW_CPU_HYPERTHREADING",
+    "trait1:A",
+    "traits:A",
+    "group_policy",
+    "hw:cpu_policy",
+    "hw:cpu_thread_policy",
+    "hw:emulator_threads_policy",
+    "hw:cpu_dedicated_mask",
+    "hw:cpu_realtime",
+    "hw:cpu_realtime_mask",
+    "hw:mem_encryption",
+    "hw:mem_encryption_model",
+    "hw:pmem",
+    "hw:tpm_version",
+    "hw:tpm_model",
+    "hw:pci_numa_affinity_policy",
+    "os:secure_boot",
+    "hw:maxphysaddr_mode",
+    "resources",
+    "trait:",
+    ":",
+    "",
 )
-PROPERTIES = (
-    *("hw_cpu_policy", "hw_cpu_thread_policy", "hw_cpu_realtime_mask"),
-    *("hw_mem_encryption", "hw_mem_encryption_model", "hw_firmware_type"),
-    *("hw_firmware_stateless", "hw_tpm_version", "hw_tpm_model", "os_secure_boot"),
-    *("hw_pci_numa_affinity_policy", "hw_maxphysaddr_mode", "traits_required"),
+PROPERTIES = tuple(
+    (
+        "hw_cpu_policy hw_cpu_thread_policy hw_cpu_realtime_mask "
+        "hw_mem_encryption hw_mem_encryption_model hw_firmware_type "
+        "hw_firmware_stateless hw_tpm_version hw_tpm_model os_secure_boot "
+        "hw_pci_numa_affinity_policy hw_maxphysaddr_mode traits_required"
+    ).split()
 )
 VALUES = st.sampled_from(
     "0 1 4 5 -1 required forbidden none isolate require prefer share dedicated mixed "

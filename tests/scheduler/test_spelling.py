@@ -21,9 +21,19 @@ MEANT = {
     "group_polcy": "group_policy",
 }
 FREE = (
-    *("hw:numa_cpus.12", "hw:numa_mem.3", "hw:wrs:shared_vcpu", "hw:mine", "hw:"),
-    *("quota:cpu_qota", "os:secure_bot", "capabilities:cpu_inf", "hw_rng:alowed"),
-    *("acme:cpu_policy", "cpu_policy", "aggregate_instance_extra_specs:ssd", ""),
+    "hw:numa_cpus.12",
+    "hw:numa_mem.3",
+    "hw:wrs:shared_vcpu",
+    "hw:mine",
+    "hw:",
+    "quota:cpu_qota",
+    "os:secure_bot",
+    "capabilities:cpu_inf",
+    "hw_rng:alowed",
+    "acme:cpu_policy",
+    "cpu_policy",
+    "aggregate_instance_extra_specs:ssd",
+    "",
 )
 
 

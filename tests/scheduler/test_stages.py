@@ -132,7 +132,10 @@ def test_a_filter_that_is_not_cached_is_told_each_time(told: Told) -> None:
     driver = caching(policy_of(OPTIONS))
     every, some = (f'[">=", "$free_ram_mb", {least}]' for least in (1, 10_000))
     assert decide(desk, driver, told, query=(every,)) == [
-        *("filter", "score", "filter", "pick")
+        "filter",
+        "score",
+        "filter",
+        "pick",
     ]
     assert decide(desk, driver, told, query=(every,)) == ["filter", "pick"]
     # What it removes changes the scores of the others.

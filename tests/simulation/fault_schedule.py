@@ -21,7 +21,16 @@ SLOW: Final = "slow disk"
 PAUSE: Final = "pause"
 CLOCK: Final = "clock jumps"
 KINDS: Final = (
-    *(CRASH, ABORT, ABORT_COMMIT, KEPT, DROPPED, CUT, FULL, SLOW, PAUSE, CLOCK),
+    CRASH,
+    ABORT,
+    ABORT_COMMIT,
+    KEPT,
+    DROPPED,
+    CUT,
+    FULL,
+    SLOW,
+    PAUSE,
+    CLOCK,
 )
 
 # Highest probability per statement (per commit for faults of commits).

@@ -247,8 +247,12 @@ class Run:
             return before
         self.history.reads.append(
             Read(
-                *(len(self.history.reads), process.name, began, world.tick),
-                *(cursor, tables),
+                number=len(self.history.reads),
+                process=process.name,
+                invoked=began,
+                ended=world.tick,
+                cursor=cursor,
+                tables=tables,
                 is_strict=process.gantt._options.freshness == "strict",
             )
         )

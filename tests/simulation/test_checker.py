@@ -226,8 +226,19 @@ LEASED_UNTIL = 50
 
 def claim_row(key: int, host: int, claim: str = "claim") -> t.ClaimRow:
     return t.ClaimRow(
-        *(key, claim, INSTANCES[key - 1], host, 1, 1, 0),
-        *("group", LEASED_UNTIL, None, None, 1, None),
+        id=key,
+        claim=claim,
+        instance_uuid=INSTANCES[key - 1],
+        host_id=host,
+        vcpus=1,
+        memory_mb=1,
+        disk_mb=0,
+        group_uuid="group",
+        leased_until=LEASED_UNTIL,
+        consumer_generation=None,
+        remote=None,
+        created_at=1,
+        updated_at=None,
     )
 
 
@@ -236,9 +247,13 @@ def fleet(policy: str, *claims: t.ClaimRow, then: tuple[LogEntry, ...] = ()) -> 
     made = tuple(Change(t.HOSTS, host.id, None, host) for host in HOSTS)
     choices = tuple(c.Choice(host.id, {}) for host in HOSTS)
     command = c.Claim(
-        "claim",
-        tuple(c.InstanceClaim(one, choices) for one in INSTANCES),
-        *(1, 1, 0, "p", "u"),
+        claim="claim",
+        instances=tuple(c.InstanceClaim(one, choices) for one in INSTANCES),
+        vcpus=1,
+        memory_mb=1,
+        disk_mb=0,
+        project_id="p",
+        user_id="u",
         group=InstanceGroup("group", policy),
     )
     changes = tuple(Change(t.CLAIMS, row.id, None, row) for row in claims)

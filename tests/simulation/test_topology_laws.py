@@ -38,8 +38,20 @@ def uuid_of(number: int) -> str:
 def claim_row(key: int, *asked: int, found: Fit | None = None) -> t.ClaimRow:
     text = to_text(Pending(wanted_of(*asked), fit=found))
     return t.ClaimRow(
-        *(key, f"claim-{key}", uuid_of(key), 1, 1, 64, 0),
-        *(None, None, None, None, SECOND, None, text),
+        id=key,
+        claim=f"claim-{key}",
+        instance_uuid=uuid_of(key),
+        host_id=1,
+        vcpus=1,
+        memory_mb=64,
+        disk_mb=0,
+        group_uuid=None,
+        leased_until=None,
+        consumer_generation=None,
+        remote=None,
+        created_at=SECOND,
+        updated_at=None,
+        topology=text,
     )
 
 

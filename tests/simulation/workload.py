@@ -344,9 +344,13 @@ class Workload(_Books):
         pool = [self._uuid(), self._uuid(), self._uuid(), *snapshot.claimed()[:2]]
         chosen = rng.sample(pool, rng.choice((1, 1, 2, 3)))
         return c.Claim(
-            self._uuid(),
-            tuple(c.InstanceClaim(one, tuple(choices)) for one in chosen),
-            *(1, 64, 0, "p", "u"),
+            claim=self._uuid(),
+            instances=tuple(c.InstanceClaim(one, tuple(choices)) for one in chosen),
+            vcpus=1,
+            memory_mb=64,
+            disk_mb=0,
+            project_id="p",
+            user_id="u",
             group=group,
             leased_for_us=rng.choice((None, 100_000, 5_000_000, 60_000_000)),
             wanted=wanted,

@@ -57,7 +57,14 @@ def service(number: int, host: str, binary: str = COMPUTE, **facts: Any) -> Serv
 def aggregate(number: int, /, *hosts: str, **facts: Any) -> HostAggregateRow:
     named = json.dumps(sorted(hosts))
     plain = HostAggregateRow(
-        *(number, f"aggregate-{number}", "a", number), named, "{}", 1, None
+        id=number,
+        uuid=f"aggregate-{number}",
+        name="a",
+        number=number,
+        hosts=named,
+        metadata="{}",
+        created_at=1,
+        updated_at=None,
     )
     return replace(plain, **facts)
 
@@ -70,7 +77,7 @@ def group(number: int, *members: str) -> ServerGroupRow:
 def claim(number: int, instance: str, host: int, **facts: Any) -> ClaimRow:
     amounts = (2, 256, 10_240)
     plain = ClaimRow(
-        *(number, "claim", instance, host, *amounts, None, None, None, None, 1, None)
+        number, "claim", instance, host, *amounts, None, None, None, None, 1, None
     )
     return replace(plain, **facts)
 
@@ -109,7 +116,9 @@ ROWS: tuple[tuple[str, Row], ...] = (
     (
         t.CLAIMS,
         claim(
-            *(1, "bob", 1),
+            number=1,
+            instance="bob",
+            host=1,
             group_uuid="group-1",
             leased_until=99,
             topology=to_text(Pending(Wanted())),

@@ -171,8 +171,11 @@ def test_a_factor_has_a_code_per_host_and_distinct_values() -> None:
     hosts = Hosts()
     put(
         hosts,
-        *(host(1, cpu_info={"arch": "a"}), host(2, cpu_info={"arch": "b"})),
-        *(host(3, cpu_info={"arch": "a"}), host(4, cpu_info=None), host(5)),
+        host(1, cpu_info={"arch": "a"}),
+        host(2, cpu_info={"arch": "b"}),
+        host(3, cpu_info={"arch": "a"}),
+        host(4, cpu_info=None),
+        host(5),
     )
     arch = hosts.factor("cpu_info", "arch")
     assert arch.codes[:5].tolist() == [1, 2, 1, 0, 0]
@@ -181,7 +184,11 @@ def test_a_factor_has_a_code_per_host_and_distinct_values() -> None:
     whole = hosts.factor("cpu_info")
     # What is said to be null is not what nothing is said of.
     assert [whole.values[code] for code in whole.codes[:5]] == [
-        *({"arch": "a"}, {"arch": "b"}, {"arch": "a"}, None, None)
+        {"arch": "a"},
+        {"arch": "b"},
+        {"arch": "a"},
+        None,
+        None,
     ]
     assert (whole.codes[3] != 0, whole.codes[4]) == (True, 0)
 

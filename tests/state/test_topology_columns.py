@@ -54,7 +54,10 @@ def held(columns: TopologyColumns, host: HostTopology) -> dict[str, Any]:
 
 def test_what_the_arrays_hold_of_a_cell() -> None:
     cell = HostCell(
-        *(3, 0b1111, 0b11110000, 64),
+        id=3,
+        cpus=0b1111,
+        pcpus=0b11110000,
+        memory=64,
         pinned=0b10000,
         siblings=(0b110000, 0b11000000, 0b11, 0b1100),
         cpu_usage=5,
@@ -88,7 +91,7 @@ def test_what_the_arrays_hold_of_a_cell() -> None:
 def test_cores_that_can_be_taken_whole(change: dict[str, Any], whole: int) -> None:
     """Threads stay idle only where CPUs for sharing and for pinning are the same."""
     cell = HostCell(
-        *(0, 0b1111, 0b11110000, 64), pinned=0b10000, siblings=(0b110000, 0b11000000)
+        0, 0b1111, 0b11110000, 64, pinned=0b10000, siblings=(0b110000, 0b11000000)
     )
     columns = TopologyColumns()
     columns.put(0, HostTopology((replace(cell, **change),)))

@@ -77,16 +77,31 @@ def host_row(number: int, stats: str = "{}", host: str | None = None) -> rows.Ho
 
 def service_row(number: int, host: str, *, disabled: bool = False) -> rows.ServiceRow:
     return rows.ServiceRow(
-        *(number, host, "nova-compute", disabled, False, NOW),
-        *("az1", uuid_of(1), 66, NOW, None),
+        id=number,
+        host=host,
+        binary="nova-compute",
+        disabled=disabled,
+        forced_down=False,
+        last_seen_up=NOW,
+        availability_zone="az1",
+        cell_uuid=uuid_of(1),
+        version=66,
+        created_at=NOW,
+        updated_at=None,
     )
 
 
 def aggregate_row(number: int, *hosts: str) -> rows.HostAggregateRow:
     named = json.dumps(sorted(hosts))
     return rows.HostAggregateRow(
-        *(number, uuid_of(20_000 + number), f"aggregate-{number}", number),
-        *(named, '{"ssd": "true"}', NOW, None),
+        id=number,
+        uuid=uuid_of(20_000 + number),
+        name=f"aggregate-{number}",
+        number=number,
+        hosts=named,
+        metadata='{"ssd": "true"}',
+        created_at=NOW,
+        updated_at=None,
     )
 
 
@@ -96,8 +111,14 @@ def instance_row(number: int, host: str, facts: str = "{}") -> rows.InstanceRow:
 
 def group_row(number: int, *members: str) -> rows.ServerGroupRow:
     return rows.ServerGroupRow(
-        *(number, uuid_of(30_000 + number), "group", "anti-affinity", 1),
-        *(json.dumps(sorted(members)), NOW, None),
+        id=number,
+        uuid=uuid_of(30_000 + number),
+        name="group",
+        policy="anti-affinity",
+        max_server_per_host=1,
+        members=json.dumps(sorted(members)),
+        created_at=NOW,
+        updated_at=None,
     )
 
 
@@ -105,9 +126,19 @@ def claim_row(
     number: int, host: int, instance: int, *, leased_until: int | None = None
 ) -> rows.ClaimRow:
     return rows.ClaimRow(
-        *(number, f"claim-{number}", uuid_of(10_000 + instance), host, 2, 4096),
-        *(20_480, None, leased_until),
-        *(None, None, NOW, None),
+        id=number,
+        claim=f"claim-{number}",
+        instance_uuid=uuid_of(10_000 + instance),
+        host_id=host,
+        vcpus=2,
+        memory_mb=4096,
+        disk_mb=20_480,
+        group_uuid=None,
+        leased_until=leased_until,
+        consumer_generation=None,
+        remote=None,
+        created_at=NOW,
+        updated_at=None,
     )
 
 

@@ -146,7 +146,8 @@ def test_psycopg_has_the_inner_functions_in_use() -> None:
     for name in LIBPQ.split():
         assert hasattr(psycopg.pq.PGconn, name), name
     assert list(inspect.signature(psycopg.Connection.wait).parameters)[:2] == [
-        *("self", "gen"),
+        "self",
+        "gen",
     ]
     assert {"set_pgresult", "load_rows"} <= set(dir(Transformer))
     assert {"PIPELINE_SYNC", "FATAL_ERROR", "COMMAND_OK"} <= set(

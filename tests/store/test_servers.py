@@ -458,9 +458,17 @@ RATIOS = (1.1, 0.1, 16.0, 1.23456789, 1e-7, 3.40282e38, 123456.789, 0.0, 1 / 3)
 def test_ratios_and_times_read_back_as_predicted(store: SqlStore, ratio: float) -> None:
     provider = books.provider_row(1)
     row = rows.InventoryRow(
-        *(1, 1, 0, 8, 0, 1, 8, 1, ratio),
-        books.NOW + 123_456,
-        books.NOW + 999_999,
+        id=1,
+        resource_provider_id=1,
+        resource_class_id=0,
+        total=8,
+        reserved=0,
+        min_unit=1,
+        max_unit=8,
+        step_size=1,
+        allocation_ratio=ratio,
+        created_at=books.NOW + 123_456,
+        updated_at=books.NOW + 999_999,
     )
     changes = store.as_kept(
         (

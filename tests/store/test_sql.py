@@ -62,8 +62,19 @@ ROWS: dict[str, list[rows.Row]] = {
     rows.CLAIMS: [
         books.claim_row(1, 1, 1, leased_until=books.NOW + 1),
         rows.ClaimRow(
-            *(2, "claim-1", books.uuid_of(2), 1, 0, 2**40, 2**41),
-            *(books.uuid_of(5), None, 7, '{"allocations": {}}', None, books.NOW),
+            id=2,
+            claim="claim-1",
+            instance_uuid=books.uuid_of(2),
+            host_id=1,
+            vcpus=0,
+            memory_mb=2**40,
+            disk_mb=2**41,
+            group_uuid=books.uuid_of(5),
+            leased_until=None,
+            consumer_generation=7,
+            remote='{"allocations": {}}',
+            created_at=None,
+            updated_at=books.NOW,
         ),
     ],
 }

@@ -220,7 +220,8 @@ def test_there_are_no_unexpected_tables(url: str) -> None:
     own = {"head", "log", "fingerprint", "leader", "usage_history"}
     own |= {"zone_usage", "decisions", "shadow", "heartbeats"}
     assert set(inspect(create_engine(url)).get_table_names()) == {
-        *(*EXPECTED, *FLEET),
+        *EXPECTED,
+        *FLEET,
         *(f"gantt_{name}" for name in (*own, "alembic_version")),
     }
 

@@ -45,8 +45,12 @@ class Machine:
         self.process = subprocess.Popen(
             [
                 *live.program("agent", "--stream", broker.servers, "--host", host),
-                *("--root", str(self.tree.root), "--interval", "0.3"),
-                *("--workloads", "none"),
+                "--root",
+                str(self.tree.root),
+                "--interval",
+                "0.3",
+                "--workloads",
+                "none",
             ],
             stdin=subprocess.DEVNULL,
             stdout=self._log,

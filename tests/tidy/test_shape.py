@@ -31,11 +31,10 @@ WORLDLY_MODULES = frozenset(
     {"time", "secrets", "socket", "os", "pathlib", "subprocess", "urllib", "http"}
 )
 WORLDLY_CALLS = frozenset(
-    {
-        *("datetime.now", "datetime.utcnow", "datetime.today", "date.today"),
-        *("uuid.uuid1", "uuid.uuid4", "uuid1", "uuid4"),
-        *("np.random", "numpy.random", "open", "print", "input"),
-    }
+    (
+        "datetime.now datetime.utcnow datetime.today date.today uuid.uuid1 "
+        "uuid.uuid4 uuid1 uuid4 np.random numpy.random open print input"
+    ).split()
 )
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef

@@ -48,7 +48,10 @@ def single_cell() -> HostTopology:
     """A small machine: one cell, four CPUs without threads, no dedicated ones apart."""
     cpus = mask_of(range(4))
     cell = HostCell(
-        *(0, cpus, cpus, 8_192),
+        id=0,
+        cpus=cpus,
+        pcpus=cpus,
+        memory=8_192,
         siblings=cores(0, 4, 0),
         cpu_usage=2,
         memory_usage=1_024,
@@ -67,7 +70,10 @@ def four_cells() -> HostTopology:
         used = pages(65_536, 16_384, 16)
         cells.append(
             HostCell(
-                *(number, threads[0], sum(threads[1:]), 65_536),
+                id=number,
+                cpus=threads[0],
+                pcpus=sum(threads[1:]),
+                memory=65_536,
                 pinned=sum(threads[1 : 1 + number]),
                 siblings=threads,
                 cpu_usage=number,

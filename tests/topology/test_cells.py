@@ -116,7 +116,10 @@ def test_mixed_cells_pin_some_and_share_some() -> None:
     lack = fit_cell(apart, mixed_cell(3, 5))
     assert lack == Lack(
         "cpus",
-        *(5, 4, "pinned CPUs", 0),
+        5,
+        4,
+        "pinned CPUs",
+        0,
         more=(Lack("shared_cpus", 3, 2, "CPUs", 0),),
     )
 
@@ -132,7 +135,10 @@ def test_all_that_a_cell_lacks_is_told() -> None:
     cell = pinned_cell(4, memory=2048, page_kib=KIB_2M)
     assert fit_cell(scarce, cell) == Lack(
         "cpus",
-        *(4, 3, "pinned CPUs", 1),
+        4,
+        3,
+        "pinned CPUs",
+        1,
         more=(Lack("pages", 1024, 512, "pages", 1, "2 MB"),),
     )
 

@@ -47,7 +47,9 @@ def empty(*, obeys: bool) -> HostTopology:
     cells = tuple(
         HostCell(
             number,
-            *(0b11 << 8 * number, 0b11111100 << 8 * number, 8192),
+            0b11 << 8 * number,
+            0b11111100 << 8 * number,
+            8192,
             pages=(Pages(4, 1_048_576), Pages(SIZE, 2048)),
         )
         for number in range(2)

@@ -66,7 +66,10 @@ def test_the_nearest_cell_says_what_it_lacks() -> None:
     asked = wanted(pinned_cell(4, memory=2048, page_kib=KIB_2M))
     assert fit(host(*cells), asked, {}) == Lack(
         "cpus",
-        *(4, 3, "pinned CPUs", 1),
+        4,
+        3,
+        "pinned CPUs",
+        1,
         more=(Lack("pages", 1024, 512, "pages", 1, "2 MB"),),
     )
 

@@ -60,7 +60,10 @@ class Picture(NamedTuple):
 HOSTS: Final = (
     Picture("map", "fleet", f"{MANY:,}", theme="dark", size=(1280, 760)),
     Picture(
-        *("host", "fleet", "Cells and devices", (("host", "host00022"),)),
+        "host",
+        "fleet",
+        "Cells and devices",
+        (("host", "host00022"),),
         size=(1280, 820),
     ),
 )
@@ -72,12 +75,18 @@ ASKED: Final = {"vcpus": "4", "memory_mb": "8192", "disk_gb": "40", "count": "3"
 DEMO: Final = (
     Picture("decision", "decisions", "Scores of", opens=", ", size=(1440, 1240)),
     Picture(
-        *("try", "try", "Choice", (*ASKED.items(), ("group", "anti-affinity"))),
+        "try",
+        "try",
+        "Choice",
+        (*ASKED.items(), ("group", "anti-affinity")),
         theme="dark",
         size=(1280, 900),
     ),
     Picture(
-        *("capacity", "capacity", "fit together", (("flavors", FLAVORS),)),
+        "capacity",
+        "capacity",
+        "fit together",
+        (("flavors", FLAVORS),),
         size=(1280, 1240),
     ),
     Picture("health", "health", "Audit again", size=(1440, 600)),

@@ -71,8 +71,15 @@ def write_history(database: str) -> None:
                 found.append(("VCPU", 200.0, (used - 1, used, used + 2)))
             records = [
                 UsageRecord(
-                    *(begin, 3_600, name, 12, capacity / part),
-                    *(least / part, mean / part, most / part, zone),
+                    start=begin,
+                    period_s=3_600,
+                    resource_class=name,
+                    samples=12,
+                    capacity=capacity / part,
+                    used_min=least / part,
+                    used_avg=mean / part,
+                    used_max=most / part,
+                    zone=zone,
                 )
                 for zone, part in (("", 1), (ZONES[1], PART))
                 for name, capacity, (least, mean, most) in found

@@ -19,9 +19,8 @@ _ARCH: Final = "/proc/sys/kernel/arch"
 _VERSION: Final = "/proc/version"
 _MAPS: Final = "/proc/self/smaps"
 _HUGE: Final = "/sys/kernel/mm/hugepages"
-_NAMES: Final = (
-    *("x86_64", "aarch64", "ppc64le", "ppc64", "s390x", "riscv64", "armv7l"),
-    *("loongarch64", "i686"),
+_NAMES: Final = tuple(
+    "x86_64 aarch64 ppc64le ppc64 s390x riscv64 armv7l loongarch64 i686".split()
 )
 _NAMED: Final = re.compile(rf"(?<![a-z0-9])({'|'.join(_NAMES)})(?![a-z0-9])")
 _KERNEL_PAGE: Final = re.compile(r"^KernelPageSize:\s+(\d+) kB", re.MULTILINE)

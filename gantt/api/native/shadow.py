@@ -29,7 +29,10 @@ def list_(call: Call) -> ShadowPage:
     """GET /gantt/shadow/records"""
     asked = query(call, ShadowRecordsQuery)
     wanted = ShadowQuery(
-        *(asked.since, asked.until, asked.instance_uuid, asked.request_id),
+        asked.since,
+        asked.until,
+        asked.instance_uuid,
+        asked.request_id,
         asked.verdict,
         asked.limit,
     )

@@ -184,7 +184,10 @@ class UsageHistory:
             LOG.warning(
                 "the usage history takes %d of %d %s: raise usage_%s to include the "
                 "others",
-                *(kept, found, what, option),
+                kept,
+                found,
+                what,
+                option,
             )
         self._doing[name] += left_out
 

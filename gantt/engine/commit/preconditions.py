@@ -26,8 +26,11 @@ Relied = tuple[str, Key | str]
 CONSUMERS those with a uuid, else the row with a key."""
 
 _PROVIDER: Final = (
-    *("id", "uuid", "generation"),
-    *("root_provider_id", "parent_provider_id"),
+    "id",
+    "uuid",
+    "generation",
+    "root_provider_id",
+    "parent_provider_id",
 )
 _QUIET: Final = frozenset(
     {t.ALLOCATIONS, t.CONSUMERS, t.PROJECTS, t.USERS, t.CONSUMER_TYPES, t.AGGREGATES}
@@ -154,8 +157,11 @@ def _providers(state: State, keys: set[int]) -> Precondition:
         keys,
         (
             (
-                *(row.id, row.uuid, row.generation),
-                *(row.root_provider_id, row.parent_provider_id or 0),
+                row.id,
+                row.uuid,
+                row.generation,
+                row.root_provider_id,
+                row.parent_provider_id or 0,
             )
             for row in found
         ),

@@ -76,7 +76,11 @@ class Recording:
             self._tape = Tape(options.record_backlog, cursor, many)
             replica.recorder = self
         self._writing = Writing(
-            *(store, replica, self._tape, options, search_budget),
+            store=store,
+            replica=replica,
+            tape=self._tape,
+            options=options,
+            search_budget=search_budget,
             process=process,
             clock=clock,
             threads=threads,
@@ -124,7 +128,10 @@ class Recording:
         it raises."""
         decided = partial(
             cycle.decide,
-            *(state, request, source, driver),
+            state,
+            request,
+            source,
+            driver,
             now=now,
             budget=self._budget,
             held=held,
@@ -215,8 +222,14 @@ class _Pause:
     beginning, while that is not noted: mostly its end has both."""
 
     __slots__ = (
-        *("_applied", "_calls", "_rest", "_state", "_tape"),
-        *("asked", "number", "seed"),
+        "_applied",
+        "_calls",
+        "_rest",
+        "_state",
+        "_tape",
+        "asked",
+        "number",
+        "seed",
     )
 
     def __init__(

@@ -33,6 +33,7 @@ LOG = logging.getLogger(__name__)
 PERIOD_S: Final = 1.0
 """Between two writes; a process that is killed loses the decisions of this time."""
 _AGAIN_S: Final = 10.0
+_CANNOT: Final = "decisions cannot be recorded in %s, and are not for %d s: %s"
 _AT_ONCE: Final = 512
 _FIRST: Final = "the process began"
 _FULL: Final = "the file before was full"
@@ -137,10 +138,7 @@ class Writing:
             LOG.warning("%s: decisions are recorded in a new file", error)
         except (OSError, GanttError) as error:
             self._fail(str(error))
-            LOG.warning(
-                "decisions cannot be recorded in %s, and are not for %d s: %s",
-                *(self._directory, _AGAIN_S, error),
-            )
+            LOG.warning(_CANNOT, self._directory, _AGAIN_S, error)
         except Exception as error:  # a defect here must not end the record in silence
             self._fail(repr(error))
             LOG.exception("recording decisions failed")

@@ -128,7 +128,12 @@ class Planning:
         at = self._scheduling
         self._check_names(state, mix)
         return outlook(
-            *(state, mix, sources, at.driver, history, horizon_s),
+            state=state,
+            mix=mix,
+            sources=sources,
+            driver=at.driver,
+            history=history,
+            horizon_s=horizon_s,
             now=at.clock.now(),
             budget=self._search_budget,
             pause=at.plugins.give_way,

@@ -139,7 +139,10 @@ class Records:
             "%s: host %s, node %s took over what host %s, node %s had: provider %s, "
             "%s with allocations",
             record.request_id or "-",
-            *(done.new_host, done.new_node, done.host, done.node),
+            done.new_host,
+            done.new_node,
+            done.host,
+            done.node,
             done.provider_uuid or "-",
             counted(len(done.allocations), "instance"),
         )

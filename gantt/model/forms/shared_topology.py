@@ -26,8 +26,12 @@ _LONGEST: Final = 65_536
 _encode: Final = msgspec.msgpack.Encoder(order="deterministic").encode
 _decode: Final = msgspec.msgpack.Decoder().decode
 _ODD: Final = (
-    *(Invalid, msgspec.MsgspecError),
-    *(OverflowError, RecursionError, TypeError, ValueError),
+    Invalid,
+    msgspec.MsgspecError,
+    OverflowError,
+    RecursionError,
+    TypeError,
+    ValueError,
 )
 
 

@@ -237,7 +237,7 @@ class CellFeed:
         counts = self._counts["cell_rounds"] % COUNT_EVERY == COUNT_EVERY - 1
         again = self.notes.names()
         found = self.reader.read(
-            *(self.database, now, since, again), at=began, counts=counts
+            self.database, now, since, again, at=began, counts=counts
         )
         self._deliver(self, found, began)
         self.unreadable.tell(self.reader.unreadable)
@@ -260,7 +260,8 @@ class CellFeed:
                 "cell %s: rows had changed without a time that says so: transactions "
                 "in Nova's database take longer than feed_overlap, %g s, or clocks "
                 "differ by more; gantt_feed_missed_total has their number",
-                *(self.cell.name, self._options.feed_overlap),
+                self.cell.name,
+                self._options.feed_overlap,
             )
 
     def read_host(self, host: str) -> None:

@@ -53,10 +53,10 @@ class CellNews(Struct):
     instances: RowNews[_Instance]
     on: dict[str, dict[str, Instance]]
     statement: FleetStatement
-    gone: frozenset[Place]
-    gone_services: frozenset[str]
-    left: tuple[tuple[str, str], ...]
     unreadable: _BadRows
+    gone: frozenset[Place] = frozenset()
+    gone_services: frozenset[str] = frozenset()
+    left: tuple[tuple[str, str], ...] = ()
     moving: Moving | None = None
 
 
@@ -81,11 +81,9 @@ class CellReader:
         self._nodes = LiveRows(
             t.NODES, [n.host, *stats, *times], _node, page=500, again_s=again_s
         )
-        of_instances = [i.uuid, i.host, i.instance_type_id, i.image_ref]
-        self._instances = LiveRows(
-            *(t.INSTANCES, [*of_instances, i.updated_at, i.created_at], _instance),
-            again_s=again_s,
-        )
+        columns = [i.uuid, i.host, i.instance_type_id, i.image_ref]
+        columns += [i.updated_at, i.created_at]
+        self._instances = LiveRows(t.INSTANCES, columns, _instance, again_s=again_s)
         self._migrations = Migrations(self._overlap, timedelta(seconds=again_s))
         self._moves = Moves(timedelta(seconds=again_s))
         # By host: what moves from or to it.
@@ -202,8 +200,14 @@ class CellReader:
         statement = FleetStatement(instances={host: tuple(mine.values())})
         nothing: RowNews[_Node] = RowNews({}, {})
         return CellNews(
-            *(None, False, self.services, nothing, instances, on, statement),
-            *(frozenset(), frozenset(), (), unreadable),
+            since=None,
+            is_full=False,
+            services=self.services,
+            nodes=nothing,
+            instances=instances,
+            on=on,
+            statement=statement,
+            unreadable=unreadable,
         )
 
     def _news_of(

@@ -27,7 +27,13 @@ from gantt.openstack.feed.releases import check_versions
 from gantt.openstack.feed.service_rows import COMPUTE
 
 LOG = logging.getLogger(__name__)
-_OF_CELLS: Final = (*("cell_rounds", "cell_failures", "rows", "reread", "missed"),)
+_OF_CELLS: Final = (
+    "cell_rounds",
+    "cell_failures",
+    "rows",
+    "reread",
+    "missed",
+)
 
 
 class Feed:

@@ -22,7 +22,13 @@ from gantt.openstack.feed.nova_tables import INSTANCES, MIGRATIONS
 from gantt.openstack.feed.unreadable_rows import Bad, is_uuid, named
 
 ENDED: Final = (
-    *("confirmed", "reverted", "error", "failed", "completed", "cancelled", "done"),
+    "confirmed",
+    "reverted",
+    "error",
+    "failed",
+    "completed",
+    "cancelled",
+    "done",
 )
 """As Nova counts in ``migration_get_in_progress_by_host_and_node``."""
 # An id may be committed after a later one: so many are looked at again.

@@ -43,7 +43,9 @@ class Restarts:
                 "Worker %d ended with %s. The start of each worker failed %d times in "
                 "a row, for the reasons above: correct them, then start this program "
                 "again.",
-                *(number, status, STARTS),
+                number,
+                status,
+                STARTS,
             )
             return
         doubled = 2.0 ** min(deaths - 1, _DOUBLINGS)
@@ -51,7 +53,9 @@ class Restarts:
         self._due[number] = now + pause
         LOG.error(
             "Worker %d ended with %s; a new one is started in %g s",
-            *(number, status, pause),
+            number,
+            status,
+            pause,
         )
 
     @property

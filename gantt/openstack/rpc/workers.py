@@ -56,7 +56,9 @@ def serve(source: Source) -> None:
         LOG.warning("%s", warning)
     with _vitals(settings.serve.metrics_listen) as folder:
         workers = Workers(
-            *(source, settings.rpc.workers, settings.serve.drain_s),
+            source,
+            settings.rpc.workers,
+            settings.serve.drain_s,
             folder=folder,
             supervisor=supervisor,
         )
@@ -228,7 +230,8 @@ class Workers:
         if self._folder is not None:
             vital_signs.file_of(self._folder, number).unlink(missing_ok=True)
         self._restarts.ended(
-            *(number, time.monotonic()),
+            number,
+            time.monotonic(),
             status=worker.process.exitcode,
             began=worker.began,
             served=worker.served.value,

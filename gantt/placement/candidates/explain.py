@@ -105,7 +105,7 @@ def explain(
     relaxation, is_cut = None, False
     if is_advising:
         relaxation, is_cut = smallest(
-            *(state, request, Budget(budget)), searches=limits.searches, pause=pause
+            state, request, Budget(budget), searches=limits.searches, pause=pause
         )
     return structs.replace(
         found,

@@ -131,9 +131,17 @@ def update_service(draft: Draft, command: UpdateService) -> None:
         )
     if old is None:
         old = ServiceRow(
-            draft.new_id(t.SERVICES),
-            *(said.host, said.binary, False, False),
-            *(None, None, None, None, draft.now, None),
+            id=draft.new_id(t.SERVICES),
+            host=said.host,
+            binary=said.binary,
+            disabled=False,
+            forced_down=False,
+            last_seen_up=None,
+            availability_zone=None,
+            cell_uuid=None,
+            version=None,
+            created_at=draft.now,
+            updated_at=None,
         )
         draft.put(t.SERVICES, replace(old, **told))
     elif replace(old, **told) != old:

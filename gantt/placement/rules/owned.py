@@ -28,7 +28,9 @@ from gantt.placement.rules.inventories import (
 from gantt.state.reports import OWNED, RATIOS
 
 _CLASSES: Final = (
-    *(("VCPU", "vcpus", 0), ("MEMORY_MB", "memory_mb", 1), ("DISK_GB", "local_gb", 2)),
+    ("VCPU", "vcpus", 0),
+    ("MEMORY_MB", "memory_mb", 1),
+    ("DISK_GB", "local_gb", 2),
 )
 """Each with the field of its total, and the place of its ratio."""
 _PLAIN: Final = (1.0, 1.0, 1.0)
@@ -135,9 +137,7 @@ def leave(draft: Draft, provider: ProviderRow, record: dict[str, Any]) -> None:
             continue
         if is_used(draft, provider, key):
             all_of_it, ratio = have.total, have.allocation_ratio
-            left = Inventory(
-                *(all_of_it, all_of_it, 1, _more_than(all_of_it), 1, ratio)
-            )
+            left = Inventory(all_of_it, all_of_it, 1, _more_than(all_of_it), 1, ratio)
             write_row(draft, provider, key, have, left)
         else:
             draft.delete(t.INVENTORIES, have)

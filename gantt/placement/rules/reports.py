@@ -26,10 +26,12 @@ _VALUES: Final = attrgetter(*_FIELDS)
 _AMOUNTS: Final = frozenset(
     "vcpus memory_mb local_gb vcpus_used memory_mb_used local_gb_used".split()
 )
-_NUMBERS: Final = _AMOUNTS | {
-    *("id", "service_id", "hypervisor_version", "free_ram_mb", "free_disk_gb"),
-    *("current_workload", "running_vms", "disk_available_least", "mapped"),
-}
+_NUMBERS: Final = _AMOUNTS | set(
+    (
+        "id service_id hypervisor_version free_ram_mb free_disk_gb "
+        "current_workload running_vms disk_available_least mapped"
+    ).split()
+)
 FITTED: Final = frozenset(TOPOLOGY)
 """What instances are fitted to."""
 _RATIOS: Final = frozenset(

@@ -239,7 +239,10 @@ def _preview(
     host, node = command.host, fleet.hosts.nodes[two.old]
     moves = two.is_last and not two.is_same
     found = Takeover(
-        *(host, node, two.new_host, two.new_node),
+        host=host,
+        node=node,
+        new_host=two.new_host,
+        new_node=two.new_node,
         claims=tuple(sorted(fleet.claims.on(int(fleet.hosts.id[two.old])))),
         instances=tuple(sorted(fleet.instances.on(host))) if moves else (),
         services=tuple(row.binary for row in _services(state, host)) if moves else (),

@@ -72,7 +72,7 @@ def divide(
     for one in feasible:
         allowed = None if hosts is None else hosts[one.hosts.rows]
         by_itself = FlavorRoom(
-            *(state, one, Together(state, pause), Budget(budget), driver, allowed)
+            state, one, Together(state, pause), Budget(budget), driver, allowed
         )
         alone.append(by_itself.take(by_itself.room()))
         pause()

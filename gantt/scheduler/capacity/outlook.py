@@ -95,7 +95,7 @@ def outlook(
         for one in feasible:
             allowed = None if hosts is None else hosts[one.hosts.rows]
             room = FlavorRoom(
-                *(state, one, Together(state, pause), Budget(budget), driver, allowed)
+                state, one, Together(state, pause), Budget(budget), driver, allowed
             )
             outlooks.append(run.flavor(where, one, room, sums))
             pause()
@@ -196,7 +196,13 @@ class _Run:
             gone = (self._now,) * 3
             ends_by = name if kind == "class" else ""
             return Outlook(
-                *(kind, name, where, left, "nothing left", *gone, 1.0),
+                kind,
+                name,
+                where,
+                left,
+                "nothing left",
+                *gone,
+                1.0,
                 ends_by=ends_by,
             )
         used = self._own(where, headroom)
@@ -211,17 +217,17 @@ class _Run:
             for step in found.steps
         )
         return Outlook(
-            kind,
-            name,
-            where,
-            left,
-            "not within horizon" if first is None else "forecast",
-            first,
-            middle,
-            last,
-            round(found.chance, 4),
-            is_own,
-            "" if found.first is None else names[found.first],
+            kind=kind,
+            name=name,
+            where=where,
+            left=left,
+            state="not within horizon" if first is None else "forecast",
+            lasts_until=first,
+            likely_until=middle,
+            latest_until=last,
+            chance=round(found.chance, 4),
+            is_own=is_own,
+            ends_by="" if found.first is None else names[found.first],
         )
 
     def _own(self, zone: str, names: Iterable[str]) -> Mapping[str, Floats] | None:

@@ -60,7 +60,11 @@ def fair_split(
         if mix.by == "aggregate":  # these overlap
             together = Together(state, pause)
         division = divide(
-            *(state, feasible, mix.weights, driver, together),
+            state=state,
+            feasible=feasible,
+            weights=mix.weights,
+            driver=driver,
+            together=together,
             budget=budget,
             steps=steps,
             hosts=hosts,

@@ -23,8 +23,12 @@ from gantt.state.state import State
 
 _ZONE: Final = "availability_zone"
 NAMING: Final = attrgetter(
-    *(_ZONE, "scheduler_hints", "force_hosts", "instance_group"),
-    *("requested_destination", "requested_resources"),
+    _ZONE,
+    "scheduler_hints",
+    "force_hosts",
+    "instance_group",
+    "requested_destination",
+    "requested_resources",
 )
 """The fields that ``check_names`` looks at: a request without any need not ask."""
 _OF_GROUPS: Final = "ServerGroupAffinityFilter and ServerGroupAntiAffinityFilter"

@@ -25,8 +25,12 @@ from gantt.scheduler.request.topology import topology_of
 
 OF_TOPOLOGY: Final[frozenset[Kind]] = frozenset(
     (
-        *("page_size", "thread_policy", "pci_affinity"),
-        *("numa_nodes", "cpu_policy", "devices"),
+        "page_size",
+        "thread_policy",
+        "pci_affinity",
+        "numa_nodes",
+        "cpu_policy",
+        "devices",
     )
 )
 _AFFINITY: Final = "hw:pci_numa_affinity_policy"

@@ -20,8 +20,11 @@ from gantt.state.column import Floats
 
 _KEYS: Final = (
     *DEFAULT_MULTIPLIERS,
-    *("cpu_allocation_ratio", "ram_allocation_ratio", "disk_allocation_ratio"),
-    *("max_io_ops_per_host", "max_instances_per_host"),
+    "cpu_allocation_ratio",
+    "ram_allocation_ratio",
+    "disk_allocation_ratio",
+    "max_io_ops_per_host",
+    "max_instances_per_host",
 )
 
 

@@ -34,8 +34,10 @@ _LIMITS = ("vcpu", "memory_mb", "disk_gb")
 
 NOVA_BASES = frozenset(
     {
-        *("nova.filters", "nova.scheduler.filters"),
-        *("nova.weights", "nova.scheduler.weights"),
+        "nova.filters",
+        "nova.scheduler.filters",
+        "nova.weights",
+        "nova.scheduler.weights",
     }
 )
 """Modules of the classes that plug-ins for Nova inherit from."""

@@ -36,15 +36,15 @@ def claim_of(
         choices = _choices(found[:most], wanted)
         instances.append(InstanceClaim(uuid, tuple(choices), held.get(uuid)))
     return Claim(
-        name,
-        tuple(instances),
-        job.taken.vcpus,
-        job.taken.memory_mb,
-        job.taken.disk_mb,
-        spec.project_id or request.project_id or "",
-        spec.user_id or request.user_id or "",
-        _enforced(spec.instance_group, asked),
-        lease_us(request) if terms is None else terms.leased_for_us,
+        claim=name,
+        instances=tuple(instances),
+        vcpus=job.taken.vcpus,
+        memory_mb=job.taken.memory_mb,
+        disk_mb=job.taken.disk_mb,
+        project_id=spec.project_id or request.project_id or "",
+        user_id=spec.user_id or request.user_id or "",
+        group=_enforced(spec.instance_group, asked),
+        leased_for_us=lease_us(request) if terms is None else terms.leased_for_us,
         is_remote=terms is not None,
         asks_service="ComputeFilter" in asked,
         only_project=request.only_project,
@@ -59,11 +59,13 @@ def repeat_of(request: ScheduleRequest, name: str) -> Claim:
     """The command that finds the claim of an earlier, equal request, and makes none:
     where no host is left, that request may have taken it."""
     return Claim(
-        name,
-        tuple(InstanceClaim(uuid, ()) for uuid in request.names),
-        *(0, 0, 0),
-        request.spec.project_id or request.project_id or "",
-        request.spec.user_id or request.user_id or "",
+        claim=name,
+        instances=tuple(InstanceClaim(uuid, ()) for uuid in request.names),
+        vcpus=0,
+        memory_mb=0,
+        disk_mb=0,
+        project_id=request.spec.project_id or request.project_id or "",
+        user_id=request.spec.user_id or request.user_id or "",
         leased_for_us=lease_us(request),
         only_project=request.only_project,
         identity=identity_of(request),

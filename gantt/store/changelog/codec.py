@@ -173,8 +173,12 @@ class Log:
             kind, request_id = one.kind[:_MAX_KIND], one.request_id[:_MAX_REQUEST_ID]
             values.append(
                 (
-                    *(one.revision, one.batch, one.at),
-                    *(kind, request_id, encode(one.changes)),
+                    one.revision,
+                    one.batch,
+                    one.at,
+                    kind,
+                    request_id,
+                    encode(one.changes),
                 )
             )
         session.send_rows(self._insert, values)

@@ -20,8 +20,14 @@ SEARCH = "?resources=VCPU:1"
 # Queries for paths that are not requested without one only.
 QUERIES = {
     "/resource_providers": [
-        *("", "?name=", f"?uuid={UUID}", f"?in_tree={UUID}", "?name=one"),
-        *("?name=one&name=", "?name=&name=one", "?resources=VCPU:1"),
+        "",
+        "?name=",
+        f"?uuid={UUID}",
+        f"?in_tree={UUID}",
+        "?name=one",
+        "?name=one&name=",
+        "?name=&name=one",
+        "?resources=VCPU:1",
     ],
     "/gantt/host": ["?host=one"],
     "/gantt/hosts": ["", "?host=one", "?node=one"],

@@ -54,10 +54,15 @@ def decision(number: int, instances: int = 1) -> Decision:
     )
     uuids = tuple(str(uuid4()) for _ in range(instances))
     return Decision(
-        f"req-{number}",
-        uuids,
-        "blue",
-        *(1, 1_000 + number // 3, "caching", 1, (), ()),
+        request_id=f"req-{number}",
+        instance_uuids=uuids,
+        project_id="blue",
+        revision=1,
+        at=1_000 + number // 3,
+        driver="caching",
+        hosts=1,
+        steps=(),
+        scores=(),
         chosen=((chosen,),) * instances,
     )
 
@@ -383,7 +388,7 @@ def test_a_page_of_findings_leads_to_the_next(
 
 
 @pytest.mark.parametrize(
-    "path", [*("decisions", "hosts", "shadow/records", "audit"), *MARKED]
+    "path", ["decisions", "hosts", "shadow/records", "audit", *MARKED]
 )
 @pytest.mark.parametrize("after", ["nonsense", "%00", "W10", "WzFd"])
 def test_a_place_that_was_never_given_is_refused(path: str, after: str) -> None:

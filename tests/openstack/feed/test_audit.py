@@ -139,7 +139,11 @@ def allocate(
     (found,) = (one for one in cloud.books.list_providers() if one.name == provider)
     amounts = {found.uuid: {"VCPU": 1}}
     said = ConsumerAllocations(
-        *(consumer, amounts, "project", "user", None),
+        consumer,
+        amounts,
+        "project",
+        "user",
+        None,
         consumer_type=UNSET if kind is None else kind,
     )
     cloud.books.set_allocations([said])

@@ -22,9 +22,15 @@ def claim(number: int = 1, *instances: int, **more: Any) -> c.Claim:
     facts: dict[str, Any] = {"leased_for_us": 1_000_000, "is_remote": True, **more}
     choices = tuple(c.Choice(host, {uuid_of(host): dict(SIZE)}) for host in (1, 2))
     return c.Claim(
-        f"c{number}",
-        tuple(c.InstanceClaim(server(one), choices, held) for one in instances or (1,)),
-        *(vcpus, 1024, 10_240, "project", "user"),
+        claim=f"c{number}",
+        instances=tuple(
+            c.InstanceClaim(server(one), choices, held) for one in instances or (1,)
+        ),
+        vcpus=vcpus,
+        memory_mb=1024,
+        disk_mb=10_240,
+        project_id="project",
+        user_id="user",
         **facts,
     )
 

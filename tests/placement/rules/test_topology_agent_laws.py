@@ -57,8 +57,17 @@ class Story:
     def step(self) -> None:
         self.desk.now += self.rng.choice((0, 1, SECOND, 5 * SECOND))
         steps = (
-            *(self.start, self.start, self.list, self.list, self.beat, self.name),
-            *(self.resize, self.move, self.confirm, self.revert, self.delete),
+            self.start,
+            self.start,
+            self.list,
+            self.list,
+            self.beat,
+            self.name,
+            self.resize,
+            self.move,
+            self.confirm,
+            self.revert,
+            self.delete,
             self.lose,
         )
         self.rng.choice(steps)()

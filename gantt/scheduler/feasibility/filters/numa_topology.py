@@ -25,8 +25,12 @@ class NUMATopologyFilter(Filter):
     cacheable = Cacheable(
         needs=("topology", "cpu_ratio", "ram_ratio"),
         reads=(
-            *("numa_topology", "pci_requests", "flavor", "image"),
-            *("network_metadata", "nulls"),
+            "numa_topology",
+            "pci_requests",
+            "flavor",
+            "image",
+            "network_metadata",
+            "nulls",
         ),
         elementwise=True,
     )

@@ -23,12 +23,10 @@ class TypeAffinityFilter(Filter):
         needs=("id", "instances", "claims"),
         reads=(
             "flavor.flavorid",
-            *(
-                "flavor.vcpus",
-                "flavor.memory_mb",
-                "flavor.root_gb",
-                "flavor.ephemeral_gb",
-            ),
+            "flavor.vcpus",
+            "flavor.memory_mb",
+            "flavor.root_gb",
+            "flavor.ephemeral_gb",
             "is_bfv",
         ),
         elementwise=True,

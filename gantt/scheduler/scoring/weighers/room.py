@@ -31,15 +31,17 @@ class RoomWeigher(Weigher):
     little less for each part of the host that stays free."""
 
     cacheable = Cacheable(
-        needs=(
-            *("vcpus_total", "vcpus_used", "cpu_ratio"),
-            *("total_ram_mb", "free_ram_mb", "ram_ratio"),
-            *("total_disk_gb", "free_disk_mb", "disk_ratio"),
-            *("provider", "rooms"),
+        needs=tuple(
+            (
+                "vcpus_total vcpus_used cpu_ratio total_ram_mb free_ram_mb ram_ratio "
+                "total_disk_gb free_disk_mb disk_ratio provider rooms"
+            ).split()
         ),
-        reads=(
-            *("flavor", "image", "is_bfv", "requested_resources", "numa_topology"),
-            *("pci_requests", "network_metadata", "request_level_params"),
+        reads=tuple(
+            (
+                "flavor image is_bfv requested_resources numa_topology pci_requests "
+                "network_metadata request_level_params"
+            ).split()
         ),
         elementwise=True,
     )
