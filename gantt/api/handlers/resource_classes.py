@@ -6,7 +6,7 @@ from typing import Any
 
 from gantt.api.call import NOW, Call
 from gantt.api.handlers.refusals import submit
-from gantt.api.wire import bodies, schemas
+from gantt.api.wire import bodies
 from gantt.api.wire.verdict import judge_value
 from gantt.errors import NotFound
 from gantt.model.commands import (
@@ -57,7 +57,7 @@ def update(call: Call, name: str) -> None:
         return
     call.authorize("placement:resource_classes:update")
     if not is_custom_name(name):
-        judge_value({"name": name}, schemas.name_class, call.version)
+        judge_value({"name": name}, bodies.NAME_CLASS.schema_of, call.version)
     made = submit(call, CreateResourceClass(name))
     call.location(f"/resource_classes/{name}")
     call.no_content(201 if made.is_new else 204)

@@ -1,13 +1,15 @@
 """Request bodies: bytes in, commands out; microversions of bodies end here.
 
 Most bodies are decoded by a prebuilt typed decoder (``typed``). Those that it refuses
-are judged by a JSON schema (``verdict``); if the schema allows them, say ``4.0`` for an
-integer, they become the same values (``accepted``). Large bodies are judged one at a
-time. Every function may raise Problem 400, and those for inventories UnknownName.
+are judged by a JSON schema made of the type (``schemas``, ``verdict``); if that allows
+them, say ``4.0`` for an integer, they become the same values (``accepted``). Large
+bodies are judged one at a time. Every function may raise Problem 400, and those for
+inventories UnknownName.
 """
 
 from __future__ import annotations
 
+import functools
 import threading
 import uuid as _uuid
 from collections.abc import Callable, Mapping
@@ -17,10 +19,11 @@ from typing import Any, ClassVar, Generic, TypeVar
 import msgspec
 from msgspec import UNSET
 
-from gantt.api.wire import accepted, schemas
+from gantt.api.wire import accepted
 from gantt.api.wire import typed as wire
 from gantt.api.wire.microversion import MAX_MINOR
-from gantt.api.wire.verdict import SchemaOf, judge_body
+from gantt.api.wire.schemas import Schema, schema_of
+from gantt.api.wire.verdict import judge_body
 from gantt.model import commands
 
 W = TypeVar("W")
@@ -32,29 +35,28 @@ LARGE = 16_384
 class Form(Generic[W]):
     """One type of body at microversions from ``since`` on.
 
-    ``build`` converts data that the schema allows to the type; ``check`` is false for
-    values that the type allows and the schema does not.
+    ``check`` is false for values that the type allows and its schema does not.
     """
-
-    __slots__ = ("_build", "_check", "_decode", "schema_of", "since")
 
     # Judging holds the interpreter's lock: several large bodies at once would delay all
     # other requests. One lock for all forms, as there is one interpreter.
     _LOCK: ClassVar[AbstractContextManager[object]] = threading.Lock()
 
     def __init__(
-        self,
-        kind: Any,
-        schema_of: SchemaOf,
-        since: int,
-        build: Callable[[Any], W],
-        check: Callable[[W], bool] | None = None,
+        self, kind: Any, since: int = 0, check: Callable[[W], bool] | None = None
     ) -> None:
+        self._kind = kind
         self._decode: Callable[[bytes], W] = msgspec.json.Decoder(kind).decode
-        self._build = build
         self._check = check
-        self.schema_of = schema_of
         self.since = since
+
+    @functools.cached_property
+    def _build(self) -> Callable[[Any], W]:
+        return accepted.builder(self._kind)
+
+    def schema_of(self, _version: int = 0) -> Schema:
+        """The schema, for which the version is settled."""
+        return schema_of(self._kind)
 
     def decode(self, raw: bytes) -> W | None:
         """The value, or None if the decoder refuses ``raw``."""
@@ -77,82 +79,58 @@ class Form(Generic[W]):
         return self.judge(raw) if value is None else value
 
 
-def _at_each_version(*forms: Form[Any]) -> tuple[Form[Any], ...]:
+class Forms(tuple[Form[Any], ...]):
     """Indexed by minor version; the first form serves all before it too."""
+
+    def schema_of(self, version: int) -> Schema:
+        """Its schema there."""
+        return self[version].schema_of()
+
+
+def _at_each_version(*forms: Form[Any]) -> Forms:
     changes: Mapping[int, Form[Any]] = {form.since: form for form in forms}
     table = [forms[0]]
     for minor in range(1, MAX_MINOR + 1):
         table.append(changes.get(minor, table[-1]))
-    return tuple(table)
+    return Forms(table)
 
 
 def _are_unique(names: list[str]) -> bool:
     return len(set(names)) == len(names)
 
 
-def _plain(kind: type[W], schema_of: SchemaOf, since: int = 0) -> Form[W]:
-    """An object without numbers, or with a provider generation alone."""
-    return Form(kind, schema_of, since, accepted.fields(kind))
-
-
 CREATE_PROVIDER = _at_each_version(
-    _plain(wire.CreateProvider0, schemas.create_provider),
-    _plain(wire.CreateProvider14, schemas.create_provider, 14),
+    Form(wire.CreateProvider0), Form(wire.CreateProvider14, 14)
 )
 UPDATE_PROVIDER = _at_each_version(
-    _plain(wire.UpdateProvider0, schemas.update_provider),
-    _plain(wire.UpdateProvider14, schemas.update_provider, 14),
+    Form(wire.UpdateProvider0), Form(wire.UpdateProvider14, 14)
 )
-SET_INVENTORY = _plain(wire.SetInventory, schemas.set_inventory)
-ADD_INVENTORY = _plain(wire.AddInventory, schemas.add_inventory)
-SET_INVENTORIES = Form(
-    wire.SetInventories, schemas.set_inventories, 0, accepted.inventories
+SET_INVENTORY: Form[wire.SetInventory] = Form(wire.SetInventory)
+ADD_INVENTORY: Form[wire.AddInventory] = Form(wire.AddInventory)
+SET_INVENTORIES: Form[wire.SetInventories] = Form(wire.SetInventories)
+LIST_AGGREGATES: Form[list[str]] = Form(wire.Uuids, 1, _are_unique)
+SET_AGGREGATES: Form[wire.SetAggregates19] = Form(
+    wire.SetAggregates19, 19, lambda body: _are_unique(body.aggregates)
 )
-LIST_AGGREGATES = Form(
-    list[wire.Uuid], schemas.set_aggregates, 1, accepted.as_is, _are_unique
-)
-SET_AGGREGATES = Form(
-    wire.SetAggregates19,
-    schemas.set_aggregates,
-    19,
-    accepted.fields(wire.SetAggregates19),
-    lambda body: _are_unique(body.aggregates),
-)
-SET_TRAITS = _plain(wire.SetTraits, schemas.set_traits, 6)
-NAME_CLASS = _plain(wire.NameClass, schemas.name_class, 2)
+AGGREGATES = _at_each_version(LIST_AGGREGATES, SET_AGGREGATES)
+SET_TRAITS: Form[wire.SetTraits] = Form(wire.SetTraits, 6)
+NAME_CLASS: Form[wire.NameClass] = Form(wire.NameClass, 2)
 SET_ALLOCATIONS = _at_each_version(
-    Form(wire.Listed0, schemas.set_allocations, 0, accepted.listed(wire.Listed0)),
-    Form(wire.Listed8, schemas.set_allocations, 8, accepted.listed(wire.Listed8)),
-    *(
-        Form(kind, schemas.set_allocations, since, accepted.consumer(kind))
-        for since, kind in (
-            (12, wire.Consumer12),
-            (28, wire.Consumer28),
-            (34, wire.Consumer34),
-            (38, wire.Consumer38),
-        )
-    ),
+    Form(wire.Listed0),
+    Form(wire.Listed8, 8),
+    Form(wire.Consumer12, 12),
+    Form(wire.Consumer28, 28),
+    Form(wire.Consumer34, 34),
+    Form(wire.Consumer38, 38),
 )
 SET_MANY_ALLOCATIONS = _at_each_version(
-    *(
-        Form(several, schemas.set_many_allocations, since, accepted.consumers(kind))
-        for since, several, kind in (
-            (13, wire.Consumers13, wire.Consumer13),
-            (28, wire.Consumers28, wire.Consumer28),
-            (34, wire.Consumers34, wire.Consumer34),
-            (38, wire.Consumers38, wire.Consumer38),
-        )
-    )
+    Form(wire.Consumers13, 13),
+    Form(wire.Consumers28, 28),
+    Form(wire.Consumers34, 34),
+    Form(wire.Consumers38, 38),
 )
 RESHAPE = _at_each_version(
-    *(
-        Form(kind, schemas.reshape, since, accepted.reshape(kind, consumer))
-        for since, kind, consumer in (
-            (30, wire.Reshape30, wire.Consumer28),
-            (34, wire.Reshape34, wire.Consumer34),
-            (38, wire.Reshape38, wire.Consumer38),
-        )
-    )
+    Form(wire.Reshape30, 30), Form(wire.Reshape34, 34), Form(wire.Reshape38, 38)
 )
 
 

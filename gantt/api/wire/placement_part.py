@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from gantt.api.wire import schemas
+from gantt.api.wire import bodies, schemas
 from gantt.api.wire.microversion import HEADER, MAX_MINOR
 from gantt.api.wire.problem import STATUSES
 from gantt.model.operation import Work
@@ -81,7 +81,7 @@ PLACEMENT: Final = (
         "resource_classes:create",
         since=2,
         success=(201,),
-        body=schemas.name_class,
+        body=bodies.NAME_CLASS.schema_of,
     ),
     Described(
         "GET /resource_classes/{name}",
@@ -115,7 +115,7 @@ PLACEMENT: Final = (
         "POST /resource_providers",
         "Create a provider; since 1.20 the answer has it.",
         "resource_providers:create",
-        body=schemas.create_provider,
+        body=bodies.CREATE_PROVIDER.schema_of,
     ),
     Described(f"GET {_PROVIDER}", "One provider.", "resource_providers:show"),
     Described(
@@ -127,7 +127,7 @@ PLACEMENT: Final = (
         f"PUT {_PROVIDER}",
         "Rename a provider, or give it a parent.",
         "resource_providers:update",
-        body=schemas.update_provider,
+        body=bodies.UPDATE_PROVIDER.schema_of,
     ),
     Described(
         f"GET {_PROVIDER}/inventories",
@@ -139,13 +139,13 @@ PLACEMENT: Final = (
         "Add an inventory of one class.",
         "resource_providers:inventories:create",
         success=(201,),
-        body=schemas.add_inventory,
+        body=bodies.ADD_INVENTORY.schema_of,
     ),
     Described(
         f"PUT {_PROVIDER}/inventories",
         "Replace all inventories.",
         "resource_providers:inventories:update",
-        body=schemas.set_inventories,
+        body=bodies.SET_INVENTORIES.schema_of,
         served="inventories.replace",
     ),
     Described(
@@ -165,7 +165,7 @@ PLACEMENT: Final = (
         f"PUT {_PROVIDER}/inventories/{{resource_class}}",
         "Replace it.",
         "resource_providers:inventories:update",
-        body=schemas.set_inventory,
+        body=bodies.SET_INVENTORY.schema_of,
     ),
     Described(
         f"DELETE {_PROVIDER}/inventories/{{resource_class}}",
@@ -190,7 +190,7 @@ PLACEMENT: Final = (
         "Replace them.",
         "resource_providers:aggregates:update",
         since=1,
-        body=schemas.set_aggregates,
+        body=bodies.AGGREGATES.schema_of,
         served="aggregates.replace",
     ),
     Described(
@@ -205,7 +205,7 @@ PLACEMENT: Final = (
         "allocations:manage",
         since=13,
         success=(204,),
-        body=schemas.set_many_allocations,
+        body=bodies.SET_MANY_ALLOCATIONS.schema_of,
         served="allocations.post",
     ),
     Described(
@@ -219,7 +219,7 @@ PLACEMENT: Final = (
         "Replace the allocations of a consumer.",
         "allocations:update",
         success=(204,),
-        body=schemas.set_allocations,
+        body=bodies.SET_ALLOCATIONS.schema_of,
         served="allocations.put",
     ),
     Described(
@@ -275,7 +275,7 @@ PLACEMENT: Final = (
         "Replace them.",
         "resource_providers:traits:update",
         since=6,
-        body=schemas.set_traits,
+        body=bodies.SET_TRAITS.schema_of,
         served="traits.replace_for_provider",
     ),
     Described(
@@ -300,7 +300,7 @@ PLACEMENT: Final = (
         "reshaper:reshape",
         since=30,
         success=(204,),
-        body=schemas.reshape,
+        body=bodies.RESHAPE.schema_of,
         work="search",
     ),
 )
