@@ -47,22 +47,48 @@ class Route(Struct, frozen=True):
     first: Callable[[Call], None] | None = None
 
 
-# By the nouns of the rules.
-_HANDLERS: Final = {
-    "aggregates": aggregates,
-    "allocation_candidates": candidates,
-    "allocations": allocations,
-    "inventories": inventories,
-    "reshaper": allocations,
-    "resource_classes": resource_classes,
-    "resource_providers": providers,
-    "root": root,
-    "traits": traits,
-    "usages": usages,
+_PROVIDER: Final = "/resource_providers/{uuid}"
+_SERVED: Final[Mapping[str, Handler]] = {
+    "GET /": root.show,
+    "GET /resource_classes": resource_classes.list_,
+    "POST /resource_classes": resource_classes.create,
+    "GET /resource_classes/{name}": resource_classes.show,
+    "PUT /resource_classes/{name}": resource_classes.update,
+    "DELETE /resource_classes/{name}": resource_classes.delete,
+    "GET /resource_providers": providers.list_,
+    "POST /resource_providers": providers.create,
+    f"GET {_PROVIDER}": providers.show,
+    f"DELETE {_PROVIDER}": providers.delete,
+    f"PUT {_PROVIDER}": providers.update,
+    f"GET {_PROVIDER}/inventories": inventories.list_,
+    f"POST {_PROVIDER}/inventories": inventories.create,
+    f"PUT {_PROVIDER}/inventories": inventories.replace,
+    f"DELETE {_PROVIDER}/inventories": inventories.delete_all,
+    f"GET {_PROVIDER}/inventories/{{resource_class}}": inventories.show,
+    f"PUT {_PROVIDER}/inventories/{{resource_class}}": inventories.update,
+    f"DELETE {_PROVIDER}/inventories/{{resource_class}}": inventories.delete,
+    f"GET {_PROVIDER}/usages": usages.of_provider,
+    f"GET {_PROVIDER}/aggregates": aggregates.show,
+    f"PUT {_PROVIDER}/aggregates": aggregates.replace,
+    f"GET {_PROVIDER}/allocations": allocations.of_provider,
+    "POST /allocations": allocations.post,
+    "GET /allocations/{consumer_uuid}": allocations.show,
+    "PUT /allocations/{consumer_uuid}": allocations.put,
+    "DELETE /allocations/{consumer_uuid}": allocations.delete,
+    "GET /allocation_candidates": candidates.list_,
+    "GET /traits": traits.list_,
+    "GET /traits/{name}": traits.show,
+    "PUT /traits/{name}": traits.create,
+    "DELETE /traits/{name}": traits.delete,
+    f"GET {_PROVIDER}/traits": traits.of_provider,
+    f"PUT {_PROVIDER}/traits": traits.replace_for_provider,
+    f"DELETE {_PROVIDER}/traits": traits.delete_for_provider,
+    "GET /usages": usages.total,
+    "POST /reshaper": allocations.reshape,
 }
-_FIRST: Final[Mapping[str, Callable[[Call], None]]] = {
-    "aggregates.show": Call.check_accept,
-    "aggregates.replace": Call.check_content_type,
+_FIRST: Final[Mapping[Handler, Callable[[Call], None]]] = {
+    aggregates.show: Call.check_accept,
+    aggregates.replace: Call.check_content_type,
 }
 # Those of Gantt that stream or take a microversion.
 _OWN: Final = {
@@ -76,11 +102,8 @@ _OWN: Final = {
 
 
 def _of_placement(one: Described) -> Route:
-    noun, verb = (one.served or one.rule.replace(":", ".")).split(".")[-2:]
-    # ``list`` would hide the builtin.
-    name = "list_" if verb == "list" else verb
-    handler: Handler = getattr(_HANDLERS[noun], name)
-    return Route(handler, one.since, one.too_old, _FIRST.get(one.served))
+    handler = _SERVED[one.at]
+    return Route(handler, one.since, one.too_old, _FIRST.get(handler))
 
 
 def _of_gantt(one: Operation) -> Route:

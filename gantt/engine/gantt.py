@@ -266,7 +266,7 @@ class Gantt(_Parts, Library):
         """See Library: the method of the part that has it."""
         return _FOUND[one.name](self)(*args, **kwargs)
 
-    def answer(self, one: Operation, /, *args: Any, **kwargs: Any) -> Any:
+    def answer(self, one: Operation, /, *args: object, **kwargs: object) -> object:
         """What the method of a row returns; of a long list, its page."""
         return _FOUND[one.page or one.name](self)(*args, **kwargs)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol, TypeVar, TypeVarTuple
+from typing import Protocol, TypeVar, TypeVarTuple
 
 from gantt.engine.health import Totals
 from gantt.engine.observing import Companion, Observer
@@ -96,7 +96,7 @@ class Engine(GanttProtocol, Protocol):
         """Records of decisions, the latest first: a page, and where the next begins.
         ``after``: the ``next`` of the page before. Raises Invalid."""
 
-    def answer(self, one: Operation, /, *args: Any, **kwargs: Any) -> Any:
+    def answer(self, one: Operation, /, *args: object, **kwargs: object) -> object:
         """What the method of a row returns; of a long list, its page. Raises Invalid,
         and what the method raises."""
 

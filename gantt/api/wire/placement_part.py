@@ -31,9 +31,7 @@ class Described(Struct, frozen=True):
     """``at``: method and path; ``rule`` without its prefix, "": no authorization;
     ``since``: N of the first microversion 1.N, before which the status is ``too_old``;
     ``success``: statuses of the newest, (): 204 for a DELETE, else 200; ``body`` and
-    ``query``: schemas by microversion; ``work``, ``narrow``: as of an Operation;
-    ``served``: by this function of ``api.handlers``, "": the one that the last two
-    words of the rule name."""
+    ``query``: schemas by microversion; ``work``, ``narrow``: as of an Operation."""
 
     at: str
     summary: str
@@ -45,7 +43,6 @@ class Described(Struct, frozen=True):
     query: SchemaOf | None = None
     work: Work = "quick"
     narrow: tuple[str, ...] = ()
-    served: str = ""
 
     @property
     def method(self) -> str:
@@ -67,7 +64,6 @@ PLACEMENT: Final = (
     Described(
         "GET /",
         "The versions that this service speaks; no token is needed.",
-        served="root.show",
     ),
     Described(
         "GET /resource_classes",
@@ -146,7 +142,6 @@ PLACEMENT: Final = (
         "Replace all inventories.",
         "resource_providers:inventories:update",
         body=bodies.SET_INVENTORIES.schema_of,
-        served="inventories.replace",
     ),
     Described(
         f"DELETE {_PROVIDER}/inventories",
@@ -154,7 +149,6 @@ PLACEMENT: Final = (
         "resource_providers:inventories:delete",
         since=5,
         too_old=405,
-        served="inventories.delete_all",
     ),
     Described(
         f"GET {_PROVIDER}/inventories/{{resource_class}}",
@@ -176,14 +170,12 @@ PLACEMENT: Final = (
         f"GET {_PROVIDER}/usages",
         "What is in use of a provider.",
         "resource_providers:usages",
-        served="usages.of_provider",
     ),
     Described(
         f"GET {_PROVIDER}/aggregates",
         "The aggregates that a provider is in.",
         "resource_providers:aggregates:list",
         since=1,
-        served="aggregates.show",
     ),
     Described(
         f"PUT {_PROVIDER}/aggregates",
@@ -191,13 +183,11 @@ PLACEMENT: Final = (
         "resource_providers:aggregates:update",
         since=1,
         body=bodies.AGGREGATES.schema_of,
-        served="aggregates.replace",
     ),
     Described(
         f"GET {_PROVIDER}/allocations",
         "Who uses a provider, and how much of it.",
         "resource_providers:allocations:list",
-        served="allocations.of_provider",
     ),
     Described(
         "POST /allocations",
@@ -206,13 +196,11 @@ PLACEMENT: Final = (
         since=13,
         success=(204,),
         body=bodies.SET_MANY_ALLOCATIONS.schema_of,
-        served="allocations.post",
     ),
     Described(
         "GET /allocations/{consumer_uuid}",
         "The allocations of a consumer; one that is not known has none.",
         "allocations:list",
-        served="allocations.show",
     ),
     Described(
         "PUT /allocations/{consumer_uuid}",
@@ -220,7 +208,6 @@ PLACEMENT: Final = (
         "allocations:update",
         success=(204,),
         body=bodies.SET_ALLOCATIONS.schema_of,
-        served="allocations.put",
     ),
     Described(
         "DELETE /allocations/{consumer_uuid}",
@@ -255,7 +242,6 @@ PLACEMENT: Final = (
         "traits:update",
         since=6,
         success=(201, 204),
-        served="traits.create",
     ),
     Described(
         "DELETE /traits/{name}",
@@ -268,7 +254,6 @@ PLACEMENT: Final = (
         "The traits of a provider.",
         "resource_providers:traits:list",
         since=6,
-        served="traits.of_provider",
     ),
     Described(
         f"PUT {_PROVIDER}/traits",
@@ -276,14 +261,12 @@ PLACEMENT: Final = (
         "resource_providers:traits:update",
         since=6,
         body=bodies.SET_TRAITS.schema_of,
-        served="traits.replace_for_provider",
     ),
     Described(
         f"DELETE {_PROVIDER}/traits",
         "Take them all away.",
         "resource_providers:traits:delete",
         since=6,
-        served="traits.delete_for_provider",
     ),
     Described(
         "GET /usages",
@@ -292,7 +275,6 @@ PLACEMENT: Final = (
         since=9,
         query=schemas.usage_query,
         work="search",
-        served="usages.total",
     ),
     Described(
         "POST /reshaper",
