@@ -6,13 +6,12 @@ process.
 
 from __future__ import annotations
 
-import threading
 import uuid as uuids
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from wsgiref.simple_server import WSGIServer, make_server
+from wsgiref.simple_server import WSGIServer
 
 from gantt import errors
 from gantt.client.remote import RemoteGantt
@@ -30,7 +29,7 @@ from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.scheduler.options import SchedulerOptions
 from gantt.state.state import State
 from gantt.store import Store, open_store
-from tests.inprocess import QuietHandler, service
+from tests.inprocess import served, service
 
 SMALL = Flavor(vcpus=1, memory_mb=1024, root_gb=10, name="small")
 LEASE_S = 60.0
@@ -187,21 +186,8 @@ def _upstream() -> Iterator[str]:
 
     found = upstream()
     found.wipe()
-    server = make_server(
-        "127.0.0.1",
-        0,
-        found.app,
-        server_class=WSGIServer,
-        handler_class=QuietHandler,
-    )
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with served(found.app, WSGIServer) as url:
+        yield url
 
 
 def claims(engine: Gantt) -> list[ClaimRow]:

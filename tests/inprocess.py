@@ -10,10 +10,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from socketserver import ThreadingMixIn
+from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
+from gantt.api.app import build_app
 from gantt.api.hosting.server import open_app
+from gantt.client.remote import RemoteGantt
 from gantt.conf import load
+from gantt.engine.gantt import Gantt
 
 # The old defaults let the token admin reshape, which is for services otherwise.
 CONFIGURATION = """
@@ -43,17 +47,10 @@ class QuietHandler(WSGIRequestHandler):
 
 
 @contextmanager
-def service(
-    folder: Path, connection: str = "memory://", configured: str = ""
-) -> Iterator[str]:
-    """The URL of a service over these books; its configuration is in ``folder``.
-    ``configured``: further sections."""
-    file = folder / "gantt.conf"
-    file.write_text(CONFIGURATION.format(connection=connection) + configured)
-    settings = load([str(file)])
-    app, books = open_app(settings)
+def served(app: Any, server_class: type[WSGIServer] = ThreadedServer) -> Iterator[str]:
+    """The URL at which ``app`` answers."""
     server = make_server(
-        "127.0.0.1", 0, app, server_class=ThreadedServer, handler_class=QuietHandler
+        "127.0.0.1", 0, app, server_class=server_class, handler_class=QuietHandler
     )
     thread = threading.Thread(target=server.serve_forever, args=(0.05,))
     thread.start()
@@ -63,4 +60,28 @@ def service(
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+@contextmanager
+def doors(books: Gantt) -> Iterator[RemoteGantt]:
+    """The same books over HTTP."""
+    app = build_app(books, load(environ={}, default_auth="noauth2"))
+    with served(app) as url, RemoteGantt(url) as found:
+        yield found
+
+
+@contextmanager
+def service(
+    folder: Path, connection: str = "memory://", configured: str = ""
+) -> Iterator[str]:
+    """The URL of a service over these books; its configuration is in ``folder``.
+    ``configured``: further sections."""
+    file = folder / "gantt.conf"
+    file.write_text(CONFIGURATION.format(connection=connection) + configured)
+    settings = load([str(file)])
+    app, books = open_app(settings)
+    try:
+        with served(app) as url:
+            yield url
+    finally:
         books.close()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from wsgiref.simple_server import WSGIServer, make_server
+from wsgiref.simple_server import WSGIServer
 
 import pytest
 
@@ -16,7 +15,7 @@ from gantt.connection import open_gantt, remote_books
 from gantt.errors import NoValidHost, Refused
 from gantt.model.requests import CandidateRequest, RequestGroup
 from tests.elsewhere import ask
-from tests.inprocess import QuietHandler
+from tests.inprocess import served
 
 QUESTION = CandidateRequest((RequestGroup("", {"VCPU": 1}),))
 
@@ -37,17 +36,8 @@ def listening() -> Iterator[tuple[str, list[dict[str, Any]]]]:
         start("200 OK", [("content-type", "application/json")])
         return [b'{"allocation_requests": [], "provider_summaries": {}}']
 
-    server = make_server(
-        "127.0.0.1", 0, app, server_class=WSGIServer, handler_class=QuietHandler
-    )
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", seen
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with served(app, WSGIServer) as url:
+        yield url, seen
 
 
 def test_embedded_books_need_no_session(tmp_path: Path) -> None:

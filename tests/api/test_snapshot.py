@@ -25,13 +25,6 @@ def test_it_is_all_of_the_books_at_one_revision() -> None:
         assert "CUSTOM_A" in names
 
 
-def test_those_without_the_role_do_not_get_it() -> None:
-    with open_gantt("memory://") as books:
-        client = WsgiClient(build_app(books, load(environ={}, default_auth="noauth2")))
-        token = {"x-auth-token": "user:project"}
-        assert client("GET", "/gantt/snapshot", headers=token).status == 403
-
-
 def test_there_are_few_at_a_time() -> None:
     settings = load(environ={}, default_auth="noauth2")
     with open_gantt("memory://") as books:

@@ -209,11 +209,6 @@ def test_stream_ends_at_its_limit_of_bytes(books: Gantt, build: Build) -> None:
     assert b"one more" in more.read() + more.read()
 
 
-def test_watching_needs_permission(build: Build) -> None:
-    assert WsgiClient(build(), token="someone")("GET", "/gantt/watch").status == 403
-    assert WsgiClient(build(), token=None)("GET", "/gantt/watch").status == 401
-
-
 def test_stream_reports_compaction_and_survives_an_outage(
     books: Gantt, build: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:

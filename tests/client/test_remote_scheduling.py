@@ -18,7 +18,6 @@ from gantt.model.hosts import (
     HostStats,
     Instance,
     ServerGroup,
-    Service,
 )
 from gantt.model.protocol import GanttProtocol
 from gantt.model.reports import Report
@@ -181,13 +180,6 @@ def test_leases_are_confirmed_or_released(books: GanttProtocol) -> None:
         books.confirm_claim(mine.claim)
 
 
-def test_capacity(books: GanttProtocol) -> None:
-    found = books.capacity(SPEC)
-    assert found.total == 8
-    assert found.hosts == {"one": 4, "two": 4}
-    assert books.capacity(HUGE).total == 0
-
-
 def test_fair_split(books: GanttProtocol) -> None:
     found = books.fair_split([SPEC, SPEC, HUGE], [3, 1, 1], by="zone")
     (split,) = found.splits
@@ -266,14 +258,6 @@ def test_instances_of_a_host(books: GanttProtocol) -> None:
     assert known() == (B,)
     assert books.sync_instances("one", [B]) is True
     assert books.sync_instances("one", [B, C]) is False
-
-
-def test_services(books: GanttProtocol) -> None:
-    books.update_service(Service("one", disabled=True, last_seen_up=None))
-    (view,) = books.list_hosts(host="one")
-    assert view.service["disabled"] is True
-    ((mine, *others),) = books.schedule(ask())
-    assert (mine.service_host, others) == ("two", [])
 
 
 def test_server_groups(books: GanttProtocol) -> None:

@@ -194,6 +194,7 @@ def test_capacity_counts_what_fits(client: SchedulerClient) -> None:
     assert found.limits == {"MEMORY_MB": 3, "VCPU": 3}
     client.select_destinations(None, SPEC, instance_uuids=some(5))
     assert client.capacity(SPEC.flavor).total == 7
+    assert client.capacity(Flavor(vcpus=9)).total == 0
 
 
 # -- telling ----------------------------------------------------------------------

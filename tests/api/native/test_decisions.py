@@ -97,12 +97,6 @@ def test_shared_decisions_are_redacted_as_well(tmp_path: Path) -> None:
         assert records(client, f"?instance_uuid={B}", headers=BLUE) == []
 
 
-def test_callers_without_role_see_nothing(decided: WsgiClient) -> None:
-    answer = decided("GET", PATH, headers={"x-auth-token": "bob:blue"})
-    assert answer.status == 403
-    assert "gantt:decisions:list" in answer.detail
-
-
 @pytest.mark.parametrize(
     ("query", "named"),
     [

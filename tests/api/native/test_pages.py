@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
-from wsgiref.simple_server import make_server
 
 import pytest
 
-from gantt.api.app import build_app
 from gantt.client.remote import RemoteGantt
-from gantt.conf import load
 from gantt.connection import open_gantt
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
@@ -39,8 +35,8 @@ from gantt.model.paging import PAGE, PAGE_BYTES
 from gantt.model.selection import Decision, Limits, Selection
 from gantt.model.shadow import ShadowQuery, ShadowRecord
 from gantt.store.interface import StoreOptions
+from tests import inprocess
 from tests.api.native.fleet import client_of
-from tests.inprocess import QuietHandler, ThreadedServer
 
 MANY = 2 * PAGE + 50
 MARKED = ("services", "server_groups", "instances", "aggregates")
@@ -106,21 +102,8 @@ def books(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Gantt]:
 
 @pytest.fixture
 def far(books: Gantt) -> Iterator[RemoteGantt]:
-    """The same books over HTTP."""
-    app = build_app(books, load(environ={}, default_auth="noauth2"))
-    server = make_server(
-        "127.0.0.1", 0, app, server_class=ThreadedServer, handler_class=QuietHandler
-    )
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    found = RemoteGantt(f"http://127.0.0.1:{server.server_port}")
-    try:
+    with inprocess.doors(books) as found:
         yield found
-    finally:
-        found.close()
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def get(books: Gantt, path: str) -> Any:
@@ -357,7 +340,7 @@ def test_a_page_of_large_aggregates_takes_bounded_memory() -> None:
 @pytest.mark.parametrize("limit", [0, -1])
 def test_a_page_of_nothing_is_refused(limit: int) -> None:
     with open_gantt("memory://") as books:
-        for page in (
+        pages: tuple[Callable[[], object], ...] = (
             lambda: books.answer(NAMED["list_hosts"], limit=limit),
             lambda: books.answer(NAMED["list_services"], ServiceQuery(limit=limit)),
             lambda: books.answer(NAMED["list_server_groups"], GroupQuery(limit=limit)),
@@ -367,7 +350,8 @@ def test_a_page_of_nothing_is_refused(limit: int) -> None:
             ),
             lambda: books.shadow_page(ShadowQuery(limit=limit)),
             lambda: books.audit(limit=limit),
-        ):
+        )
+        for page in pages:
             with pytest.raises(Invalid, match="limit"):
                 page()
 

@@ -113,20 +113,6 @@ def test_bad_query_is_refused(client: WsgiClient, asked: str) -> None:
     assert (answer.status, name in answer.text) == (400, True), answer.text
 
 
-@pytest.mark.parametrize(
-    ("method", "path"),
-    [
-        ("POST", "/gantt/shadow/events"),
-        ("GET", "/gantt/shadow/records"),
-        ("GET", "/gantt/shadow/report"),
-    ],
-)
-def test_only_operators_may(client: WsgiClient, method: str, path: str) -> None:
-    body = {"request_spec": SPEC} if method == "POST" else None
-    answer = client(method, path, headers=MEMBER, body=body)
-    assert answer.status == 403
-
-
 @pytest.fixture
 def far(tmp_path: Path) -> Iterator[RemoteGantt]:
     """The library over HTTP, on a service with two hosts."""
