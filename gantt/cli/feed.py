@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import signal
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 
 import click
 from msgspec.structs import replace
@@ -16,6 +14,7 @@ from gantt.cli.program import (
     log_json_option,
     metrics_listen_option,
 )
+from gantt.cli.stopping import stop_signals
 from gantt.cli.where import Where, open_books, where_options
 
 
@@ -45,7 +44,7 @@ def feed(
         from gantt.openstack.meters import FeedSigns
 
         supervisor = Supervisor.of_process()
-        with _waiting() as signals:
+        with stop_signals() as ended:
             settings = load(config_files)
             log = replace(settings.log, use_json=log_json or settings.log.use_json)
             begin_logging(log, "gantt-feed", tells=True)
@@ -60,20 +59,8 @@ def feed(
                         supervisor.ready("feeding")
                         took_s = time.monotonic() - began
                         log_feeding(books.url, running.counts(), took_s)
-                        number = signal.sigwait(signals)
+                        ended.wait()
                         supervisor.stopping()
-                        log_stopping(number)
+                        log_stopping(ended.number)
                     finally:
                         running.stop()
-
-
-@contextmanager
-def _waiting() -> Iterator[set[signal.Signals]]:
-    """Signals that wait to be taken; afterwards as before, as programs that this one
-    starts inherit it."""
-    signals = {signal.SIGTERM, signal.SIGINT}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
-    try:
-        yield signals
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

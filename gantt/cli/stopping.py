@@ -22,16 +22,22 @@ if TYPE_CHECKING:
 _SOON_S: Final = 0.05
 
 
+class Ended(threading.Event):
+    """``number``: of the signal that set it."""
+
+    number = 0
+
+
 @contextmanager
-def stop_signals() -> Iterator[threading.Event]:
+def stop_signals() -> Iterator[Ended]:
     """An event that both signals set meanwhile; for the main thread."""
-    ended = threading.Event()
+    ended = Ended()
     # A signal may interrupt this thread while it holds the lock of the event, which a
     # handler must not wait for.
     signals: SimpleQueue[int] = SimpleQueue()
 
     def end() -> None:
-        signals.get()
+        ended.number = signals.get()
         ended.set()
 
     threading.Thread(target=end, name="gantt-stop", daemon=True).start()
