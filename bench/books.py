@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import mean
 
-from bench import disk, fleet, load
+from bench import fleet, load
 from bench.report import KB_PER_MB, Row, at_most, megabytes, say
 from gantt.bench.servers import Server, family
 
@@ -38,9 +40,9 @@ def _under_load(folder: Path) -> Iterator[Row]:
         work = f"PUT /allocations, {CROWD} connections"
         yield load.row(work, crowd, CLAIMS_PER_S)
         # The speed of the disk varies: measure it before and after.
-        before = disk.durable_commits_per_s(folder)
+        before = durable_commits_per_s(folder)
         alone = load.claims(server, folder, providers, connections=1, run=2)
-        commits = mean((before, disk.durable_commits_per_s(folder)))
+        commits = mean((before, durable_commits_per_s(folder)))
         share = alone.per_s / commits
         yield Row(
             "PUT /allocations, 1 connection",
@@ -77,3 +79,21 @@ def _resident_kb(pid: int) -> int:
         if line.startswith("Pss:"):
             return int(line.split()[1])
     return 0
+
+
+def durable_commits_per_s(folder: Path, seconds: float = 3.0) -> float:
+    """One row per commit, one after the other: the limit of the disk for one
+    connection."""
+    connection = sqlite3.connect(folder / "commits.db", isolation_level=None)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("CREATE TABLE IF NOT EXISTS t (id INTEGER PRIMARY KEY, text)")
+    count, began = 0, time.perf_counter()
+    while time.perf_counter() - began < seconds:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("INSERT INTO t (text) VALUES (?)", ("x" * 200,))
+        connection.execute("COMMIT")
+        count += 1
+    elapsed = time.perf_counter() - began
+    connection.close()
+    return count / elapsed

@@ -7,17 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import click
 
-from gantt.cli.asked import request_text
 from gantt.cli.columns import Columns
 from gantt.cli.output import plain, say, table, time_text
 from gantt.cli.session import Session, books_command
 from gantt.errors import NotFound
+from gantt.model.diagnosis import some
 from gantt.model.printable import counted
-from gantt.model.selection import Decision, Near, Step, Why
+from gantt.model.quantities import memory
+from gantt.model.selection import Decision, KeptRequest, Near, Step, Why
+from gantt.model.spec import RequestSpec
+
+T = TypeVar("T")
 
 MOST = 100
 _RECORDS: Final = Columns(
@@ -74,7 +78,7 @@ def _paragraphs(found: Decision) -> Iterator[str]:
         f"{counted(found.attempts, 'attempt')}{took}."
     )
     if found.request is not None:
-        yield f"Asked: {request_text(found.request, len(found.instance_uuids))}."
+        yield f"Asked: {_request_text(found.request, len(found.instance_uuids))}."
     if found.failure is not None:
         yield found.failure
     if found.takeover is not None:
@@ -173,3 +177,61 @@ def _nearest_text(nearest: Sequence[Near]) -> str:
         for one in nearest
     ]
     return "Nearest:\n" + table(columns, rows)
+
+
+# -- what was asked --------------------------------------------------------------------
+
+
+def _request_text(asked: KeptRequest, instances: int) -> str:
+    """For example: 2 instances of 1 VCPU, 2 GiB memory, 20 GB disk; zone north."""
+    spec = asked.request_spec
+    count = instances or spec.num_instances
+    noun = "instance" if count == 1 else "instances"
+    parts = [f"{count} {noun} of {_size(spec)}", *_conditions(spec)]
+    if asked.filters_off:
+        parts.append(f"without {', '.join(asked.filters_off)}")
+    if asked.left_out:
+        parts.append(f"and {', '.join(asked.left_out)}, which records do not keep")
+    return "; ".join(parts)
+
+
+def _size(spec: RequestSpec) -> str:
+    flavor = spec.flavor
+    disk = flavor.root_gb + flavor.ephemeral_gb
+    # The command line names a flavor by its words.
+    has_name = flavor.name and "=" not in flavor.name
+    name = f"flavor {flavor.name}: " if has_name else ""
+    size = f"{flavor.vcpus} VCPU, {memory(flavor.memory_mb)} memory, {disk} GB disk"
+    swap = f", {memory(flavor.swap)} swap" if flavor.swap else ""
+    return f"{name}{size}{swap}"
+
+
+def _conditions(spec: RequestSpec) -> Iterator[str]:
+    for key, value in _some_of(spec.flavor.extra_specs):
+        yield f"{key}={value}"
+    if spec.availability_zone:
+        yield f"zone {spec.availability_zone}"
+    if spec.image is not None and spec.image.properties:
+        yield f"image with {', '.join(some(sorted(spec.image.properties)))}"
+    if (group := spec.instance_group) is not None:
+        yield f"group {group.uuid or 'without uuid'} ({group.policy or 'its policy'})"
+    for name, values in _some_of(spec.scheduler_hints):
+        yield f"hint {name}={','.join(some(values))}"
+    aim = spec.requested_destination
+    if aim is not None and aim.host:
+        yield f"host {aim.host}"
+    if aim is not None and (aim.aggregates or aim.forbidden_aggregates):
+        yield "aggregates that are required or forbidden"
+    for word, hosts in (("forced", spec.force_hosts), ("not", spec.ignore_hosts)):
+        if hosts:
+            yield f"{word} on {', '.join(some(hosts))}"
+    for group_ in spec.requested_resources:
+        amounts = (f"{n} {name}" for name, n in sorted(group_.resources.items()))
+        yield f"group {group_.requester_id}: {', '.join(some(amounts))}"
+    if spec.pci_requests:
+        yield f"{len(spec.pci_requests)} PCI requests"
+
+
+def _some_of(found: dict[str, T]) -> list[tuple[str, T]]:
+    """The first few, by name."""
+    return sorted(found.items())[:20]

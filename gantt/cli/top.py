@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import click
 
 from gantt.cli.output import has_terminal, plain, say, screen, table, time_text
 from gantt.cli.session import Session, books_command
-from gantt.client.exposition import Figures, figures_of
 from gantt.errors import Refused, Unavailable
 from gantt.model.selection import Decision
+
+Labels: TypeAlias = "tuple[tuple[str, str], ...]"
+Figures: TypeAlias = "Mapping[str, Mapping[Labels, float]]"
+"""Name of a sample -> its labels, sorted -> its value."""
 
 _MOST_DECISIONS: Final = 100
 _RATES: Final = {
@@ -107,6 +110,24 @@ def _flat(figures: Figures) -> Iterator[tuple[Any, ...]]:
     for name, values in figures.items():
         for labels, value in values.items():
             yield name, dict(labels), value
+
+
+def figures_of(text: str) -> Figures:
+    """Raises Unavailable where ``text`` is something else."""
+    from prometheus_client.parser import text_string_to_metric_families
+
+    found: dict[str, dict[Labels, float]] = {}
+    try:
+        for family in text_string_to_metric_families(text):
+            for one in family.samples:
+                labels = tuple(sorted(one.labels.items()))
+                found.setdefault(one.name, {})[labels] = one.value
+    except ValueError as error:
+        raise Unavailable(
+            f"The answer of /metrics is not in the format of Prometheus ({error}): "
+            "check that the address is that of 'gantt serve'."
+        ) from error
+    return found
 
 
 # -- paragraphs ------------------------------------------------------------------------

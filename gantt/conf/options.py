@@ -12,17 +12,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 from oslo_config import cfg
 
-from gantt.conf import (
-    advice,
-    coordination,
-    feed,
-    recording,
-    rpc,
-    scheduling,
-    shadow,
-    stream,
-    tracing,
-)
+from gantt.conf import advice, feed, rpc, scheduling, stream
 from gantt.conf.references import PATHS
 from gantt.conf.table import rows
 from gantt.conf.values import (
@@ -31,8 +21,10 @@ from gantt.conf.values import (
     AuthOptions,
     LogOptions,
     ServeOptions,
+    TracingOptions,
 )
-from gantt.engine.options import EngineOptions
+from gantt.engine.options import EngineOptions, RecordOptions, ShadowOptions
+from gantt.liveness.options import CoordinationOptions
 from gantt.scheduler.options import SchedulerOptions
 from gantt.store.interface import StoreOptions
 
@@ -148,6 +140,46 @@ LOG = [
     ),
 ]
 
+RECORDING = [
+    *rows(
+        RecordOptions(),
+        {
+            "record": "Directory in which each process records its decisions, with the "
+            "books that they saw, for gantt replay; unset: nothing is recorded.",
+            "record_file_bytes 65536": "Packed bytes after which a file of a record "
+            "ends and the next begins, with a snapshot of the books.",
+            "record_files 1..100000": "Files of records that are kept in the "
+            "directory, of all processes; the oldest are removed, but none that was "
+            "written to within ten minutes.",
+            "record_backlog 100": "Decisions and changed rows that may wait in a "
+            "process to be recorded; beyond that decisions are left out, and the "
+            "record says how many.",
+        },
+    ),
+]
+
+SHADOW = [
+    *rows(
+        ShadowOptions(),
+        {
+            "shadow_settle_s 1..3600": "Seconds that a shadow waits for Nova's claim. "
+            "When none has come, it concludes that Nova refused the request.",
+            "shadow_pending 1..100000": "Maximum requests per worker that wait for "
+            "Nova's claim; beyond it the oldest are dropped.",
+            "shadow_pending_hosts 1": "Maximum hosts in the rankings that they keep "
+            "per worker, all together; beyond it the oldest are dropped.",
+            "shadow_hosts 1..10000": "Ranked hosts, and refused hosts, that a shadow "
+            "record keeps.",
+            "shadow_scored 2..10000": "Hosts for which differences are reported by "
+            "weigher; a host that ranks lower differs by its weight alone.",
+            "shadow_records 1..100000": "Shadow records that all processes on a "
+            "database keep together.",
+            "shadow_backlog 1..100000": "Shadow records that may wait in a process to "
+            "be written to the database; beyond that, the oldest are dropped.",
+        },
+    ),
+]
+
 GANTT = [
     cfg.StrOpt(
         "listen",
@@ -228,8 +260,8 @@ GANTT = [
         },
     ),
     *advice.OPTIONS,
-    *shadow.OPTIONS,
-    *recording.OPTIONS,
+    *SHADOW,
+    *RECORDING,
     *scheduling.REPORTS,
     *rows(
         EngineOptions(),
@@ -290,6 +322,48 @@ GANTT = [
 ]
 
 
+COORDINATION = [
+    cfg.StrOpt(
+        "backend_url",
+        default=CoordinationOptions().backend_url,
+        secret=True,
+        help="Service in which agents are members of a group, as tooz writes it: "
+        "redis://HOST:PORT, memcached://HOST:PORT, etcd3+http://HOST:PORT or "
+        "zookeeper://HOST:PORT; a host that is not a member any more is down. Unset: "
+        "liveness is not asked of such a service.",
+    ),
+    *rows(
+        CoordinationOptions(),
+        {
+            "group": "Name of that group.",
+            "heartbeat_interval 2..3600": "Seconds in which an agent must show that it "
+            "is there; a host is down at most two of them after its last heartbeat. "
+            "The agents' --heartbeat must be the same.",
+        },
+    ),
+]
+
+TRACING = [
+    *rows(
+        TracingOptions(),
+        {
+            "enabled": "Export traces of requests, decisions and commits by "
+            "OpenTelemetry's protocol; needs the extra tracing.",
+            "endpoint": "URL of the receiver, such as http://127.0.0.1:4318/v1/traces; "
+            "unset: as OTEL_EXPORTER_OTLP_ENDPOINT and its like say.",
+            "service_name": "Name of the service in its traces; unset: gantt, or "
+            "gantt-scheduler.",
+            "sample_ratio 0..1": "Share of requests that are traced, of those that "
+            "belong to no trace of their caller; others follow their caller.",
+            "queue_length 1..1000000": "Spans that may wait to be exported in each "
+            "process; more are dropped.",
+            "delay_s 0.1..3600": "Seconds between two exports.",
+            "export_timeout_s 0.1..600": "Seconds that one export may take.",
+        },
+    ),
+]
+
+
 def _constants() -> dict[tuple[str, str], str]:
     owners: tuple[tuple[str, Struct, str], ...] = (
         ("gantt", ApiOptions(), "watch_heartbeat_s watch_stream_s"),
@@ -344,8 +418,8 @@ def list_opts() -> Options:
         ("placement", PLACEMENT),
         ("placement_database", DATABASE),
         ("gantt", GANTT),
-        ("coordination", coordination.OPTIONS),
+        ("coordination", COORDINATION),
         ("stream", stream.OPTIONS),
-        ("tracing", tracing.OPTIONS),
+        ("tracing", TRACING),
         *_joined(scheduling.GROUPS, {"nova": feed.NOVA}, rpc.GROUPS).items(),
     ]

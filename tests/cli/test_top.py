@@ -17,7 +17,7 @@ import pytest
 
 from gantt.cli import top
 from gantt.cli.main import gantt
-from gantt.client.exposition import figures_of
+from gantt.cli.top import figures_of
 from gantt.connection import connect
 from gantt.errors import Unavailable
 from tests import inprocess

@@ -45,7 +45,7 @@ ORDER = {
         page
     """,
     "cli": """
-        amounts asked columns flavor given start stopping streams times tracing
+        amounts columns flavor given start stopping streams times tracing
         output where
         program
         bench_text completion database failure replay_text
@@ -60,7 +60,7 @@ ORDER = {
         main
     """,
     "client": """
-        encode exposition transport
+        encode transport
         decode exchange
         native providers remote_books
         allocations
@@ -70,8 +70,7 @@ ORDER = {
     """,
     "conf": """
         clouds references table unknown values
-        advice coordination guests identity recording remote rpc scheduling
-            shadow stream tracing written
+        advice guests identity remote rpc scheduling stream written
         allowed feed
         options
         reading

@@ -9,14 +9,16 @@ report because a topology that cannot be is refused here, by the name of the fie
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from gantt.errors import Invalid
 from gantt.model.bounds import MAX_CELLS, MAX_CPUS, MAX_PAGE_SIZES, MAX_PAGES
-from gantt.model.cpu_sets import mask_of, text_of
+from gantt.model.cpu_sets import mask_of, numbers_of, text_of
 from gantt.model.forms import scalars
 from gantt.model.forms.document import Fields, Reading, lowered, opened
-from gantt.model.forms.nova_topology import mended
 from gantt.model.topology import Cpus, HostCell, Pages
 
 _RANGE: Final = re.compile(r"\s*(\^?)\s*(\d{1,5})(?:\s*-\s*(\d{1,5}))?\s*")
@@ -41,7 +43,7 @@ def read_cells(path: str, value: Any) -> tuple[HostCell, ...]:
     cells = [_cell(one) for one in parts]
     _check_ids(cells, parts)
     if all(one.is_object for one in parts):
-        return tuple(mended(cells))
+        return tuple(_all_mended(cells))
     for cell, one in zip(cells, parts, strict=True):
         _check_cell(one, cell)
     _check_apart(cells, parts)
@@ -238,3 +240,43 @@ def _check_apart(cells: list[HostCell], parts: tuple[Fields, ...]) -> None:
             )
         by_id[cell.id] = cell
         seen |= cell.cpus | cell.pcpus
+
+
+# -- what Nova wrote, though no machine can have it ------------------------------------
+
+
+def _all_mended(cells: Iterable[HostCell]) -> list[HostCell]:
+    """Read as far as it goes, since Nova's scheduler takes such a row as it is: each
+    CPU in the first cell that has it, and in one core there. More pages than memory
+    stay: what is used of either is counted by itself. Where more is used than
+    there is, nothing is free."""
+    found = []
+    seen = 0
+    for cell in cells:
+        found.append(_mended(cell, ~seen))
+        seen |= cell.cpus | cell.pcpus
+    return found
+
+
+def _mended(cell: HostCell, free: Cpus) -> HostCell:
+    cpus, pcpus = cell.cpus & free, cell.pcpus & free
+    return replace(
+        cell,
+        cpus=cpus,
+        pcpus=pcpus,
+        pinned=cell.pinned & pcpus,
+        siblings=_cores(cell.siblings, cpus | pcpus, pcpus),
+    )
+
+
+def _cores(siblings: tuple[Cpus, ...], every: Cpus, pcpus: Cpus) -> tuple[Cpus, ...]:
+    """Those of ``every`` CPU; one that can be pinned and is in none is a core by
+    itself."""
+    left, found = every, []
+    for core in siblings:
+        if core & left:
+            found.append(core & left)
+            left &= ~core
+    if siblings:
+        found += [1 << cpu for cpu in numbers_of(left & pcpus)]
+    return tuple(found)

@@ -17,16 +17,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 import oslo_messaging as messaging
 
 from gantt.client import SchedulerClient
-from gantt.errors import GanttError, Invalid
+from gantt.errors import GanttError, Invalid, NoValidHost
 from gantt.model.bounds import MAX_NAME, MAX_TEXT
 from gantt.model.forms import fleet, scalars
 from gantt.model.forms.document import is_envelope
 from gantt.model.forms.primitive import spec_primitive
+from gantt.model.forms.selection import selection_dict, selection_primitive
 from gantt.model.forms.spec import read_spec
 from gantt.model.scheduling import SchedulerProtocol, Selections
 from gantt.model.spec import ScheduleRequest
 from gantt.observe.tracing import Tracing
-from gantt.openstack.rpc import faults, replies
+from gantt.openstack.rpc import faults
 from gantt.openstack.rpc.newer_fields import newer_fields
 
 if TYPE_CHECKING:
@@ -180,11 +181,11 @@ class SchedulerMethods:
             self._check_cells(found)
         if self._announce is not None:
             self._announce.selecting(context, shown, "end")
-        return replies.reply(found, as_objects=as_objects)
+        return _reply(found, as_objects=as_objects)
 
     def _check_cells(self, found: Selections) -> None:
         try:
-            replies.check_cells(found)
+            _check_cells(found)
         except GanttError:
             for claim in {one.claim for each in found for one in each if one.claim}:
                 self._gantt.release_claim(claim)
@@ -299,6 +300,27 @@ class SchedulerMethods:
             is_first = not self._counts[name]
             self._counts[name] += by
         return is_first
+
+
+def _reply(selections: Selections, *, as_objects: bool) -> list[Any]:
+    """Per instance its Selection objects, or the one dict that preceded them."""
+    if as_objects:
+        return [[selection_primitive(one) for one in each] for each in selections]
+    return [selection_dict(each[0]) for each in selections]
+
+
+def _check_cells(selections: Selections) -> None:
+    """Raises NoValidHost for a host that a conductor could not reach: it looks up the
+    cell of a selection."""
+    for each in selections:
+        for one in each:
+            if one.cell_uuid is None or one.compute_node_uuid is None:
+                missing = "cell" if one.cell_uuid is None else "uuid"
+                raise NoValidHost(
+                    f"No valid host was found. The one selected, {one.service_host!r}, "
+                    f"has no {missing} that a conductor could use: it is mapped to no "
+                    "cell, or was not read from a cell's database."
+                )
 
 
 class LifeSigns:

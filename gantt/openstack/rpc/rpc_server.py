@@ -14,7 +14,6 @@ from gantt.openstack.rpc.late_replies import LateReplies
 from gantt.openstack.rpc.message_bus import open_transport
 from gantt.openstack.rpc.methods import FactSource, LifeSigns, SchedulerMethods
 from gantt.openstack.rpc.scheduler_notifications import Notifications
-from gantt.openstack.rpc.server_stop import drain
 
 LOG = logging.getLogger(__name__)
 
@@ -66,5 +65,38 @@ class RpcServer:
     def drain(self) -> None:
         """Take no more calls, finish those that were taken, and close. What the broker
         still holds goes to other processes, or waits there."""
-        drain(self._server)
+        _drain(self._server)
         self._transport.cleanup()
+
+
+def _drain(server: Any) -> None:
+    """Take no more calls from the broker, finish those that were taken, disconnect.
+
+    The library stops to read but does not tell the broker, which goes on delivering.
+    What is delivered until the connection is closed is acknowledged then, while its
+    fanout queue is deleted, and never answered: its caller waits for the whole
+    time-out. So consumers are cancelled here, and what came meanwhile is answered like
+    any other call.
+    """
+    server.stop()
+    try:
+        for message in _cancelled(server.listener):
+            server._on_incoming([message])
+    except Exception:
+        # Internals of the library, and a broker that may be gone.
+        LOG.warning("Calls that come while this stops may be lost", exc_info=True)
+    server.wait()
+
+
+def _cancelled(listener: Any) -> list[Any]:
+    """Cancel all consumers; the messages that came before that was confirmed."""
+    poller = listener._poll_style_listener
+    connection = getattr(poller, "conn", None)
+    if connection is None:  # not a broker: the driver for tests
+        return []
+    # Not ``reset``, which would forget that the fanout queue must be deleted.
+    with connection._connection_lock:
+        for consumer, tag in connection._consumers.items():
+            consumer.cancel(tag)
+    found, poller.incoming = poller.incoming, []
+    return list(found)
