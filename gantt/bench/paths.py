@@ -45,25 +45,21 @@ class Wsgi:
 
     def __init__(self, books: Gantt) -> None:
         self._app = build_app(books, load(environ={}, default_auth="noauth2"))
-        self._status = ""
+        self.status = ""
 
-    def ask(self, method: str, path: str, body: bytes = b"") -> bytes:
-        """The body of the answer. Raises RuntimeError unless it is 2xx."""
-        status, answer = self.exchange(method, path, body)
-        if not status.startswith("2"):
-            raise RuntimeError(f"{method} {path}: {status} {answer[:500]!r}")
-        return answer
-
-    def exchange(
+    def ask(
         self, method: str, path: str, body: bytes = b"", version: int = 39
-    ) -> tuple[str, bytes]:
-        """The status line, and the body of the answer at a microversion."""
+    ) -> bytes:
+        """The body of the answer at a microversion. Raises RuntimeError unless its
+        ``status`` is 2xx."""
         environ = _environ(method, path, body, version)
         answer = b"".join(self._app(environ, self._started))
-        return self._status, answer
+        if not self.status.startswith("2"):
+            raise RuntimeError(f"{method} {path}: {self.status} {answer[:500]!r}")
+        return answer
 
     def _started(self, status: str, *_: object) -> None:
-        self._status = status
+        self.status = status
 
 
 def _environ(method: str, path: str, body: bytes, version: int) -> dict[str, Any]:

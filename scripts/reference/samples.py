@@ -191,7 +191,7 @@ def samples(since: dict[tuple[str, str], int]) -> list[Sample]:
                     found.append(_asked(service, step, path, version))
                     if version != step.versions[-1] and step.method == "POST":
                         # It is shown again at a later version.
-                        service.exchange("DELETE", _AT)
+                        service.ask("DELETE", _AT)
     return found
 
 
@@ -207,11 +207,10 @@ def _path_of(step: Step, known: Iterable[tuple[str, str]]) -> str:
 
 def _asked(service: Wsgi, step: Step, path: str, version: int) -> Sample:
     raw = b"" if step.body is None else json.dumps(step.body).encode()
-    status, said = service.exchange(step.method, step.url, raw, version)
+    said = service.ask(step.method, step.url, raw, version)
     answer = json.loads(said) if said else None
-    return Sample(
-        step.method, path, step.url, step.body, version, version, status, answer
-    )
+    asked = step.method, path, step.url, step.body
+    return Sample(*asked, version, version, service.status, answer)
 
 
 def _compared(service: Wsgi, step: Step, path: str, since: int) -> Iterator[Sample]:
