@@ -52,7 +52,7 @@ class Files:
             return None
 
     def text_if_there(self, path: str) -> str | None:
-        """The same for a file that not every machine has."""
+        """The text of a file that not every machine has; None: it is not there."""
         try:
             return _stripped(self.read(path))
         except (FileNotFoundError, NotADirectoryError):
@@ -66,7 +66,7 @@ class Files:
         return self._number(path, self.text(path))
 
     def number_if_there(self, path: str) -> int | None:
-        """The same for a file that not every machine has."""
+        """The number in a file that not every machine has; None: it is not there."""
         return self._number(path, self.text_if_there(path))
 
     def cpus(self, path: str) -> frozenset[int] | None:

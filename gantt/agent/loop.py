@@ -33,12 +33,12 @@ class Service(Protocol):
     """What an agent asks of a Gantt."""
 
     def needs(self) -> Needs:
-        """As GanttProtocol."""
+        """What reports need to have, as ``GanttProtocol.needs`` says it."""
 
     def report_hosts(
         self, reports: Iterable[Report | bytes]
     ) -> tuple[ReportOutcome, ...]:
-        """As GanttProtocol."""
+        """Takes reports, and answers each, as ``GanttProtocol.report_hosts`` does."""
 
 
 class Pace(Struct, frozen=True):

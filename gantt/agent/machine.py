@@ -141,7 +141,7 @@ def machine_name() -> str:
 
 
 def machine_uuid(name: str, id_file: Path = Path("/etc/machine-id")) -> str:
-    """The same uuid at every call on this machine.
+    """The uuid of this machine: the same one at every call.
 
     Made from the machine's id and its name, since containers of one image share the
     id; hashed, since the id must not be disclosed.

@@ -216,6 +216,6 @@ def _is_near(known: Fields, metric: Fields, step: float) -> bool:
 
 
 def stats_of(fields: Fields) -> HostStats:
-    """As a report has them."""
+    """What ``fields`` say of the host, in the form that a report has."""
     stats: HostStats = msgspec.convert(fields, HostStats)
     return stats

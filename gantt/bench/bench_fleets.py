@@ -62,7 +62,8 @@ class BenchFleet(Struct, frozen=True):
 
 
 def uuid_of(kind: int, number: int, part: int = 0) -> str:
-    """The same uuid at every run; ``kind`` keeps hosts, instances and others apart."""
+    """A uuid that is the same at every run; ``kind`` keeps hosts, instances and others
+    apart."""
     return str(UUID(int=kind << 96 | 4 << 76 | 8 << 60 | part << 48 | number))
 
 

@@ -173,7 +173,7 @@ def facts_of_rows(rows: Rows) -> Iterator[Fact]:
 
 
 def rows_of(state: State) -> Rows:
-    """The same of columns, as lists."""
+    """What the columns of a State hold, as lists of rows."""
     name_of = state.classes.name_of_id
     providers = [
         (one.id, one.name, one.root_provider_id)

@@ -141,7 +141,8 @@ class NovaSide:
 
 
 def _state(host: Host) -> host_manager.HostState:
-    """As ``furnishing.stats_of`` describes the host."""
+    """What Nova's scheduler knows of the host that ``fleet_setup.stats_of``
+    describes."""
     now = datetime.now(UTC)
     state = host_manager.HostState(host.name, host.name, "cell")
     state.uuid = host.uuid

@@ -136,6 +136,6 @@ def profile(path: str, act: Act, requests: int) -> PathProfile:
 
 
 def scaled(stages: dict[str, float], total_s: float) -> dict[str, float]:
-    """The same shares of ``total_s``."""
+    """The stages with the shares that they have, as parts of ``total_s``."""
     measured = sum(stages.values())
     return {name: one * total_s / measured for name, one in stages.items()}

@@ -65,7 +65,8 @@ def _fleet_of(of: Comparison) -> BenchFleet:
 def _attempt(
     of: Comparison, furnished: Furnished, folder: Path, progress: Progress
 ) -> ComparisonResult:
-    """As ``compare``; one that fails is told as such, so that others are not lost."""
+    """Compares as ``compare`` does; what fails becomes a result that says so, so that
+    others are not lost."""
     try:
         with tempfile.TemporaryDirectory(dir=folder) as name:
             return compare(of, furnished, Path(name), progress)

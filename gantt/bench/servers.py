@@ -66,8 +66,8 @@ class Server:
         ready_path: str = "/resource_classes",
         **options: str,
     ) -> Self:
-        """The same on the database at ``url``; its log lies in ``folder``. ``options``:
-        those of ``[gantt]``."""
+        """Starts ``gantt serve`` on the database at ``url``; its log lies in
+        ``folder``. ``options``: those of ``[gantt]``."""
         port = free_port()
         command = [
             program("gantt"),
@@ -112,7 +112,8 @@ class Server:
     def upstream_on(
         cls, url: str, folder: Path, *, workers: int = 1, most_candidates: int = -1
     ) -> Self:
-        """The same on the database at ``url``; its files lie in ``folder``."""
+        """Starts upstream's Placement on the database at ``url``; its files lie in
+        ``folder``."""
         (folder / "placement.conf").write_text(
             "[placement_database]\n"
             f"connection = {url}\n"

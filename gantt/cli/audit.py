@@ -170,7 +170,7 @@ def _print(session: Session, found: Audit, findings: list[Finding]) -> None:
 
 
 def _silent(found: Audit) -> str:
-    """Of how many it is not known, and why."""
+    """A sentence that says of how many it is not known, and why."""
     whys = [f"{count} ({_WHY_SILENT[why]})" for why, count in found.silent.items()]
     return f"; not of {', '.join(whys)}" if whys else ""
 

@@ -42,7 +42,7 @@ class Program(click.Group):
     sections: Mapping[str, Sequence[click.Command]] = MappingProxyType({})
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
-        """As Group."""
+        """Parses the arguments as a group does; what is wrong with them is told."""
         _keep_whole(self)
         prepare_streams()
         with _printable_errors():
@@ -51,7 +51,7 @@ class Program(click.Group):
     def format_commands(
         self, ctx: click.Context, formatter: click.HelpFormatter
     ) -> None:
-        """As Group, by sections."""
+        """Lists the commands by sections."""
         if not self.sections:
             super().format_commands(ctx, formatter)
         for title, commands in self.sections.items():
@@ -61,7 +61,7 @@ class Program(click.Group):
                 )
 
     def invoke(self, ctx: click.Context) -> Any:
-        """As Group."""
+        """Runs the command; what it refuses is told, with an exit status."""
         with _printable_errors():
             return super().invoke(ctx)
 

@@ -133,7 +133,7 @@ def _went(one: Decided) -> str:
 
 
 def as_document(one: Header, other: Header, found: ReplayComparison) -> dict[str, Any]:
-    """The same for programs."""
+    """What a comparison found, as a document for programs."""
     return {
         "one": one,
         "other": other,

@@ -102,7 +102,7 @@ class Session(Struct, frozen=True):
             self.print_rows(columns, rows)
 
     def uuid_of(self, text: str) -> str:
-        """As ``provider``, its uuid."""
+        """The uuid of the provider that ``text`` names, by its name or uuid."""
         return self.provider(text).uuid
 
     def provider(self, text: str) -> Provider:

@@ -159,7 +159,8 @@ def open_tried(where: Where, path: Path) -> Tried:
 
 
 def snapshot_at(where: Where) -> LoadedSnapshot:
-    """Of a service, a database, which is only read, or a file. Raises as above."""
+    """The snapshot of a service, of a database, which is only read, or of a file.
+    Raises Invalid, Refused, Forbidden, StoreFailed, Unavailable."""
     from gantt.replay import snapshots
 
     if is_service(where):

@@ -166,8 +166,8 @@ def _usage_of_zone(
 
 
 def _specs(tried: Tried, asked: Iterable[RequestSpec]) -> list[RequestSpec]:
-    """The same; says which flavors of the what-if are not among them. Raises
-    Invalid."""
+    """The requests of the flavors that were asked about; says which flavors of the
+    what-if are not among them. Raises Invalid."""
     specs = list(asked)
     tried.tell_unasked(specs)
     tried.check(specs)

@@ -121,7 +121,8 @@ class SocketTransport:
         body: bytes | None,
         into: BinaryIO | None = None,
     ) -> Reply:
-        """As Transport. A GET is sent again if the server had closed the socket."""
+        """Sends a request, and reads its reply. A GET is sent again if the server had
+        closed the socket."""
         sent = {**headers, "x-auth-token": self._token}
         request = _Request(method, path, sent, body, into)
         connection, is_used = self._take()
@@ -341,4 +342,4 @@ class SessionTransport:
         return b"".join(parts)
 
     def close(self) -> None:
-        """As Transport; the session belongs to the caller and stays open."""
+        """Closes nothing: the session belongs to the caller and stays open."""

@@ -81,7 +81,7 @@ def sign_in(
 
 
 def _endpoint(service: Any) -> str:
-    """Of the catalogue; "": it has none."""
+    """The address of the service in the catalogue; "": it has none."""
     from keystoneauth1 import exceptions
 
     try:

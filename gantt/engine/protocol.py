@@ -59,8 +59,8 @@ class Engine(GanttProtocol, Protocol):
         *args: *Ts,
         at_once: bool = False,
     ) -> T:
-        """As ``read``, for a query that also returns when the rows that it used last
-        changed (``State.applied``): the answer waits for no later change. With
+        """Runs, as ``read`` does, a query that also returns when the rows that it used
+        last changed (``State.applied``): the answer waits for no later change. With
         ``at_once`` it waits for nothing: raises WouldWait instead."""
 
     def snapshot_lines(self) -> Generator[bytes, None, None]:
@@ -116,7 +116,7 @@ class Engine(GanttProtocol, Protocol):
         """Shadow records, the latest first: a page, likewise. Raises Invalid."""
 
     def order_hosts(self, request: AdviceRequest) -> Order:
-        """As ``advise``, not yet written as its caller wants it."""
+        """Gives advice as ``advise`` does, not yet written as its caller wants it."""
 
     def fleet_map(self, after: str | None = None) -> FleetMap:
         """All hosts as columns. ``after``: the place of an earlier answer: only the

@@ -28,7 +28,7 @@ class _Held(Protocol):
 
 
 class Lock(_Held, Protocol):
-    """As ``threading.Lock``."""
+    """What the engine uses of ``threading.Lock``."""
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
         """Whether the caller has it now; ``timeout`` in seconds, -1: none."""
@@ -38,7 +38,7 @@ class Lock(_Held, Protocol):
 
 
 class Condition(_Held, Protocol):
-    """As ``threading.Condition`` with a lock of its own."""
+    """What the engine uses of ``threading.Condition``, which has a lock of its own."""
 
     def wait_for(
         self, predicate: Callable[[], object], timeout: float | None = None
@@ -53,7 +53,7 @@ class Condition(_Held, Protocol):
 
 
 class Event(Protocol):
-    """As ``threading.Event``, as far as it is needed."""
+    """What the engine uses of ``threading.Event``."""
 
     def set(self) -> None:
         """Wake all threads that wait, now and later."""

@@ -14,11 +14,11 @@ BY: Final = get_args(By)
 
 
 class Share(Struct, frozen=True):
-    """Of one flavor. ``more``: how many fit beside the shares of the others; ``alone``:
-    if no other flavor got any. ``zones``, ``aggregates`` (which may overlap),
-    ``hosts``: where these are, by name. ``limits``: what blocks one more -> on how many
-    hosts, as in ``Capacity``. ``is_lower_bound``: counting ended at one of the options
-    in ``limits``."""
+    """What one flavor gets. ``more``: how many fit beside the shares of the others;
+    ``alone``: if no other flavor got any. ``zones``, ``aggregates`` (which may
+    overlap), ``hosts``: where these are, by name. ``limits``: what blocks one more ->
+    on how many hosts, as in ``Capacity``. ``is_lower_bound``: counting ended at one of
+    the options in ``limits``."""
 
     flavor: str
     weight: float

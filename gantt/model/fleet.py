@@ -103,9 +103,9 @@ class FleetStatement(Struct, frozen=True):
     writes_books: bool = False
 
     def parts(self, size: int) -> Iterator[FleetStatement]:
-        """The same in statements of about ``size`` things each, in order; a report
-        counts as ten. A host's instances stay together, as do its moves, and ``names``
-        come last."""
+        """The statement in parts: statements of about ``size`` things each, in order; a
+        report counts as ten. A host's instances stay together, as do its moves, and
+        ``names`` come last."""
         for field in ("cells", "services", "hosts", "aggregates", "groups"):
             things = getattr(self, field)
             step = max(1, size // 10) if field == "hosts" else size

@@ -37,7 +37,7 @@ class Holding(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """As JSON text for the column."""
+        """The value as JSON text for its column."""
         return msgspec.json.encode(self).decode()
 
 

@@ -82,8 +82,8 @@ def needed(found: Mapping[str, Any], needs: Needs) -> dict[str, Any]:
 
 
 def _part_of(value: Any, wanted: set[str]) -> Any:
-    """Of a list (metrics) what has one of these names, of an object these keys; other
-    values as they are."""
+    """What is wanted of a value: of a list (metrics) what has one of these names, of an
+    object these keys; other values are kept as they are."""
     if isinstance(value, list | tuple):
         return [one for one in value if one.get("name") in wanted]
     if isinstance(value, dict):

@@ -52,7 +52,7 @@ class Answered(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """As JSON text for the column."""
+        """The value as JSON text for its column."""
         return msgspec.json.encode(self).decode()
 
 

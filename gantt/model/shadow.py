@@ -198,9 +198,9 @@ class ShadowQuery(Struct, frozen=True):
 
 
 class Agreement(Struct, frozen=True):
-    """Of the requests with a host of Nova's that Gantt judged (``compared``): the
-    shares where it is Gantt's own choice, and among Gantt's best; None: there are none.
-    ``mean_rank``: of those that pass Gantt's filters."""
+    """How far choices agree, of the requests with a host of Nova's that Gantt judged
+    (``compared``): the shares where it is Gantt's own choice, and among Gantt's best;
+    None: there are none. ``mean_rank``: of those that pass Gantt's filters."""
 
     compared: int
     same: float | None

@@ -114,7 +114,7 @@ class HostTopology(Struct, frozen=True):
 
     @property
     def free_devices(self) -> int:
-        """Of all pools."""
+        """How many devices are free in all pools."""
         return sum(pool.count for pool in self.pools or ())
 
 

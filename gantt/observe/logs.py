@@ -172,7 +172,7 @@ class BunchHandler(logging.Handler):
         os.register_at_fork(before=self.flush, after_in_child=self._start_over)
 
     def handle(self, record: logging.LogRecord) -> bool:
-        """As Handler, without its lock: a deque needs none."""
+        """Takes a record without the lock of a Handler: a deque needs none."""
         is_wanted = bool(self.filter(record))
         if is_wanted:
             self.emit(record)

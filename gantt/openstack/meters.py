@@ -105,12 +105,12 @@ class CloudMeters:
         self._mirrored.update(self._counts())
 
     def exposition(self) -> bytes:
-        """Of this process alone."""
+        """The metrics of this process alone."""
         return generate_latest(self._registry)
 
 
 class FeedSigns:
-    """Of a feed without workers; see ``Monitored``."""
+    """Metrics and readiness of a feed without workers; see ``Monitored``."""
 
     def __init__(self, feed: Feed) -> None:
         self.unready = feed.unready

@@ -155,8 +155,8 @@ class Presence:
         self._database.close()
 
     def _database_now(self) -> datetime:
-        """As Nova writes times: other schedulers, with clocks of their own, judge by
-        them who is up. Raises Refused, StoreFailed."""
+        """The database's time, as Nova writes times: other schedulers, with clocks of
+        their own, judge by them who is up. Raises Refused, StoreFailed."""
         return self._database.now().replace(microsecond=0)
 
     def counts(self) -> dict[str, float]:

@@ -104,7 +104,8 @@ def instances(state: State, said: Sequence[Instance], host: str) -> list[Instanc
 def lists(
     state: State, said: Iterable[tuple[str, tuple[str, ...]]]
 ) -> list[tuple[str, tuple[str, ...]]]:
-    """Of (host, uuids of all its instances): those that are known otherwise."""
+    """Pairs (host, uuids of all its instances): those hosts' that are known
+    otherwise."""
     on = state.fleet.instances.on
     return [(host, uuids) for host, uuids in said if on(host).keys() != set(uuids)]
 

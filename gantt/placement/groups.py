@@ -76,8 +76,8 @@ def hosts(fleet: Fleet, group: InstanceGroup) -> frozenset[str]:
 
 
 class Members:
-    """Of one group, by service host: those that the State of a view has, less those
-    that left in the view, and those that were put into it for the group."""
+    """The members of one group, by service host: those that the State of a view has,
+    less those that left in the view, and those that were put into it for the group."""
 
     def __init__(self, view: View, group: InstanceGroup) -> None:
         self._view, self._group = view, group

@@ -124,12 +124,14 @@ def usages(state: State, uuid: str) -> ProviderUsages | None:
 def touched_inventories(
     state: State, uuid: str
 ) -> tuple[ProviderInventories | None, int]:
-    """As ``inventories``, and when the provider last changed (``State.applied``)."""
+    """What ``inventories`` answers, and when the provider last changed
+    (``State.applied``)."""
     return inventories(state, uuid), _touched(state, uuid)
 
 
 def touched_usages(state: State, uuid: str) -> tuple[ProviderUsages | None, int]:
-    """As ``usages``, and when the provider last changed (``State.applied``)."""
+    """What ``usages`` answers, and when the provider last changed
+    (``State.applied``)."""
     return usages(state, uuid), _touched(state, uuid)
 
 

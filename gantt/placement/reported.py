@@ -26,7 +26,8 @@ def fits(
 def fits_vcpus(
     total: int | Int64s, used: int | Int64s, ratio: float | Floats, wanted: int
 ) -> Any:
-    """As ``fits``; a host that reports no VCPUs at all does not count them."""
+    """Whether the VCPUs fit, as ``fits`` says; a host that reports none at all does not
+    count them."""
     return fits(total, used, ratio, wanted) | (total == 0)
 
 

@@ -103,9 +103,9 @@ def _together(parts: list[UsageRecord], start: int, period_s: int) -> UsageRecor
 def whole_periods(
     records: Iterable[UsageRecord], limit: int
 ) -> tuple[UsageRecord, ...]:
-    """Of ``records``, the latest first, at most ``limit``, now the oldest first. A
-    period that is not whole is left out, so that to go on with those before the
-    first of these misses none; so nothing may be left."""
+    """At most ``limit`` of ``records``, which come the latest first, now the oldest
+    first. A period that is not whole is left out, so that to go on with those before
+    the first of these misses none; so nothing may be left."""
     found = list(records)
     kept = found[:limit]
     if len(found) > limit:

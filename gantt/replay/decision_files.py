@@ -53,7 +53,7 @@ class Footer(Struct, frozen=True, kw_only=True):
 
 
 class Digest:
-    """Of values in a row."""
+    """A digest of values in a row."""
 
     def __init__(self) -> None:
         self._hash = hashlib.sha256()
@@ -69,7 +69,7 @@ class Digest:
 
 
 def fleet_digest(machines: Sequence[Machine]) -> str:
-    """The same for the same machines in the same order."""
+    """A digest of machines: the same for the same ones in the same order."""
     digest = Digest()
     for machine in machines:
         digest.add(machine)
@@ -132,7 +132,7 @@ def write(
 
 
 def count(decided: Iterable[Decided], of: Counted[T]) -> Footer:
-    """As ``write``, without a file."""
+    """What ``write`` would count, without a file."""
     digest = Digest()
     for one in decided:
         digest.add(one)

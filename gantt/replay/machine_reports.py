@@ -35,7 +35,7 @@ class _Host(Struct):
 
 
 class MachineReports:
-    """Of all machines of a replay."""
+    """The reports of all machines of a replay."""
 
     def __init__(self, machines: Iterable[Machine]) -> None:
         self._hosts = {

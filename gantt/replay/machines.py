@@ -44,7 +44,7 @@ class Machine(Struct, frozen=True):
 
 
 def uuid_of(*names: str) -> str:
-    """The same uuid for the same names, in every replay."""
+    """A uuid that is the same for the same names, in every replay."""
     return str(uuid5(_SPACE, "\n".join(names)))
 
 

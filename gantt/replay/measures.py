@@ -66,7 +66,7 @@ class Gauge:
         demand["DISK_GB"] += (flavor.root_gb + flavor.ephemeral_gb) * count
 
     def sample(self, at: int, instances: int) -> Sample:
-        """As the columns are now; ``instances``: that are placed."""
+        """A sample of the columns as they are now; ``instances``: that are placed."""
         amounts = self._amounts()
         left = {
             name: np.maximum(cap - used, 0) for name, (cap, used) in amounts.items()

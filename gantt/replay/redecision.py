@@ -124,11 +124,11 @@ class _Player:
 
     @property
     def _where(self) -> str:
-        """Of the line that was read last."""
+        """The place of the line that was read last."""
         return self._file.where
 
     def _lines(self) -> Iterator[r.Line]:
-        """Of all files, as if they were one."""
+        """The lines of all files, as if they were one."""
         for number, file in enumerate(self._files):
             self._file = file
             file.check_format()

@@ -28,7 +28,7 @@ class Redecided(Struct, frozen=True):
 
     @property
     def differs_in(self) -> tuple[str, ...]:
-        """Of refusal, hosts, scores and choices, what is not the same; (): nothing.
+        """What is not the same, of refusal, hosts, scores and choices; (): nothing.
         ``choices``: the hosts to try, or what is claimed on the first."""
         one, other = self.recorded, self.again
         found = []

@@ -105,8 +105,8 @@ def usage_of_database(url: str, period_s: int, *, zones: bool) -> list[UsageReco
 
 
 def lines_of_database(url: str) -> Iterator[bytes]:
-    """As a service sends them; with the default policy, as a database has none. Raises
-    Refused, StoreFailed."""
+    """The lines of a snapshot, as a service sends them; with the default policy, as a
+    database has none. Raises Refused, StoreFailed."""
     store = open_store(url)
     try:
         usual = EngineOptions()

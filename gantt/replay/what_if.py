@@ -166,7 +166,7 @@ class WhatIf(Struct, frozen=True, forbid_unknown_fields=True):
     # -- traces -------------------------------------------------------------------
 
     def arrivals(self, arrivals: Iterable[Arrival]) -> Iterator[Arrival]:
-        """The same with other flavors."""
+        """The arrivals, with the other flavors that the what-if has."""
         for one in arrivals:
             yield replace(one, spec=self.asked(one.spec)) if self.flavors else one
 
@@ -234,7 +234,7 @@ def entry_name(key: str, number: int, title: str) -> str:
 
 
 def no_inventory(ratio: AllocationRatio) -> Invalid:
-    """Of a ratio that would change nothing."""
+    """The refusal of a ratio that would change nothing."""
     return Invalid(
         f"no host has an inventory of {ratio.resource_class}; name a resource class "
         "that hosts have."
@@ -256,7 +256,8 @@ def expect(known: Iterable[str], wanted: Iterable[str]) -> None:
 def noted(
     asked: Iterable[T], spec_of: Callable[[T], RequestSpec], names: set[str | None]
 ) -> Iterator[T]:
-    """The same; ``names`` takes those of the flavors, for ``WhatIf.unasked``."""
+    """Requests one by one, while ``names`` takes those of their flavors, for
+    ``WhatIf.unasked``."""
     for one in asked:
         names.add(spec_of(one).flavor.name)
         yield one

@@ -270,8 +270,8 @@ def _traits(state: State, provider: int) -> tuple[str, ...]:
 
 
 def _empty(reported: HostStats, table: Hosts, row: int) -> HostStats:
-    """The same host without instances. Of cells and devices, what is in use there is
-    in use here: a report does not tell which instance uses what."""
+    """The host as it would report without instances. Of cells and devices, what is in
+    use there is in use here: a report does not tell which instance uses what."""
     return replace(
         reported,
         id=UNSET,

@@ -87,7 +87,7 @@ class _Declaring:
 
     @property
     def name(self) -> str:
-        """As the options and records of decisions name it."""
+        """The name that options and records of decisions have for it."""
         return type(self).__name__
 
     @property

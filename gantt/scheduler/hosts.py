@@ -182,7 +182,7 @@ class Hosts(HostArrays):
         return picked
 
     def on(self, fleet: Fleet) -> Hosts:
-        """The same hosts, read from ``fleet``, a copy of theirs; gathered and consumed
+        """These hosts, read from ``fleet``, a copy of theirs; gathered and consumed
         columns are kept."""
         if fleet is self.fleet:
             return self

@@ -66,7 +66,8 @@ class BitMatrix:
         return rows[places], labels
 
     def bearers_like(self, rows: Int64s, height: int) -> tuple[Int64s, Int64s]:
-        """As ``pairs`` of all below ``height``: of labels that one of ``rows`` has."""
+        """The ``pairs`` of all rows below ``height``, of labels that one of ``rows``
+        has."""
         empty = np.empty(0, np.int64)
         found = [(empty, empty)]
         for word, wanted in self._labels_of_all(rows).items():

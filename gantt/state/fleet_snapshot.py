@@ -151,7 +151,7 @@ def _index(keys: dict[int, Any]) -> dict[Any, list[int]]:
 
 
 def copied(value: Any) -> Any:
-    """The same with containers of its own, two deep; rows and reports are values, which
+    """A copy with containers of its own, two deep; rows and reports are values, which
     nothing changes in place."""
     if isinstance(value, np.ndarray):
         array = value.copy()

@@ -140,7 +140,7 @@ class HostColumns(DatedColumns):
         return self.take()
 
     def give_back_of(self, key: int, row: int) -> None:
-        """As ``give_back``, and no other host gets the row."""
+        """Gives back ``row``; no host gets it but that with the id ``key``."""
         self.give_back(row)
         self._row_of_gone[key] = self._free.pop()
 
@@ -368,7 +368,7 @@ class Hosts(HostColumns):
         return bool(self.pci_free[row] == before)
 
     def copied_at(self, rows: Iterable[int]) -> Hosts:
-        """The same, for a question: what claims change of the hosts at ``rows`` is a
+        """The table for a question: what claims change of the hosts at ``rows`` is a
         copy, all else is shared."""
         found = copy(self)
         for name in (*USE, "pci_free"):

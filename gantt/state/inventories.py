@@ -128,7 +128,7 @@ class ClassTable(DatedColumns):
         return self.capacity[slots], self.used[slots]
 
     def supposing(self, **columns: Int64s | Floats) -> ClassTable:
-        """The same with other columns, for a question: what is put into either later
+        """The table with other columns, for a question: what is put into either later
         shows in both or none."""
         found = copy(self)
         for name, values in columns.items():
@@ -166,7 +166,7 @@ class Inventories:
         return self._tables.get(class_index)
 
     def supposing(self, class_index: int, table: ClassTable) -> Inventories:
-        """The same with another table, for a question."""
+        """The inventories with another table, for a question."""
         found = copy(self)
         found._tables = {**self._tables, class_index: table}
         return found
@@ -178,7 +178,7 @@ class Inventories:
         return None if table is None or slot is None else (table, slot)
 
     def amounts_at(self, provider: int, class_index: int) -> tuple[float, int] | None:
-        """As ``ClassTable.amounts``, of one provider; None: it has no inventory."""
+        """The ``ClassTable.amounts`` of one provider; None: it has no inventory."""
         table = self._tables.get(class_index)
         slot = None if table is None else table.slot_of.get(provider)
         if table is None or slot is None:
@@ -186,8 +186,8 @@ class Inventories:
         return table.capacity.item(slot), table.used.item(slot)
 
     def has_room_at(self, provider: int, wanted: Mapping[int, Sequence[int]]) -> bool:
-        """As ``ClassTable.has_room`` and ``can_take``, of one provider. ``wanted``:
-        class index -> the amounts of its allocations."""
+        """Whether one provider has room and can take it, by its ``ClassTable``.
+        ``wanted``: class index -> the amounts of its allocations."""
         for class_index, amounts in wanted.items():
             table = self._tables.get(class_index)
             slot = None if table is None else table.slot_of.get(provider)

@@ -27,7 +27,7 @@ _MOST_TEXTS: Final = 256
 
 
 class Promises:
-    """Of one host: its ``report``, and what pending claims leave of it."""
+    """What one host promised: its ``report``, and what pending claims leave of it."""
 
     def __init__(self, report: HostTopology = UNREPORTED) -> None:
         self._reported = Remaining(report)
@@ -58,7 +58,7 @@ class Promises:
         return zip(self._ids, self._pendings, strict=True)
 
     def copy(self) -> Promises:
-        """The same, to be changed by itself."""
+        """A copy, to be changed by itself."""
         found = Promises()
         found._reported, found._asked = self._reported, self._asked
         found._ids, found._pendings = self._ids.copy(), self._pendings.copy()
@@ -124,7 +124,7 @@ class Pendings:
         self._known: dict[str, Pending] = {}
 
     def read(self, text: str) -> Pending:
-        """The same value for the same text, of the last few."""
+        """The value of a text: the same one for the same text, of the last few."""
         found = self._known.get(text)
         if found is None:
             if len(self._known) >= _MOST_TEXTS:

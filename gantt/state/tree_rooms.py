@@ -27,7 +27,7 @@ class _Slots(Struct, frozen=True, eq=False):
 
 
 class TreeRooms:
-    """Of one State, whose tables it reads."""
+    """The room of the trees of one State, whose tables it reads."""
 
     def __init__(
         self, providers: Providers, inventories: Inventories, classes: Names

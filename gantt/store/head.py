@@ -92,7 +92,8 @@ class HeadRow:
         return session.send(self._lock)
 
     def judge(self, row: tuple[int] | None) -> None:
-        """As ``read``, of the row that ``lock`` found."""
+        """Takes the row that ``lock`` found, as ``read`` takes the one that it
+        reads."""
         reason = refusal(row[0] if row else None, self._url)
         with self._logging:  # many threads come here, one logs
             if reason is not None and not self._is_logged:

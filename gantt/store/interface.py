@@ -212,7 +212,7 @@ class UsageRows(Protocol):
     in microseconds; methods raise outcomes, which ``Store.usage_rows`` translates."""
 
     def now(self) -> int | None:
-        """As ``Transaction.now``."""
+        """The time of the store; see ``Transaction.now``."""
 
     def first(self, period_s: int, since: int, until: int) -> int | None:
         """The begin of the first period of that length in the span."""
@@ -221,7 +221,7 @@ class UsageRows(Protocol):
         """The begin of the last one."""
 
     def find(self, asked: HistoryQuery) -> list[UsageRecord]:
-        """As ``Store.usage_history``."""
+        """The records that were asked for; see ``Store.usage_history``."""
 
     def replace(
         self, period_s: int, start: int, records: Sequence[UsageRecord]
@@ -266,17 +266,17 @@ class Store(Protocol):
         """The end of the log, cheaply. Raises StoreFailed."""
 
     def cursor_at_once(self) -> Cursor | None:
-        """As ``cursor``, where neither a server nor a lock has to be waited for, and
-        nothing fails; else None."""
+        """What ``cursor`` answers, where neither a server nor a lock has to be waited
+        for, and nothing fails; else None."""
 
     def now(self) -> int | None:
-        """As ``Transaction.now``, without the lock. Raises StoreFailed."""
+        """The time of ``Transaction.now``, without the lock. Raises StoreFailed."""
 
     def stamp(self) -> int:
         """``at`` of the last entry of the log, 0 without one. Raises StoreFailed."""
 
     def tail(self, after: Cursor) -> list[LogEntry] | None:
-        """As ``Transaction.tail``, without the lock."""
+        """The entries of ``Transaction.tail``, without the lock."""
 
     def begin(self) -> Transaction:
         """Take the head lock. Raises DefiniteAbort if it is not free in time,

@@ -134,7 +134,7 @@ def stamp(url: str, revision: str, options: StoreOptions | None = None) -> None:
 
 
 def check_database(database: Database) -> None:
-    """As ``check``, for a database that is open already; logs its warnings."""
+    """Checks a database that is open already; logs the warnings."""
     found = look(database)
     if is_expanded(found):
         database.warn(

@@ -119,7 +119,7 @@ class Session:
         return answer
 
     def send_rows(self, bulk: Bulk, rows: Sequence[Values]) -> Answer:
-        """The same for one statement on many rows."""
+        """Sends one statement on many rows."""
         self._counter.statements += 1
         try:
             answer = Answer(bulk.send(self._open_cursor, rows))

@@ -232,7 +232,7 @@ def _key(message: Message) -> str:
 
 
 def _places(records: Sequence[Message], *, first: bool) -> list[TopicPartition]:
-    """Of each partition the offset of its first record, or that after its last."""
+    """The offset of the first record of each partition, or that after its last."""
     found: dict[tuple[str, int], int] = {}
     for one in records:
         where = str(one.topic()), int(one.partition() or 0)

@@ -39,12 +39,12 @@ class Service(Protocol):
     """What else takes reports."""
 
     def needs(self) -> Needs:
-        """As GanttProtocol."""
+        """What reports need to have, as ``GanttProtocol.needs`` says it."""
 
     def report_hosts(
         self, reports: Iterable[Report | bytes]
     ) -> tuple[ReportOutcome, ...]:
-        """As GanttProtocol."""
+        """Takes reports, and answers each, as ``GanttProtocol.report_hosts`` does."""
 
 
 class ReportStream:
@@ -127,7 +127,7 @@ class ReportStream:
         return report.beats and self._clock() - self._beat_at >= pause_s
 
     def _digest(self) -> str:
-        """Of what is needed, asked again now and then."""
+        """The digest of what is needed, which is asked again now and then."""
         if self._clock() - self._asked_at >= NEEDS_S:
             self.needs()
         return self._needs.digest

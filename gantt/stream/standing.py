@@ -40,7 +40,7 @@ _decode: Final = msgspec.json.Decoder(_Statistics).decode
 
 
 class Standing:
-    """As librdkafka's statistics tell it, and the errors of who uses it."""
+    """How a client stands, by librdkafka's statistics and the errors of its caller."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now

@@ -62,7 +62,7 @@ class TopicWatch:
         return bool(before and found and before != found)
 
     def _id(self) -> str:
-        """Of the topic of reports; "": not known now."""
+        """The id of the topic of reports; "": not known now."""
         asked = self._admin.describe_topics(
             TopicCollection(self._names), request_timeout=_ANSWER_S
         )

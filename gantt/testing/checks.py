@@ -53,8 +53,8 @@ class Tried(Struct, frozen=True):
 
 
 class Snapshots:
-    """As the engine calls plug-ins (``Outside``): with a copy of the fleet. Times each
-    call instead of limiting it."""
+    """Calls plug-ins as the engine does (``Outside``), with a copy of the fleet. Times
+    each call instead of limiting it."""
 
     def __init__(self) -> None:
         self._clock = SystemClock()
@@ -99,7 +99,7 @@ def check_weigher(
     seeds: Iterable[int] = SEEDS,
     limit_s: float = 1.0,
 ) -> Tried:
-    """As ``check_filter``, for a weigher."""
+    """Tries a weigher as ``check_filter`` tries a filter."""
 
     def guarded(made: object, outside: Snapshots) -> Guarded:
         if isinstance(made, Weigher):

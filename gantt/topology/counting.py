@@ -55,9 +55,9 @@ def counted(
 
 
 def given_back(ended: Pending, credited: Mapping[int, Pending]) -> list[int]:
-    """Of the claims that were counted (``credited``) those that may not be, once one
-    has ended that was not: it was in a report too, and its rise was used for another.
-    The oldest one alike; where they differ in what they want, all."""
+    """The claims that were counted (``credited``) and may not be, once one has ended
+    that was not: it was in a report too, and its rise was used for another. The oldest
+    one alike; where they differ in what they want, all."""
     alike = [key for key in credited if credited[key].wanted == ended.wanted]
     return alike[:1] if len(alike) == len(credited) else list(credited)
 
@@ -74,7 +74,7 @@ def risen(before: HostTopology, after: HostTopology) -> HostTopology:
 
 
 def _exact(pending: Pending) -> Pending:
-    """As it is asked of a rise: that is not overcommitted."""
+    """What a pending claim asks of a rise: that is not overcommitted."""
     wanted = replace(pending.wanted, cpu_ratio=1.0, ram_ratio=1.0)
     return replace(pending, wanted=wanted, is_counted=False, is_running=False)
 
@@ -175,8 +175,8 @@ def _certain(rise: HostTopology, wants: Iterable[Wanted]) -> HostTopology:
 
 
 def _linked_kinds(wanted: Wanted) -> set[bool]:
-    """Of PFs (True) and of VFs and the like; a request of a port that names no kind
-    wants one of these."""
+    """Whether PFs (True), or VFs and the like, are asked for; a request of a port that
+    names no kind wants one of these."""
     asked = (
         one.get("dev_type") for request in wanted.devices for one in request.wanted
     )

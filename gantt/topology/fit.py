@@ -116,7 +116,7 @@ class _Search:
         return self._nearest()
 
     def _nearest(self) -> Lack:
-        """Of the host cells that carry it, what devices and networks lack; and what the
+        """What devices and networks lack at the host cells that carry it, and what the
         nearest of the others lacks to carry it."""
         found = nearest(self.lacks)
         pairs = [one for each in self.pairs for one in each if isinstance(one, Lack)]

@@ -120,7 +120,7 @@ def fitted(left: Remaining, pending: Pending) -> Fit | Lack:
 def providers_of(
     mappings: Mapping[str, tuple[str, ...]], wanted: Wanted
 ) -> dict[str, tuple[str, ...]]:
-    """Of a candidate's mappings those of devices."""
+    """Those of a candidate's mappings that are of devices."""
     suffixes = [
         suffix for one in wanted.devices if one.is_of_flavor for suffix in one.suffixes
     ]
@@ -140,8 +140,8 @@ def running(pending: Pending) -> Pending:
 
 
 def to_text(pending: Pending) -> str:
-    """As JSON. Sets of CPUs are texts, ``0-3,8``: not every reader of JSON has numbers
-    of so many bits."""
+    """The value as JSON. Sets of CPUs are texts, ``0-3,8``: not every reader of JSON
+    has numbers of so many bits."""
     plain: dict[str, Any] = msgspec.to_builtins(pending, order="deterministic")
     return msgspec.json.encode(_mapped(plain, _written), order="deterministic").decode()
 

@@ -105,7 +105,7 @@ def _pinned(cell: HostCell, fitted: FittedCell, may_be_counted: bool) -> Cpus:
 def _pages(
     cell: HostCell, fitted: FittedCell, may_be_counted: bool
 ) -> tuple[Pages, ...]:
-    """Of the size that was chosen, else of the smallest."""
+    """The pages that were taken, of the size that was chosen, else of the smallest."""
     if not cell.pages:
         return ()
     smallest = cell.pages[0].size_kib

@@ -60,7 +60,7 @@ class Part(Struct, frozen=True):
 
 
 def bounded(amount: int) -> int:
-    """As much of an amount as a column holds."""
+    """The amount, or as much of it as a column holds."""
     return min(amount, MAX_INT)
 
 

@@ -89,7 +89,7 @@ def _environ(text: str) -> dict[str, str]:
 def _workload(
     uuid: str, seen: list[tuple[dict[str, str], str]], online: frozenset[int] | None
 ) -> Workload:
-    """Of the environment and the status of each of its processes."""
+    """The instance, made of the environment and the status of each of its processes."""
     environ, _ = seen[0]
     pinned: set[int] = set()
     resident_kb = 0

@@ -102,7 +102,7 @@ def of_provider(call: Call, uuid: str) -> None:
 
 
 def encoded(found: ConsumerView, version: int) -> bytes:
-    """As ``json.dumps`` of it would be, in a third of the time."""
+    """The text that ``json.dumps`` would make of it, in a third of the time."""
     shares = []
     for provider, share in found.allocations.items():
         used = ", ".join(

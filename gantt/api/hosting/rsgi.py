@@ -124,7 +124,7 @@ class Answer:
         self.headers = headers
 
     def without_body(self) -> Answer:
-        """The same for a HEAD request."""
+        """This answer to a HEAD request: its status and headers alone."""
         found = Answer()
         found.status, found.headers = self.status, self.headers
         return found

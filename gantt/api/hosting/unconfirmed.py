@@ -117,7 +117,7 @@ class Unconfirmed:
 
 
 class Seat:
-    """As a pool: where the requests of one address are handed in."""
+    """Where the requests of one address are handed in, as to a pool."""
 
     waiting = 0
 

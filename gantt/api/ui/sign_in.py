@@ -86,7 +86,7 @@ class SignIn:
 
 
 def build_sign_in(settings: Settings) -> SignIn | None:
-    """As configured; None: only tokens are taken."""
+    """How operators sign in, by the settings; None: only tokens are taken."""
     limit = settings.serve.dashboard_sign_ins
     if not limit or not can_sign_in(settings):
         return None

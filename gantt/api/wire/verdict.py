@@ -45,7 +45,7 @@ def judge_body(raw: bytes, schema_of: SchemaOf, version: int) -> Any:
 
 
 def judge_value(value: object, schema_of: SchemaOf, version: int) -> None:
-    """As ``judge_body``, for a value from elsewhere than a body."""
+    """Judges a value from elsewhere than a body as ``judge_body`` does."""
     fault = _fault(_body_validator(schema_of, version), value)
     if fault is not None:
         raise Problem(400, f"JSON does not validate: {fault}")
@@ -114,8 +114,8 @@ def _query_validator(schema_of: SchemaOf, version: int) -> Validator:
 def _unique_items(
     _validator: Validator, is_wanted: bool, instance: Any, _schema: Schema
 ) -> Iterator[ValidationError]:
-    """As in the library, but in linear time: its own compares each item with all others
-    if their types differ."""
+    """Finds items that repeat, in linear time: the library's own rule compares each
+    item with all others if their types differ."""
     from jsonschema.exceptions import ValidationError
 
     if not is_wanted or not isinstance(instance, list):
@@ -213,7 +213,8 @@ def _abridged_object(data: dict[str, Any]) -> tuple[Any, int]:
 
 
 def _short(item: Any) -> Any:
-    """As ``abridged``, for one of many: most are short and need no measuring."""
+    """One of many items, ``abridged`` if it is long: most are short and need no
+    measuring."""
     if isinstance(item, str):
         return LongText(item) if len(item) > LONGEST else item
     return _abridged(item)[0] if isinstance(item, list | dict) else item

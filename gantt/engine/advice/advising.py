@@ -91,7 +91,7 @@ class Advising:
         return self.order_hosts(request).advice()
 
     def order_hosts(self, request: AdviceRequest) -> Order:
-        """The same, not yet written as its caller wants it."""
+        """Gives advice as an ``Order``, not yet written as its caller wants it."""
         clock = self._scheduling.clock
         began = clock.monotonic()
         if not request.request_id:

@@ -127,7 +127,7 @@ class Committer:
 
     @property
     def request_id(self) -> str:
-        """Of ``bearing``; "": outside of it."""
+        """The id that ``bearing`` was given; "": outside of it."""
         return self._caller.request_id
 
     def observe(self, observer: Observer) -> None:

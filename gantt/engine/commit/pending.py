@@ -133,7 +133,7 @@ class Queue:
         return self.more(size)
 
     def more(self, size: int) -> list[PendingWrite[Answer]]:
-        """As ``take``, without waiting."""
+        """What is there to ``take`` without waiting."""
         found: list[PendingWrite[Answer]] = []
         while self._pending and len(found) < size:
             found.append(self._pending.popleft())

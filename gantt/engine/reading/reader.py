@@ -80,16 +80,16 @@ class Reader:
         *args: *Ts,
         consistency: Consistency = Consistency.DURABLE,
     ) -> T:
-        """As ``read``, for a query that may take long: one at a time, and it may call
-        ``rest``."""
+        """Runs, as ``read`` does, a query that may take long: one at a time, and it may
+        call ``rest``."""
         return self._run(query, args, consistency, rest=self._rest)
 
     def survey(
         self, query: Callable[[State, Callable[[], None], *Ts], T], *args: *Ts
     ) -> T:
-        """As ``read``, for a query that looks at everything, and calls the pause that
-        it is given after the State: no search waits for it, and others read and write
-        in between, so that it must look up by name what it saw before."""
+        """Runs, as ``read`` does, a query that looks at everything, and calls the pause
+        that it is given after the State: no search waits for it, and others read and
+        write in between, so that it must look up by name what it saw before."""
         rest = self._rest.apart()
         return self._run(query, (rest, *args), Consistency.DURABLE, rest=rest)
 
@@ -99,8 +99,8 @@ class Reader:
         *args: *Ts,
         at_once: bool = False,
     ) -> T:
-        """As ``read``, for a query that also returns when the rows that it used last
-        changed (``State.applied``): the answer waits for no later change. With
+        """Runs, as ``read`` does, a query that also returns when the rows that it used
+        last changed (``State.applied``): the answer waits for no later change. With
         ``at_once`` it waits for nothing, neither the database nor the columns nor a
         commit: raises WouldWait instead."""
         if at_once:

@@ -68,7 +68,7 @@ class Rest:
             raise Moved
 
     def give_way(self, meanwhile: Callable[[], None]) -> None:
-        """As a call, for a query that may take seconds: ``meanwhile`` runs without the
+        """Rests within a query that may take seconds: ``meanwhile`` runs without the
         locks, so that other searches go on too, and it holds the columns for a second
         at most. Raises Moved also when row numbers are no longer valid, and Busy where
         it would take longer than that."""

@@ -14,8 +14,8 @@ from gantt.model.record import Line
 
 
 class Tally(Struct):
-    """Of some lines: ``decisions`` that begin there, and how many they tell that were
-    ``dropped``."""
+    """What some lines hold: ``decisions`` that begin there, and how many they tell that
+    were ``dropped``."""
 
     decisions: int = 0
     dropped: int = 0

@@ -10,7 +10,7 @@ import random
 
 
 class Dice:
-    """The same numbers for the same seed."""
+    """Random numbers: the same ones for the same seed."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed

@@ -53,20 +53,21 @@ _UNPACK: Final = msgspec.msgpack.Decoder(
 
 
 class Kind(Struct, frozen=True, eq=False, gc=False):
-    """Of requests that are alike. ``serial``: of no other kind of this process;
-    ``common``: what they have in common, packed."""
+    """What requests that are alike have in common. ``serial``: of no other kind of this
+    process; ``common``: what they have in common, packed."""
 
     serial: int
     common: bytes
 
     @property
     def number(self) -> int:
-        """Of its form: that of another kind, once there were more."""
+        """The number of its form, which another kind has once there were more."""
         return self.serial % FORMS
 
 
 class Kinds:
-    """Of the requests of a process, at most FORMS at a time. Under the state lock."""
+    """The kinds of the requests of a process, at most FORMS at a time. Under the state
+    lock."""
 
     def __init__(self) -> None:
         self._known: dict[bytes, Kind] = {}

@@ -27,8 +27,8 @@ _BEGAN: Final = "a snapshot was asked for"
 
 
 def snapshot_of(store: Store, replica: Replica) -> tuple[Cursor, Chunks]:
-    """Of the tables; where there are none, of the columns. Exhaust or close the chunks.
-    Raises StoreFailed."""
+    """A snapshot of the tables; where there are none, of the columns. Exhaust or close
+    the chunks. Raises StoreFailed."""
     if not isinstance(store, MemoryStore):
         return store.load()
     with replica.lock:

@@ -46,7 +46,7 @@ class Checks:
         return request
 
     def spec(self, spec: RequestSpec) -> RequestSpec:
-        """The same for a request without a number of instances."""
+        """Validates a request that has no number of instances."""
         spec = values.spec(spec)
         self._within(limits.check_spec, spec, self.options)
         return spec

@@ -265,8 +265,8 @@ def _wanted(claim: c.Claim, reserved: Claimed) -> dict[str, Holding]:
 
 
 class _Old(Struct, frozen=True):
-    """Of claims that may hold something elsewhere: those that answer a request, and
-    the ends of those that are unconfirmed or, for its instances, make way for it.
+    """Claims that may hold something elsewhere: those that answer a request, and the
+    ends of those that are unconfirmed or, for its instances, make way for it.
     ``is_awaited``: one is being written there for an equal request."""
 
     ends: tuple[c.ReleaseClaim, ...]
@@ -298,7 +298,7 @@ def _old_claims(state: State, request: ScheduleRequest) -> _Old:
 
 
 def _end_of(row: ClaimRow) -> c.ReleaseClaim:
-    """Of this instance alone."""
+    """The command that ends the claim of this instance alone."""
     only = frozenset([row.instance_uuid])
     return c.ReleaseClaim(row.claim, instance_uuids=only)
 

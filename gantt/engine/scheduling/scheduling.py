@@ -248,7 +248,7 @@ class Scheduling:
         source: CandidateSource,
         now: int,
     ) -> Selected:
-        """As ``select``, without chance, for as many instances as find a host: what
+        """Selects hosts, without chance, for as many instances as find a host: what
         would help others is not searched for. ``seen``: what is decided on: ``state``,
         or that with copies of some of its tables."""
         driver, pause = self.driver, self.reader.rest

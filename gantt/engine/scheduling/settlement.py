@@ -120,7 +120,7 @@ def give_back(
 
 
 def amounts_in_words(amounts: Amounts) -> str:
-    """Of an instance, by provider."""
+    """The amounts of an instance, by provider, as a phrase."""
     return ", ".join(
         f"{amount} {name} on provider {provider}"
         for provider, shares in amounts.items()

@@ -164,6 +164,6 @@ class Pending:
         return gone
 
     def each(self) -> Iterator[Waiting]:
-        """As they are now."""
+        """All that are waited for, as they are now."""
         with self._lock:
             return iter(list(self._all.values()))

@@ -104,7 +104,7 @@ def record_of(
 
 
 def _age(judged: Judged, number: int) -> float | None:
-    """Of the last report of the host that was picked."""
+    """The age of the last report of the host that was picked, in seconds."""
     if number >= len(judged.reported_at):
         return None
     return max(0.0, (judged.at - judged.reported_at[number]) / 1_000_000)

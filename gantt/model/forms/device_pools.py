@@ -48,7 +48,7 @@ def read_pools(path: str, value: Any) -> tuple[Pool, ...] | None:
 
 
 def pools_of(path: str, found: list[dict[str, Any]]) -> tuple[Pool, ...]:
-    """As ``read_pools``, of what ``flat_pools`` made."""
+    """The pools in what ``flat_pools`` made, as ``read_pools`` reads them."""
     if len(found) > MAX_POOLS:
         raise Invalid(f"{path} has {len(found)} pools; the limit is {MAX_POOLS}.")
     parts = [

@@ -103,7 +103,7 @@ class Fields:
         return None
 
     def need(self, name: str, read: Callable[[str, Any], T]) -> T:
-        """As ``get``, for a required field."""
+        """Reads a required field; see ``get``."""
         found = self.get(name, read)
         if found is None:
             raise Invalid(f"{self.at(name)} is missing; it is required.")

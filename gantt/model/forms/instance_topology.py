@@ -62,7 +62,8 @@ def read_instance_topology(value: Any, path: str = "numa_topology") -> GivenTopo
 
 
 def readable_topology(value: Any, path: str) -> GivenTopology:
-    """The same, whether or not fields contradict each other. Raises Invalid."""
+    """Reads an instance's topology, whether or not fields contradict each other. Raises
+    Invalid."""
     part = opened(value, "InstanceNUMATopology", path, Reading())
     cells = tuple(
         _cell(one, place)
@@ -73,7 +74,8 @@ def readable_topology(value: Any, path: str) -> GivenTopology:
 
 
 def plain_topology(topology: GivenTopology) -> dict[str, Any]:
-    """The same as a plain object, which ``read_instance_topology`` reads."""
+    """An instance's topology as a plain object, which ``read_instance_topology``
+    reads."""
     return {
         "cells": [
             {

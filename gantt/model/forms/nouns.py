@@ -288,8 +288,9 @@ def retry_hosts(part: Fields) -> tuple[tuple[str, str], ...]:
 
 
 def numa_topology(path: str, value: Any) -> dict[str, Any]:
-    """As it came: the object's primitive, a plain object, or the JSON text of one.
-    Raises Invalid where a cell cannot be read, whatever is enabled to fit it."""
+    """The topology as it came: the object's primitive, a plain object, or the JSON text
+    of one. Raises Invalid where a cell cannot be read, whatever is enabled to fit
+    it."""
     value = scalars.decoded(path, lowered(value))
     readable_topology(value, path)
     kept: dict[str, Any] = scalars.plain(path, value)

@@ -45,12 +45,14 @@ def read_host(stats: Mapping[str, Any]) -> HostTopology:
 
 
 def shared_cells(path: str, value: Any) -> tuple[HostCell, ...]:
-    """As ``read_cells``."""
+    """The cells that ``read_cells`` reads of a value; those of equal values are
+    shared."""
     return () if value is None else _shared(_cells, read_cells, path, value)
 
 
 def shared_pools(path: str, value: Any) -> tuple[Pool, ...] | None:
-    """As ``read_pools``; not to be changed."""
+    """The pools that ``read_pools`` reads of a value; those of equal values are shared,
+    and not to be changed."""
     return None if value is None else _shared(_pools, read_pools, path, value)
 
 

@@ -144,7 +144,7 @@ def server_group(value: ServerGroup) -> ServerGroup:
 
 
 def uuids(path: str, values: Iterable[str]) -> tuple[str, ...]:
-    """Of instances. Raises Invalid, which names the one."""
+    """Uuids of instances, checked. Raises Invalid, which names the one that is none."""
     return fleet.read_uuids(path, list(names(path, values)))
 
 
@@ -259,7 +259,7 @@ def are_sound(found: PlainStats) -> bool:
 
 
 def as_stats(found: PlainStats) -> HostStats:
-    """The same, without what it says of types."""
+    """Plain stats as ``HostStats``, without what they say of types."""
     return HostStats(*_fields_of(found))
 
 

@@ -220,7 +220,7 @@ class CellReader:
     def _news_of_moves(
         self, moves: dict[str, tuple[Move, ...]], again: frozenset[str]
     ) -> dict[str, tuple[Move, ...]]:
-        """Of hosts of which others are known, and of ``again``."""
+        """What moves, of hosts of which other moves are known, and of ``again``."""
         known = self._moves_of
         changed = {
             host
@@ -265,7 +265,7 @@ class CellReader:
     def _on_after(
         self, database: NovaDatabase, found: RowNews[_Instance], unreadable: _BadRows
     ) -> dict[str, dict[str, Instance]]:
-        """Of the hosts whose instances are not as they were known: all of them."""
+        """All instances of the hosts whose instances are not as they were known."""
         lost: defaultdict[str, set[str]] = defaultdict(set)
         won: defaultdict[str, dict[str, Instance]] = defaultdict(dict)
         for key in found.new:

@@ -130,8 +130,8 @@ class LiveRows(Generic[V]):
     def _read_again(
         self, database: NovaDatabase, at: float, new: dict[int, Row]
     ) -> RereadProgress:
-        """As many rows as are due: the cost of one full reading, spread evenly. Rows
-        that are gone are found by their number."""
+        """Reads as many rows again as are due: the cost of one full reading, spread
+        evenly. Rows that are gone are found by their number."""
         last = self._again or RereadProgress(0, at)
         if not (self._again_s and self.known):
             return RereadProgress(last.after, at)

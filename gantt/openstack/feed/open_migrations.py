@@ -93,7 +93,7 @@ class Moves:
 
 
 def _open() -> tuple[sa.ColumnElement[bool], ...]:
-    """Of rows that stand for what has not ended."""
+    """Conditions of the rows that stand for what has not ended."""
     m = MIGRATIONS.c
     return m.deleted == 0, sa.or_(m.status.is_(None), m.status.not_in(ENDED))
 

@@ -22,7 +22,8 @@ STARTS: Final = 3
 
 
 class Restarts:
-    """Of ``count`` workers, numbered from 0. Time is monotonic seconds."""
+    """When each of ``count`` workers, numbered from 0, is started again. Time is
+    monotonic seconds."""
 
     def __init__(self, count: int) -> None:
         self._deaths = [0] * count

@@ -159,7 +159,7 @@ class Workers:
             os.close(self._told)
 
     def metrics(self) -> bytes:
-        """Of all workers together."""
+        """The metrics of all workers together."""
         return b"" if self._folder is None else exposition(self._folder)
 
     def unready(self) -> str:

@@ -42,7 +42,7 @@ class Budget:
         self.steps = 0
 
     def renew(self) -> None:
-        """As many steps again."""
+        """Grants as many steps once more."""
         self.steps = 0
 
     def spend(self, steps: int = 1) -> None:

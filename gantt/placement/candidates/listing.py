@@ -39,7 +39,7 @@ class Listing:
                         self._of.setdefault(uuid, []).append(candidate)
 
     def without(self, providers: frozenset[str]) -> Listing:
-        """The same, but for candidates that take anything of ``providers``."""
+        """The listing without the candidates that take anything of ``providers``."""
         return Listing(self._answers, without=providers, trouble=self.trouble)
 
     def has(self, uuid: str | None) -> bool:

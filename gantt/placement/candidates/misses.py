@@ -134,8 +134,8 @@ def _tree_costs(state: State, part: Part) -> Costs:
 def _unborne(
     group: GroupTerms, roots: Bools, has_room: Bools
 ) -> list[tuple[Term, Bools]]:
-    """Of a spread group: traits that its givers must bear together, and the roots
-    around which none of them does; without ``has_room``, whatever the amounts."""
+    """Traits that the givers of a spread group must bear together, and the roots around
+    which none of them does; without ``has_room``, whatever the amounts."""
     if not group.is_spread:
         return []
     spread = t.spread_of(group, group.terms)
@@ -229,7 +229,7 @@ def _shortfalls(state: State, term: Term) -> NDArray[np.float32]:
 
 
 def _shortfall(state: State, term: Term, row: int) -> float:
-    """The same of one provider that does not meet ``term``."""
+    """By how much one provider that does not meet ``term`` falls short of it."""
     assert term.amount is not None, "an amount has an amount"
     table, slot = _table(state, term), _slot(state, term, row)
     if table is None or slot is None:
@@ -308,7 +308,7 @@ def _label(term: Term, *, is_joint: bool) -> str:
 
 
 def _slot(state: State, term: Term, row: int) -> int | None:
-    """Of its inventory of the class; None: it has none."""
+    """The slot of a provider's inventory of the class; None: it has none."""
     table = _table(state, term)
     return None if table is None else table.slot_of.get(row)
 

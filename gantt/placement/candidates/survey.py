@@ -69,7 +69,7 @@ class Survey(Struct, eq=False):
 
 
 class FlatSurvey:
-    """As ``Survey``, where no provider has a parent and none shares: it holds whatever
+    """A ``Survey`` where no provider has a parent and none shares: it holds whatever
     changes, as long as ``providers.structure`` does not move."""
 
     def __init__(

@@ -119,7 +119,8 @@ def _turn(known: ReportPlace | None, command: ReportHost) -> _Turn:
 
 
 def _turn_of_other(known: ReportPlace | None, report: Report) -> _Turn:
-    """Of an agent that is not the one whose report was applied last."""
+    """Whose turn it is, for a report of an agent that is not the one whose report was
+    applied last."""
     if known is not None:
         is_past = report.incarnation in known.past
         if is_past or (report.full and report.taken_at < known.taken_at):

@@ -85,7 +85,7 @@ def _write_again(draft: Draft, mine: ClaimRow, said: ConsumerAllocations) -> Non
 
 
 def _generation(state: State, uuid: str) -> int:
-    """Of the consumer, once it is written."""
+    """The generation of the consumer, once it is written."""
     consumer = state.consumers.find(uuid)
     return 1 if consumer is None else consumer.generation + 1
 

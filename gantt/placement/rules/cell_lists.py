@@ -66,7 +66,7 @@ def dated(old: ServiceRow, new: ServiceRow, now: int) -> ServiceRow:
 
 
 def _stats(draft: Draft, row: int) -> dict[str, Any]:
-    """Of the host at ``row``, as the draft leaves it."""
+    """What the host at ``row`` reports, as the draft leaves it."""
     found: dict[str, Any] = msgspec.json.decode(_row(draft, row).stats)
     return found
 

@@ -311,7 +311,8 @@ class _Desk:
         return found
 
     def _write_allocations(self, asked: _Asked, holder: _Holder) -> int:
-        """As PUT would write them; the consumer's generation afterwards."""
+        """Writes allocations as PUT would; answers with the consumer's generation
+        afterwards."""
         draft, command = self._draft, self._command
         for row in holder.kept:
             provider = draft.state.providers.get(row.resource_provider_id)

@@ -61,7 +61,7 @@ class Draft:
         self.change(table, self.state.get(table, key_of(row)), row)
 
     def change(self, table: str, old: Row | None, row: Row) -> None:
-        """As ``put``, where the row is known that it replaces, in the State or in this
+        """Puts a row where that is known which it replaces, in the State or in this
         draft. None: its key is new."""
         if isinstance(row, AllocationRow):
             self._claimed.add((row.resource_provider_id, row.resource_class_id))
@@ -70,7 +70,7 @@ class Draft:
         self._new[place] = row
 
     def add(self, table: str, row: LinkRow) -> bool:
-        """As ``put``, unless there is such a link; whether there was none."""
+        """Puts a link, unless there is such a one; says whether there was none."""
         place = (table, key_of(row))
         is_missing = self.get(*place) is None
         if is_missing:
@@ -127,7 +127,8 @@ class Draft:
         return bumped
 
     def bump_once(self, provider: ProviderRow) -> None:
-        """As ``bump``, but only the first time for each provider."""
+        """Bumps the provider's generation, but only the first time that it is asked
+        to."""
         if provider.id not in self._bumped:
             self._bumped.add(provider.id)
             self.bump(provider)

@@ -55,7 +55,7 @@ class _Taken(Struct, frozen=True):
 
 
 def update(draft: Draft, command: UpdateHost) -> HostView:
-    """As ``take_in``; the host as it is then."""
+    """Takes a report in; answers with the host as it is then."""
     found = take_in(draft, command)
     if isinstance(found, int):
         return fleet_queries.host_at(draft.state, found)
@@ -253,7 +253,7 @@ def _says_more(state: State, row: int, command: UpdateHost) -> bool:
 
 
 def _unreadable(command: UpdateHost) -> dict[str, str]:
-    """Of what instances are fitted to."""
+    """What cannot be read of that which instances are fitted to."""
     said = command.unreadable
     return {name: said[name][:_LONGEST] for name in said if name in reports.FITTED}
 

@@ -57,7 +57,7 @@ def set_traits(draft: Draft, command: SetTraits) -> ProviderTraits:
 
 
 def delete_traits(draft: Draft, command: DeleteTraits) -> None:
-    """As setting none."""
+    """Deletes all traits of a provider: it sets none."""
     _replace_traits(draft, existing(draft.state, command.provider_uuid), set())
 
 

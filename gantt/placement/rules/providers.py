@@ -34,7 +34,7 @@ def create(draft: Draft, command: CreateProvider) -> Provider:
 
 
 def create_row(draft: Draft, command: CreateProvider) -> ProviderRow:
-    """As ``create``; the row."""
+    """Creates a provider; answers with its row."""
     providers = draft.state.providers
     if not command.name:
         raise Invalid(

@@ -14,7 +14,8 @@ from gantt.topology.pending import from_text
 
 
 class Again(Struct, frozen=True):
-    """Of an instance that was claimed before; ``generation``, ``fit``: see Claimed."""
+    """The answer for an instance that was claimed before; ``generation``, ``fit``: see
+    Claimed."""
 
     answer: Repeat
     generation: int | None

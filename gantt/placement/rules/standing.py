@@ -20,9 +20,9 @@ from gantt.state.state import State
 
 
 class Standing(Enum):
-    """Of a request, for an instance. FIRST: it has no claim. REPEAT: its claim is the
-    answer. MOVE: the claim stays until the move is done, unless it is leased. REPLACE:
-    the claim makes way, with all that it added."""
+    """What a request is for an instance. FIRST: it has no claim. REPEAT: its claim is
+    the answer. MOVE: the claim stays until the move is done, unless it is leased.
+    REPLACE: the claim makes way, with all that it added."""
 
     FIRST = "first"
     REPEAT = "repeat"

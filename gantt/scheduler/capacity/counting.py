@@ -29,7 +29,7 @@ TakenOf = Callable[[str, Rows], Int64s | None]
 
 
 def nothing_taken(name: str, providers: Rows) -> None:
-    """Of no class anything."""
+    """What others took where nothing was taken: of no class anything."""
 
 
 def applied_again(feasible: FeasibleHosts) -> tuple[Filter, ...]:

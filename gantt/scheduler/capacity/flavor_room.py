@@ -267,8 +267,8 @@ class FlavorRoom:
         return min(most, self._known[place])
 
     def _one_host(self, found: Int64s) -> Int64s:
-        """Of members that must be together, before the first: the host with the most
-        room."""
+        """The one host for members that must be together, before the first is placed:
+        that with the most room."""
         sums: Counter[str] = Counter()
         names = self.feasible.hosts.names
         for place in np.flatnonzero(found).tolist():

@@ -20,9 +20,10 @@ _UNLIMITED: Final = 2**62
 
 
 class GroupRule:
-    """As at the committer, no rule applies where its filter does not (hosts are forced,
-    for example). ``allowed``: bool[hosts]; ``is_together``: all go to one service host,
-    any one. ``added``: service host -> members counted so far, here or elsewhere."""
+    """What a group's rule allows. As at the committer, none applies where its filter
+    does not (hosts are forced, for example). ``allowed``: bool[hosts]; ``is_together``:
+    all go to one service host, any one. ``added``: service host -> members counted so
+    far, here or elsewhere."""
 
     def __init__(
         self, feasible: FeasibleHosts, added: Counter[str] | None = None

@@ -81,8 +81,9 @@ def outlook(
     budget: int | None = None,
     pause: Pause = never,
 ) -> Forecast:
-    """Of each class of ``history``, and each flavor. ``pause``: wherever others may
-    write meanwhile. Raises Invalid, NoValidHost, UnknownName, Moved."""
+    """Until when room lasts, of each class of ``history`` and each flavor. ``pause``:
+    wherever others may write meanwhile. Raises Invalid, NoValidHost, UnknownName,
+    Moved."""
     feasible = feasible_of(
         state, mix.specs, sources, driver, now=now, budget=budget, pause=pause
     )
@@ -107,7 +108,7 @@ def outlook(
 
 
 class _Sum(Struct, frozen=True):
-    """Of a class at some hosts: what they have and use, and the part of all use."""
+    """What some hosts have and use of a class, and the part of all use."""
 
     capacity: float
     used: float

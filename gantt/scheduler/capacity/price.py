@@ -76,10 +76,10 @@ def prices(
     budget: int | None = None,
     pause: Pause = never,
 ) -> Prices:
-    """Of all rules for the one request of ``mix``: hosts that only trying tells about
-    are tried within ``capacity_steps`` with every rule, and within as many for all
-    others together. ``pause``: wherever others may write meanwhile. Raises Invalid,
-    NoValidHost, UnknownName, Moved."""
+    """The prices of all rules for the one request of ``mix``: hosts that only trying
+    tells about are tried within ``capacity_steps`` with every rule, and within as many
+    for all others together. ``pause``: wherever others may write meanwhile. Raises
+    Invalid, NoValidHost, UnknownName, Moved."""
     # Hosts are not ranked, so nothing is weighed.
     policy = structs.replace(policy, weighers=())
     (spec,) = mix.specs

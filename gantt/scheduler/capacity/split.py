@@ -84,8 +84,8 @@ def feasible_of(
     budget: int | None = None,
     pause: Pause = never,
 ) -> list[FeasibleHosts]:
-    """Of one instance of each. ``pause``: between two of them. Raises Invalid,
-    NoValidHost, UnknownName, Moved."""
+    """The feasible hosts of one instance of each flavor. ``pause``: between two of
+    them. Raises Invalid, NoValidHost, UnknownName, Moved."""
     found: list[FeasibleHosts] = []
     for spec, source in zip(specs, sources, strict=True):
         if found:

@@ -81,7 +81,7 @@ class Together:
         np.add.at(self.shares, rows, shares)
 
     def hosts(self, hosts: Hosts) -> Hosts:
-        """The same hosts, with all that landed on them."""
+        """The hosts, with all that landed on them."""
         found = hosts.keep(np.ones(len(hosts), np.bool_))
         for taken, counts in self._on_hosts.items():
             here = counts[hosts.rows]

@@ -48,7 +48,7 @@ class Tries:
         self.count = self.cuts = 0
 
     def renew(self) -> None:
-        """As many tries again."""
+        """Grants as many tries once more."""
         self._steps.renew()
 
     def spend(self) -> None:

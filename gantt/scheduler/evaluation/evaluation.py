@@ -37,11 +37,11 @@ OF_USE = USE | {"claims", "instances", "touched", "topology", "rooms"}
 
 
 class Evaluation:
-    """Of one shape of request. ``keeps``: masks and scores of elementwise plug-ins are
-    kept, for requests of the same shape; else they are asked again like all others.
-    ``rows``: int64[n], all hosts; ``first``: masks that are applied before filters;
-    ``masks``: of elementwise filters; ``passing``: bool[n]; ``hosts``: those that pass;
-    ``scales`` and ``weights``: over them."""
+    """The evaluation of one shape of request. ``keeps``: masks and scores of
+    elementwise plug-ins are kept, for requests of the same shape; else they are asked
+    again like all others. ``rows``: int64[n], all hosts; ``first``: masks that are
+    applied before filters; ``masks``: of elementwise filters; ``passing``: bool[n];
+    ``hosts``: those that pass; ``scales`` and ``weights``: over them."""
 
     def __init__(
         self,

@@ -39,7 +39,7 @@ def filtering(policy: Policy) -> Driver:
 
 
 def caching(policy: Policy) -> Driver:
-    """The same, from evaluations that are kept: the default."""
+    """The driver that decides from evaluations that are kept: the default."""
     return Driver(policy, "caching", keeps=True)
 
 

@@ -125,7 +125,8 @@ def _off(what: str, reader: str) -> Invalid:
 
 
 def _check_group(state: State, group: InstanceGroup, driver: Driver) -> None:
-    """Of a group there is a policy, or it was told of; and its filter is enabled."""
+    """Checks that a group has a policy, or was told of, and that its filter is
+    enabled."""
     reader = GROUP_FILTERS.get(group.policy or "")
     if reader is not None:
         is_lost = reader not in driver.policy.filter_names

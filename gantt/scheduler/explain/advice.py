@@ -101,8 +101,8 @@ class _Quest:
                 yield one
 
     def _fewer(self, picked: int) -> Relaxation | None:
-        """As many instances as had a host, or a few more: fewer of them may be picked
-        in another order."""
+        """The change to as many instances as had a host, or a few more: fewer of them
+        may be picked in another order."""
         count = self._trials.request.count
         if not 0 < picked < count:
             return None

@@ -44,8 +44,8 @@ class KeptRanking(Struct, frozen=True, eq=False):
 
 
 def kept(ranked: Ranked) -> KeptRanking:
-    """Of the hosts that were sent; those that are unknown, or whose report is too old
-    to refuse them, are left out."""
+    """The ranking of the hosts that were sent; those that are unknown, or whose report
+    is too old to refuse them, are left out."""
     count = len(ranked.weights)
     is_refused = ranked.causes != NONE
     rows = np.concatenate((ranked.rows[:count], ranked.rows[count:][is_refused]))

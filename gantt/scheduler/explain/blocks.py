@@ -50,7 +50,7 @@ class Blocks:
             self._found.append((name, mask, counts))
 
     def add_at(self, name: str, places: list[int], counts: Int64s) -> None:
-        """The same for the ``places``."""
+        """Counts what blocks at the ``places`` alone."""
         mask = np.zeros(len(counts), np.bool_)
         mask[places] = True
         self.add(name, mask, counts)

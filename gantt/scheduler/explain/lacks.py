@@ -30,7 +30,7 @@ _STEPS_PER_FIT: Final = 20
 
 
 class Lacks:
-    """Of one request, as hosts were before its first instance."""
+    """What hosts lack for one request, as they were before its first instance."""
 
     def __init__(self, state: State, feasible: FeasibleHosts) -> None:
         self._fleet = state.fleet

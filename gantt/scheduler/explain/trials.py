@@ -108,8 +108,8 @@ class Trials:
         return self.state.applied != self._began
 
     def still_help(self, given_up: tuple[Relaxation, ...]) -> bool:
-        """As ``helps``, on the current State, beyond the budget; False also where the
-        request needs no change any more."""
+        """Whether the changes help on the current State, beyond the budget; False also
+        where the request needs no change any more."""
         self._budget.renew()
         try:
             return bool(given_up) and not self._tried(()) and self._tried(given_up)

@@ -186,7 +186,7 @@ class Scoreboard:
         return Scoring(self._names, self._weights.tolist(), ages, parts)
 
     def scores(self) -> tuple[Score, ...]:
-        """The same, per host."""
+        """The scores, per host."""
         return self.scoring().scores()
 
 

@@ -103,7 +103,7 @@ class Value:
 
     @property
     def things(self) -> Named:
-        """The same as codes and distinct values."""
+        """The value as codes and distinct values."""
         if self._things is None:
             column = np.broadcast_to(self.numbers, self.size)
             self._things = host_attributes.of_array(column)

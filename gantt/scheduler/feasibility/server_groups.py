@@ -27,7 +27,7 @@ def with_any(hosts: Hosts, uuids: Iterable[str]) -> Bools:
 
 
 def with_member(hosts: Hosts, group: InstanceGroup, uuid: str) -> Bools:
-    """As ``with_any`` for one instance, where it counts as a member."""
+    """Where one instance counts as a member, as ``with_any`` has it of several."""
     found = groups.hosts_of(hosts.fleet, group, uuid)
     return hosts.at_hosts(found | _given(hosts, frozenset({uuid})))
 

@@ -187,7 +187,7 @@ def _memory_of(cell: InstanceCell) -> str:
 def _keep_near(
     able: Bools, view: _View, wanted: Wanted, devices: Sequence[_Free]
 ) -> None:
-    """Of the only instance cell: keep host cells near its networks and devices."""
+    """Keeps, for the only instance cell, host cells near its networks and devices."""
     for near in _networks(view, wanted):
         able &= near | ~ANY(near)
     for request, free in devices:

@@ -100,7 +100,7 @@ class LegacySpec(LegacyObject):
         return found[name] if name in found else super().__getitem__(name)
 
     def to_legacy_request_spec_dict(self) -> dict[str, Any]:
-        """As schedulers got requests before there were objects."""
+        """The request in the form that schedulers got before there were objects."""
         flavor = self.flavor
         return {
             "num_instances": self.num_instances,
@@ -121,7 +121,7 @@ class LegacySpec(LegacyObject):
         }
 
     def to_legacy_filter_properties_dict(self) -> dict[str, Any]:
-        """As filters got what is asked before there were objects."""
+        """What is asked, in the form that filters got before there were objects."""
         found: dict[str, Any] = {
             "request_spec": self.to_legacy_request_spec_dict(),
             "instance_type": self.flavor,

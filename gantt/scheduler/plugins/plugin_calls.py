@@ -39,7 +39,7 @@ class Outside(Protocol):
 
 
 class InPlace:
-    """As ``Outside``, within the caller's thread and without a limit."""
+    """Calls plug-ins within the caller's thread and without a limit."""
 
     def frozen(self, fleet: Fleet) -> Fleet:
         return fleet

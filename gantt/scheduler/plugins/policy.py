@@ -32,7 +32,7 @@ class Policy(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def filter_names(self) -> frozenset[str]:
-        """Of the filters that are enabled."""
+        """The names of the filters that are enabled."""
         return frozenset(one.name for one in self.filters)
 
     @cached_property
@@ -69,7 +69,7 @@ def _check_also(columns: tuple[str, ...]) -> None:
 
 
 def without(policy: Policy, name: str) -> Policy:
-    """As if ``enabled_filters`` did not name that filter."""
+    """The policy, as if ``enabled_filters`` did not name that filter."""
     options, filters = policy.options, policy.filters
     enabled = tuple(
         one for one in options.enabled_filters if one.rpartition(".")[2] != name

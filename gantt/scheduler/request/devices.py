@@ -39,8 +39,9 @@ def requests(spec: RequestSpec) -> tuple[DeviceRequest, ...]:
 def wanted(
     spec: RequestSpec, aliases: tuple[dict[str, Any], ...]
 ) -> tuple[DeviceRequest, ...]:
-    """The same, and those of the flavor's aliases unless devices of the flavor are
-    among them. Requests for no device are left out. Raises Invalid."""
+    """The devices of ``spec.pci_requests``, and those of the flavor's aliases unless
+    devices of the flavor are among them. Requests for no device are left out. Raises
+    Invalid."""
     return tuple(one for one in requests(with_aliases(spec, aliases)) if one.count)
 
 

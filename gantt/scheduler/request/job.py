@@ -71,8 +71,8 @@ def prepare(
 
 
 def spec_of_first(state: State, request: ScheduleRequest) -> RequestSpec:
-    """As for the first instance: a spec for many names any of them; with the group's
-    policy."""
+    """The spec for the first instance: a spec for many names any of them; with the
+    group's policy."""
     spec = groups.with_rule(state.fleet, request.spec)
     uuids = request.instance_uuids
     if not uuids or spec.instance_uuid == uuids[0]:

@@ -40,7 +40,7 @@ def as_far_as_known(spec: RequestSpec) -> RequestSpec:
 
 
 def in_books(state: State) -> AggregatesOf:
-    """As the providers here have them."""
+    """Aggregates of segments, as the providers here have them."""
 
     def aggregates_of(segment: str) -> frozenset[str]:
         row = state.providers.row_of(segment)
@@ -54,10 +54,10 @@ def in_books(state: State) -> AggregatesOf:
 
 
 def as_listed(aggregates: Mapping[str, frozenset[str]]) -> AggregatesOf:
-    """As another Placement listed them, by segment."""
+    """Aggregates of segments, as another Placement listed them, by segment."""
     return lambda segment: aggregates.get(segment, frozenset())
 
 
 def none_known(segment: str) -> frozenset[str]:  # noqa: ARG001
-    """Of no segment."""
+    """The aggregates of a segment where none is known."""
     return frozenset()

@@ -24,8 +24,8 @@ report, width 1."""
 
 
 class _Pieces(Struct, frozen=True, eq=False):
-    """Of one class. ``sizes``: float64[sizes], those asked for; ``size_of``, ``count``:
-    int64[flavors], 0 pieces where a flavor asks for none."""
+    """The pieces of one class. ``sizes``: float64[sizes], those asked for; ``size_of``,
+    ``count``: int64[flavors], 0 pieces where a flavor asks for none."""
 
     sizes: Floats
     size_of: Int64s
@@ -72,7 +72,7 @@ def _whole_pieces(left: Floats, one: _Pieces) -> Floats:
 
 @lru_cache(maxsize=8)
 def mix_of(texts: tuple[str, ...]) -> Mix:
-    """Of the option ``usual_flavors``. Raises Refused."""
+    """The flavors that the option ``usual_flavors`` names. Raises Refused."""
     usual = usual_flavors(texts)
     classes = sorted({name for one in usual for name in one.amounts})
     return Mix(

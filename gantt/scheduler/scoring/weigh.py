@@ -105,8 +105,8 @@ def best(weights: Floats, k: int) -> Int64s:
 
 
 def _in_order(weights: Floats) -> Int64s:
-    """As a stable sort, in less than half the time: whatever the order of equals, they
-    are one run, and sorting (run, place) puts them right."""
+    """Places in the order of a stable sort, in less than half its time: whatever the
+    order of equals, they are one run, and sorting (run, place) puts them right."""
     order = np.argsort(-weights)
     descending = weights[order]
     starts = np.zeros(len(weights), np.int64)

@@ -32,7 +32,7 @@ class Meter(Protocol):
 
 
 class FitsSpent(Spent):
-    """As many hosts were fitted as one request may ask for."""
+    """Raised when as many hosts were fitted as one request may ask for."""
 
 
 class Beside:
@@ -45,9 +45,9 @@ class Beside:
 
 
 class Fitting:
-    """Of one request: what its instances took of hosts is in a view. ``meter``:
-    counts the hosts that were fitted, and which limits were met. ``beside``: other
-    requests that take of the same hosts."""
+    """Fits the instances of one request: what they took of hosts is in a view.
+    ``meter``: counts the hosts that were fitted, and which limits were met. ``beside``:
+    other requests that take of the same hosts."""
 
     def __init__(
         self,

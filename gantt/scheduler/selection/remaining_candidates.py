@@ -63,7 +63,7 @@ class RemainingCandidates:
         return cls(feasible.candidates, budget, fitting, prefers=prefers)
 
     def find_each(self, host_rows: list[int]) -> Iterable[Candidate | None]:
-        """As ``find``, for hosts one after the other, lazily."""
+        """Finds a candidate for each host, one after the other, lazily."""
         if not self._taken:
             found = self._candidates.certain(host_rows)
             if found is not None:

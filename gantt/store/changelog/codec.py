@@ -133,7 +133,8 @@ class Log:
     def read(
         self, session: Session, found: list[Any], after: Cursor
     ) -> list[LogEntry] | None:
-        """As ``tail``, of rows that ``ask`` found from ``after`` on."""
+        """The entries that ``tail`` reads, of rows that ``ask`` found from ``after``
+        on."""
         if not after.revision:
             # Before the first revision there is no row at the cursor.
             if not found and self.end(session).revision:

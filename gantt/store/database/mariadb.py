@@ -45,7 +45,7 @@ _DIGIT = " UNION ALL ".join(f"SELECT {n} AS d" for n in range(16))
 
 
 def _kept(row: Row | None) -> Row | None:
-    """As it will be read back: DATETIME has whole seconds, FLOAT six digits."""
+    """The row as it will be read back: DATETIME has whole seconds, FLOAT six digits."""
     if row is None:
         return None
     created, updated = _whole(row.created_at), _whole(row.updated_at)

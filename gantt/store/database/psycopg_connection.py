@@ -38,7 +38,8 @@ class BoundedConnection(Connection[Any]):
     silence_s: float | None = None
 
     def wait(self, gen: Any, *args: Any, **more: Any) -> Any:
-        """As the driver's own. Raises Silence, after which it is closed."""
+        """Waits as the driver does, but not for ever. Raises Silence, after which it is
+        closed."""
         if self.silence_s is None:
             return super().wait(gen, *args, **more)
         try:

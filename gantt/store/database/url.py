@@ -60,8 +60,8 @@ def understood(url: str) -> URL:
 
 
 def _check_escapes(parsed: URL, url: str) -> None:
-    """Of user and password. MySQL's protocol, as its driver speaks it, has Latin-1
-    passwords. Raises Refused."""
+    """Checks the escapes of user and password. MySQL's protocol, as its driver speaks
+    it, has Latin-1 passwords. Raises Refused."""
     for what, value in (("user", parsed.username), ("password", parsed.password)):
         if not value:
             continue

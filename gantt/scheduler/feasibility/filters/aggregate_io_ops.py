@@ -11,7 +11,8 @@ KEY = "max_io_ops_per_host"
 
 
 class AggregateIoOpsFilter(Filter):
-    """As IoOpsFilter, with the limit from aggregate metadata, if there is one."""
+    """Limits I/O operations as IoOpsFilter does, with the limit from aggregate
+    metadata, if there is one."""
 
     cacheable = Cacheable(needs=("num_io_ops",), reads=(), elementwise=True)
 

@@ -11,7 +11,8 @@ KEY = "max_instances_per_host"
 
 
 class AggregateNumInstancesFilter(Filter):
-    """As NumInstancesFilter, with the limit from aggregate metadata, if any."""
+    """Limits instances as NumInstancesFilter does, with the limit from aggregate
+    metadata, if any."""
 
     cacheable = Cacheable(needs=("num_instances",), reads=(), elementwise=True)
 

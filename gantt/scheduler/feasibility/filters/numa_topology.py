@@ -42,7 +42,8 @@ class NUMATopologyFilter(Filter):
         )
 
     def limits(self, hosts: Hosts, request: Request, place: int) -> dict[str, object]:
-        """As NUMATopologyLimits: a compute without them tests no ratio."""
+        """The limits that Nova calls NUMATopologyLimits: a compute without them tests
+        no ratio."""
         wanted = request.derived(wanted_of, _ALONE)
         if wanted is None:
             return {}

@@ -44,8 +44,8 @@ class CoreFilter(Filter):
 
 
 class AggregateCoreFilter(CoreFilter):
-    """As CoreFilter; metadata ``cpu_allocation_ratio`` of aggregates, the least
-    of them, takes precedence over the host's ratio."""
+    """Judges as CoreFilter does; metadata ``cpu_allocation_ratio`` of aggregates, the
+    least of them, takes precedence over the host's ratio."""
 
     cacheable = CoreFilter.cacheable
     advice = (

@@ -43,8 +43,8 @@ class DiskFilter(Filter):
 
 
 class AggregateDiskFilter(DiskFilter):
-    """As DiskFilter; metadata ``disk_allocation_ratio`` of aggregates, the least
-    of them, takes precedence over the host's ratio."""
+    """Judges as DiskFilter does; metadata ``disk_allocation_ratio`` of aggregates, the
+    least of them, takes precedence over the host's ratio."""
 
     cacheable = DiskFilter.cacheable
     advice = (

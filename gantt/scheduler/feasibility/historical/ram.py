@@ -43,8 +43,8 @@ class RamFilter(Filter):
 
 
 class AggregateRamFilter(RamFilter):
-    """As RamFilter; metadata ``ram_allocation_ratio`` of aggregates, the least
-    of them, takes precedence over the host's ratio."""
+    """Judges as RamFilter does; metadata ``ram_allocation_ratio`` of aggregates, the
+    least of them, takes precedence over the host's ratio."""
 
     cacheable = RamFilter.cacheable
     advice = (
