@@ -21,6 +21,7 @@ import amqp
 
 from tests.guarded import GuardedServer, Missing
 from tests.live import free_port
+from tests.programs import printed
 
 START_S = 120.0
 HANDSHAKE = b"AMQP\x00\x00\x09\x01"
@@ -157,16 +158,11 @@ class Rabbitmq(GuardedServer):
 
     def control(self, command: str) -> str:
         """What ``rabbitmqctl …`` answers; as a shell reads it."""
-        done = subprocess.run(
+        return printed(
             ["/bin/sh", "-c", command],
             cwd=self.folder,
             env={**self._env, "PATH": f"{self.programs}:{self._env['PATH']}"},
-            capture_output=True,
-            text=True,
-            check=False,
         )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
 
 
 @contextlib.contextmanager

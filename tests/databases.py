@@ -13,7 +13,6 @@ import os
 import pwd
 import shutil
 import signal
-import subprocess
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -26,6 +25,7 @@ from gantt.store import schema
 from tests import small_disk
 from tests.guarded import GuardedServer, Missing
 from tests.live import free_port
+from tests.programs import printed
 
 START_S = 60.0
 EMPTY = "empty"
@@ -214,15 +214,7 @@ class DatabaseServer(GuardedServer, ABC):
             os.chown(path, self._user.pw_uid, self._user.pw_gid)
 
     def _run(self, *command: str) -> None:
-        done = subprocess.run(
-            command,
-            cwd=self.folder,
-            capture_output=True,
-            text=True,
-            check=False,
-            **self._identity,
-        )
-        assert done.returncode == 0, f"{command}:\n{done.stdout}{done.stderr}"
+        printed(command, cwd=self.folder, **self._identity)
 
 
 def _is_stopped(pid: int) -> bool:

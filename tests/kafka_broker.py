@@ -13,7 +13,6 @@ import os
 import shutil
 import signal
 import socket
-import subprocess
 import tempfile
 import time
 import uuid
@@ -26,6 +25,7 @@ from confluent_kafka.admin import AdminClient
 
 from tests.guarded import GuardedServer, Missing
 from tests.live import free_port
+from tests.programs import printed
 
 VERSION: Final = "4.2.0"
 START_S: Final = 120.0
@@ -183,10 +183,7 @@ class Kafka(GuardedServer):
         main = "kafka.tools.StorageTool"
         words = ("format", "-t", self.cluster, "-c", "kafka.conf")
         command = self._java(*QUICK, "-Xmx64m", main, *words)
-        done = subprocess.run(
-            command, cwd=self.folder, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
+        printed(command, cwd=self.folder)
 
     def _java(self, *arguments: str) -> list[str]:
         return ["java", "-cp", f"{self._jars}/*", *arguments]
@@ -230,15 +227,11 @@ def _project() -> str:
 def _fetch(place: Path) -> None:
     (place / "pom.xml").write_text(_project())
     goal = ["dependency:copy-dependencies", "-DincludeScope=runtime"]
-    done = subprocess.run(
+    printed(
         ["mvn", "-B", "-q", *goal, f"-DoutputDirectory={place / 'jars'}"],
         cwd=place,
-        capture_output=True,
-        text=True,
-        check=False,
         timeout=FETCH_S,
     )
-    assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
 
 
 @contextlib.contextmanager

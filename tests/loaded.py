@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from typing import Final
+
+from tests.programs import captured
 
 HEAVY: Final = frozenset(
     {
@@ -24,13 +25,7 @@ _SHOWN: Final = "\nimport sys\nprint(chr(10), *sys.modules, file=sys.stderr)\n"
 def modules_after(code: str, *words: str) -> frozenset[str]:
     """Names of the modules that are loaded once ``code`` has run; ``words``: its
     arguments."""
-    ended = subprocess.run(
-        [sys.executable, "-c", code + _SHOWN, *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    ended = captured([sys.executable, "-c", code + _SHOWN, *words], timeout=120)
     assert ended.returncode == 0, ended.stderr
     found = frozenset(ended.stderr.splitlines()[-1].split())
     assert {"sys", "gantt"} <= found, ended.stderr

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from tests import live
+from tests.programs import captured
 from tests.tidy.source import ROOT
 
 MACHINE = "debian"
@@ -198,14 +199,8 @@ class Terminal:
         return "curl " not in text or shutil.which("curl") is not None
 
     def _run(self, *words: str) -> str:
-        ended = subprocess.run(
-            words,
-            cwd=self._folder,
-            env=self.environ,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
+        ended = captured(
+            words, cwd=self._folder, env=self.environ, stderr=subprocess.STDOUT
         )
         return ended.stdout
 

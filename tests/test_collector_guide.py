@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ import pytest
 
 from tests import live
 from tests.agent.trees import Tree
+from tests.programs import captured
 from tests.shown import FENCE, document, pattern
 from tests.test_contributing import OPTIONS
 from tests.tidy.source import ROOT
@@ -59,13 +59,10 @@ class Place:
 
     def run(self, *command: str, host: str = "host-1", status: int = 0) -> str:
         """What it prints."""
-        done = subprocess.run(
+        done = captured(
             command,
             cwd=self.folder,
             env={**self.environ, "MACHINE": str(self.folder / host)},
-            capture_output=True,
-            text=True,
-            check=False,
         )
         assert done.returncode == status, done.stdout + done.stderr
         return done.stdout + done.stderr if status else done.stdout

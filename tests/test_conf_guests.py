@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.programs import captured
+
 FILTER = '''
 """As Blazar's filter reads its options."""
 from oslo_config import cfg
@@ -51,13 +53,10 @@ enabled_filters = ReservedFilter
 def run(folder: Path, option: str, *command: str) -> subprocess.CompletedProcess[str]:
     (folder / "reserved.py").write_text(FILTER)
     (folder / "nova.conf").write_text(CONF.format(option=option))
-    return subprocess.run(
+    return captured(
         [sys.executable, *command],
         cwd=folder,
         env={"PYTHONPATH": f"{folder}:{Path(__file__).parents[1]}"},
-        capture_output=True,
-        text=True,
-        check=False,
         timeout=120,
     )
 

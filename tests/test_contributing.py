@@ -10,7 +10,6 @@ import ast
 import json
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any
 import pytest
 
 from gantt.scheduler.options import DEFAULT_FILTERS
+from tests.programs import printed
 from tests.tidy.source import ROOT
 
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -117,15 +117,11 @@ class Copy:
 
     def run(self, *arguments: str) -> str:
         """What Python with these arguments prints."""
-        done = subprocess.run(
+        return printed(
             [sys.executable, *arguments],
             cwd=self.root,
             env={"PYTHONPATH": str(self.root), "PYTHONHASHSEED": "0"},
-            capture_output=True,
-            text=True,
         )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
 
 
 @pytest.fixture(scope="module")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 from scripts.count_lines import Lines, code_lines, count, table
+from tests.programs import printed
 
 STATEMENTS = "".join(f"NAME_{number} = {number}\n" for number in range(10))
 
@@ -29,13 +29,7 @@ class Repository:
 
     def _git(self, *words: str) -> str:
         known = ("-c", "user.name=a", "-c", "user.email=a@example.org")
-        return subprocess.run(
-            ["git", *known, *words],
-            cwd=self.folder,
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout
+        return printed(["git", *known, *words], cwd=self.folder)
 
 
 def test_blanks_comments_and_docstrings_are_no_code() -> None:

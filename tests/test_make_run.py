@@ -17,6 +17,7 @@ import pytest
 
 from gantt.agent.machine import machine_name
 from tests.live import free_port
+from tests.programs import captured
 from tests.tidy.source import ROOT
 
 LONGEST_S = 120.0
@@ -107,11 +108,4 @@ def test_its_story_has_no_log_and_its_commands_work_for_its_port(folder: Path) -
 
 def typed(folder: Path, *lines: str) -> subprocess.CompletedProcess[str]:
     """What a second terminal says to these lines, the last of which ends it."""
-    return subprocess.run(
-        ["sh", "-c", "\n".join(lines)],
-        cwd=folder,
-        env=environ(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return captured(["sh", "-c", "\n".join(lines)], cwd=folder, env=environ())

@@ -11,6 +11,7 @@ import pytest
 
 from gantt.cli.main import gantt
 from scripts import manual
+from tests.programs import captured
 
 PAGES = dict(manual.pages())
 needs_man = pytest.mark.skipif(shutil.which("man") is None, reason="man is missing")
@@ -50,14 +51,11 @@ def test_every_option_is_in_its_page(program: str) -> None:
 def test_man_shows_every_page_without_a_warning(tmp_path: Path) -> None:
     manual.main(tmp_path)
     for path in sorted(tmp_path.iterdir()):
-        shown = subprocess.run(
+        shown = captured(
             ["man", "--warnings=all", "-E", "UTF-8", "-l", path],
-            check=True,
-            capture_output=True,
-            text=True,
             env={"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "MANWIDTH": "80"},
         )
-        assert (shown.stderr, path.name) == ("", path.name)
+        assert (shown.returncode, shown.stderr) == (0, ""), path.name
         found = subprocess.check_output(["lexgrog", path], text=True)
         assert f'"{path.stem} - ' in found
 

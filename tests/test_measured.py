@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 from bench.report import kept
+from tests.programs import captured
 from tests.tidy.source import ROOT
 
 COUNTING = """
@@ -25,13 +25,10 @@ def measure(folder: Path, text: str, *more: str) -> tuple[int, Path]:
     (folder / "test_it.py").write_text(text)
     out = folder / "kept.json"
     words = [sys.executable, "-m", "tests.measured", str(folder / "test_it.py"), *more]
-    done = subprocess.run(
+    done = captured(
         [*words, "--out", str(out)],
         cwd=ROOT,
         env={k: v for k, v in os.environ.items() if not k.startswith("PYTEST")},
-        capture_output=True,
-        text=True,
-        check=False,
     )
     return done.returncode, out
 

@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 import socket
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests import live
+from tests.programs import printed
 from tests.shown import Terminal, document, programs, said_as_shown
 from tests.tidy.source import ROOT
 
@@ -31,11 +31,9 @@ def test_every_program_prints_what_is_shown() -> None:
     shown = list(programs(PYTHON))
     assert len(shown) == 3
     for one in shown:
-        ran = subprocess.run(
-            [sys.executable, "-c", one.text], capture_output=True, text=True, check=True
-        )
+        ran = printed([sys.executable, "-c", one.text])
         assert one.printed is not None
-        said_as_shown(one, ran.stdout)
+        said_as_shown(one, ran)
 
 
 @pytest.fixture

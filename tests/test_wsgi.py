@@ -13,6 +13,7 @@ from gantt.api.call import Environ
 from gantt.api.middleware import StartResponse, WsgiApp
 from gantt.wsgi import FirstRequest
 from tests.api.wsgi_client import WsgiClient
+from tests.programs import captured
 
 
 def hello(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
@@ -103,13 +104,8 @@ def test_forked_workers_share_one_database(tmp_path: Any) -> None:
         "PATH": "/usr/bin:/bin",
         "PROMETHEUS_MULTIPROC_DIR": str(tmp_path / "metrics"),
     }
-    ended = subprocess.run(
-        [sys.executable, "-c", FORKED],
-        check=True,
-        env=environ,
-        capture_output=True,
-        text=True,
-    )
+    ended = captured([sys.executable, "-c", FORKED], env=environ)
+    assert ended.returncode == 0, ended.stderr
     labels = 'code="201",method="PUT",route="/traits/{name}"'
     assert f"gantt_http_requests_total{{{labels}}} 2.0" in ended.stdout
     assert '"PUT /traits/CUSTOM_A" status: 201' in ended.stderr

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +14,7 @@ from gantt.api.app import build_app
 from gantt.conf import load
 from gantt.model.answers import ProviderInventories
 from tests.api.door import Books
+from tests.programs import printed
 
 UUID = "11111111-2222-3333-4444-555555555555"
 # Without an access log; the line at INFO takes a few more.
@@ -61,13 +61,8 @@ def test_valid_requests_import_neither_jsonschema_nor_frameworks(
     config.write_text(
         "[api]\nauth_strategy = noauth2\n[placement_database]\nconnection = memory://\n"
     )
-    found = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(config)],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    assert found.stdout.split() == []
+    found = printed([sys.executable, "-c", PROGRAM, str(config)])
+    assert found.split() == []
 
 
 class Engine(Books):

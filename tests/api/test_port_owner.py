@@ -17,6 +17,7 @@ import pytest
 from gantt.api.hosting import port_owner
 from gantt.api.hosting.port_owner import is_taken
 from tests import live
+from tests.programs import captured
 
 HOST = "127.0.0.1"
 
@@ -49,11 +50,8 @@ def another_server() -> Iterator[int]:
 
 def script(port: int, pid_file: Path) -> subprocess.CompletedProcess[str]:
     """What ``scripts/run`` asks before anything is installed."""
-    return subprocess.run(
-        [sys.executable, "-I", port_owner.__file__, HOST, str(port), str(pid_file)],
-        capture_output=True,
-        text=True,
-        check=False,
+    return captured(
+        [sys.executable, "-I", port_owner.__file__, HOST, str(port), str(pid_file)]
     )
 
 
@@ -100,12 +98,7 @@ def test_running_gantt_is_named_with_its_process(tmp_path: Path) -> None:
         told = f"Gantt is already running on {service.url} (process {pid}, started in "
         # As a second `gantt serve` does.
         serve = ("serve", "--database", service.database)
-        ended = subprocess.run(
-            live.program(*serve, "--listen", f"{HOST}:{port}"),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        ended = captured(live.program(*serve, "--listen", f"{HOST}:{port}"))
         assert ended.returncode == 1
         assert told in ended.stderr
         assert "nother program" not in ended.stderr

@@ -19,6 +19,7 @@ from tests.agent.trees import GPU, Tree
 from tests.cli.conftest import Program
 from tests.live import ending
 from tests.loaded import heavy, modules_after
+from tests.programs import captured
 
 NOWHERE = "http://127.0.0.1:1"
 MOST_RESIDENT_KB = 40 * 1024
@@ -175,12 +176,6 @@ def test_what_an_option_needs_is_named_where_it_is_missing(
         "from gantt.cli.main import gantt\n"
         "gantt(['agent', *sys.argv[1:]])"
     )
-    ended = subprocess.run(
-        [sys.executable, "-c", code, *agent(tree, *words)[1:]],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    ended = captured([sys.executable, "-c", code, *agent(tree, *words)[1:]], timeout=60)
     assert ended.returncode == 1
     assert f"is set, but {library} is not installed: pip install" in ended.stderr

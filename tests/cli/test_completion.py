@@ -14,6 +14,7 @@ from gantt import __version__
 from gantt.cli.completion import PROGRAMS
 from gantt.cli.main import gantt
 from tests.cli.conftest import Program
+from tests.programs import printed
 
 SCRIPTS = Path(sys.executable).parent
 BASH = """
@@ -44,14 +45,11 @@ def run(shell: str, script: str) -> list[str]:
     if program is None:
         pytest.skip(f"{shell} is not installed")
     bare = {"bash": ["--norc", "--noprofile"], "zsh": ["-f"], "fish": ["--no-config"]}
-    ended = subprocess.run(
+    ended = printed(
         [program, *bare[shell], "-c", script],
-        check=True,
-        capture_output=True,
-        text=True,
         env={**os.environ, "PATH": f"{SCRIPTS}:{os.environ['PATH']}"},
     )
-    return ended.stdout.splitlines()
+    return ended.splitlines()
 
 
 def completed(shell: str, line: str, folder: Path) -> list[str]:

@@ -25,6 +25,7 @@ from gantt.store import schema
 from tests import live
 from tests.cli.conftest import Program
 from tests.logged import milestones
+from tests.programs import captured, printed
 from tests.replay.recorded import add_hosts
 
 LOOPBACK = "127.0.0.1"
@@ -232,12 +233,9 @@ def test_serve_exits_if_a_worker_cannot_start(tmp_path: Path) -> None:
         "[api]\nauth_strategy = token\n[gantt]\ntokens_file = nowhere.yaml\n"
     )
     listen = f"{LOOPBACK}:{live.free_port()}"
-    ended = subprocess.run(
+    ended = captured(
         live.program("serve", "--config-file", str(file), "--listen", listen),
-        capture_output=True,
-        text=True,
         timeout=live.START_S,
-        check=False,
     )
     assert ended.returncode == 1
     assert "nowhere.yaml" in ended.stderr
@@ -250,8 +248,6 @@ def test_help_does_not_import_the_server() -> None:
         "heavy = {'granian', 'gantt.api.app', 'oslo_config', 'rich', 'alembic'}; "
         "print(sorted(heavy & set(sys.modules)))"
     )
-    ended = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert ended.stdout.strip() == "[]"
+    ended = printed([sys.executable, "-c", code])
+    assert ended.strip() == "[]"
     assert isinstance(gantt, click.Group)

@@ -9,6 +9,7 @@ import tomllib
 
 import pytest
 
+from tests.programs import captured, printed
 from tests.tidy.source import ROOT
 
 # Interrupts the program when it imports a module of this name.
@@ -30,9 +31,7 @@ start.{program}()
 
 def started(program: str, at: str, handler: str) -> subprocess.CompletedProcess[str]:
     code = _INTERRUPTED.format(program=program, at=at, handler=handler)
-    return subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
-    )
+    return captured([sys.executable, "-c", code])
 
 
 @pytest.mark.parametrize("program", ["gantt", "manage", "status"])
@@ -54,15 +53,8 @@ def test_little_is_loaded_before_ctrl_c_is_silent() -> None:
         "import sys\nbefore = set(sys.modules)\nimport gantt.cli.start\n"
         "print(*sorted(set(sys.modules) - before))"
     )
-    found = subprocess.run(
-        # Without site, as a .pth file may load some of it.
-        [sys.executable, "-S", "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=ROOT,
-    )
-    loaded = set(found.stdout.split())
+    found = printed([sys.executable, "-S", "-c", code], cwd=ROOT)
+    loaded = set(found.split())
     assert {"gantt", "gantt.cli", "gantt.cli.start"} <= loaded
     assert loaded.isdisjoint({"typing", "re", "msgspec", "click", "numpy"})
 

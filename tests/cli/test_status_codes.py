@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 from gantt.cli.main import gantt
 from gantt.store import schema
 from tests.cli.conftest import Program
 from tests.live import free_port, program
+from tests.programs import printed
 
 
 def test_help_lists_nouns_and_exit_statuses(cli: Program) -> None:
@@ -73,7 +73,5 @@ def test_url_may_be_a_database(tmp_path: Path) -> None:
 
 
 def test_module_runs_as_the_program() -> None:
-    ended = subprocess.run(
-        program("--version"), capture_output=True, text=True, check=True
-    )
-    assert ended.stdout.startswith("gantt, version ")
+    ended = printed(program("--version"))
+    assert ended.startswith("gantt, version ")

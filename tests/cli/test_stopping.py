@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from tests.programs import captured
+
 WAIT_S = 60
 # Two signals while the main thread has the lock of what it waits for.
 _TWICE = """
@@ -41,14 +43,7 @@ _IN_A_CALLBACK = """import weakref
 
 
 def run(code: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=WAIT_S,
-        preexec_fn=_heed,
-    )
+    return captured([sys.executable, "-c", code], timeout=WAIT_S, preexec_fn=_heed)
 
 
 def _heed() -> None:

@@ -25,6 +25,7 @@ from tests.deploy.place import SEARCHED, Place, block, place
 from tests.deploy.units import Unit, unit
 from tests.live import STOP_S, ending, free_port
 from tests.notified import Manager
+from tests.programs import captured, printed
 
 USER = "gantt"
 SOCKET = "run/notify-test"
@@ -47,15 +48,13 @@ def within(
 def run(root: Path, line: str, *, user: str = "root", **environ: str) -> str:
     """What a command prints that succeeds."""
     words = within(root, shlex.split(line), user=user, **environ)
-    ended = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, f"{line}\n{ended.stdout}{ended.stderr}"
-    return ended.stdout
+    return printed(words)
 
 
 def fails(root: Path, line: str, *, user: str = "root", **environ: str) -> str:
     """What a command says that does not."""
     words = within(root, shlex.split(line), user=user, **environ)
-    ended = subprocess.run(words, capture_output=True, text=True, check=False)
+    ended = captured(words)
     assert ended.returncode != 0, f"{line}\n{ended.stdout}"
     return ended.stderr
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import yaml
 
 from gantt.conf import load
 from tests.deploy.units import units
+from tests.programs import captured
 from tests.tidy.source import ROOT
 
 FOLDER = ROOT / "deploy" / "ansible"
@@ -63,7 +63,7 @@ def test_ansible_accepts_every_file(tmp_path: Path) -> None:
     play = {"hosts": "all", "tasks": tasks, "handlers": handlers}
     every.write_text(yaml.safe_dump([play]))
     for playbook in (FOLDER / "playbook.yml", every):
-        ended = subprocess.run(
+        ended = captured(
             [
                 Path(sys.executable).with_name("ansible-playbook"),
                 "--syntax-check",
@@ -73,9 +73,6 @@ def test_ansible_accepts_every_file(tmp_path: Path) -> None:
             ],
             cwd=FOLDER,
             env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "LC_ALL": "C.UTF-8"},
-            capture_output=True,
-            text=True,
-            check=False,
         )
         assert ended.returncode == 0, ended.stdout + ended.stderr
         assert "WARNING" not in ended.stderr

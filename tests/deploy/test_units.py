@@ -19,6 +19,7 @@ from gantt.cli.manage import manage
 from tests import live
 from tests.deploy.units import FOLDER, Unit, unit, units
 from tests.notified import manager
+from tests.programs import captured, printed
 from tests.tidy.source import ROOT
 
 # Of `systemd-analyze security`, from 0 (a program may do nothing) to 10 (anything).
@@ -62,12 +63,9 @@ def test_programs_that_reload_are_told_to() -> None:
 @needs_systemd
 @each_unit
 def test_it_is_hardly_exposed(one: Unit) -> None:
-    told = subprocess.run(
-        ["systemd-analyze", "security", "--offline=true", "--no-pager", one.path],
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout
+    told = printed(
+        ["systemd-analyze", "security", "--offline=true", "--no-pager", one.path]
+    )
     (level,) = re.findall(r"Overall exposure level for \S+: ([\d.]+) ", told)
     assert float(level) <= MOST_EXPOSED
 
@@ -75,12 +73,7 @@ def test_it_is_hardly_exposed(one: Unit) -> None:
 @needs_systemd
 @each_unit
 def test_systemd_knows_every_line(one: Unit) -> None:
-    told = subprocess.run(
-        ["systemd-analyze", "verify", "--man=no", one.path],
-        check=False,
-        capture_output=True,
-        text=True,
-    ).stderr
+    told = captured(["systemd-analyze", "verify", "--man=no", one.path]).stderr
     own = [line for line in told.splitlines() if line.startswith(one.path.name)]
     # The programs are not installed here.
     strange = [line for line in own if "is not executable" not in line]
@@ -136,11 +129,8 @@ def test_the_confinement_confines() -> None:
         "socket.socket(socket.AF_INET).close();"
         "socket.socket(socket.AF_NETLINK, socket.SOCK_RAW)"
     )
-    ended = subprocess.run(
+    ended = captured(
         [*within, str(FOLDER / "gantt.service"), sys.executable, "-c", attempt],
-        check=False,
-        capture_output=True,
-        text=True,
         cwd=ROOT,
     )
     assert ended.stdout == "-1 1\n"

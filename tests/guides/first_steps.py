@@ -23,6 +23,7 @@ from typing import Final
 
 from bench.report import Row, tell
 from tests.live import STOP_S, Live, free_port
+from tests.programs import captured
 from tests.shown import blocks, document
 from tests.tidy.source import ROOT
 from tests.ui.browser import Chromium, Window
@@ -119,14 +120,7 @@ def follow() -> list[Row]:
         with making(folder, free_port()) as url:
             clock.at("make run serves, and has launched a process")
             environ = {**os.environ, "GANTT_URL": url}
-            said = subprocess.run(
-                ["sh", "-c", commands[-1]],
-                cwd=folder,
-                env=environ,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
+            said = captured(["sh", "-c", commands[-1]], cwd=folder, env=environ)
             assert "This would help: " in said.stderr, said
             clock.at("a request is refused and explained in the terminal")
             browser = Chromium()

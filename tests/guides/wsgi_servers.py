@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.guarded import Missing
+from tests.programs import captured
 from tests.tidy.source import ROOT
 
 _PIP: Final = (
@@ -56,7 +57,7 @@ def installed(folder: Path, requirement: str) -> Path:
     ours = sysconfig.get_path("purelib")
     (site / "ours.pth").write_text(f"import site; site.addsitedir({ours!r})\n")
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    ended = subprocess.run(
+    ended = captured(
         [
             folder / "bin" / "python",
             *_PIP,
@@ -65,10 +66,7 @@ def installed(folder: Path, requirement: str) -> Path:
             requirement,
         ],
         env={**os.environ, "PATH": path},
-        stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
     )
     if ended.returncode:
         said = "\n".join(ended.stdout.strip().splitlines()[-_LINES:])

@@ -17,6 +17,7 @@ from gantt.model.selection import Selection
 from tests import live
 from tests.launch.fleet import in_use
 from tests.launch.test_process import UUID, work
+from tests.programs import printed
 from tests.tidy.source import ROOT
 
 TEXT = (ROOT / "docs" / "how-to" / "launching.md").read_text(encoding="utf-8")
@@ -25,10 +26,8 @@ EXAMPLE, PLUGIN = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
 
 def test_its_example_prints_what_is_shown() -> None:
     (shown,) = re.findall(r"```python.*?```\n+```text\n(.*?)```", TEXT, re.DOTALL)
-    ran = subprocess.run(
-        [sys.executable, "-c", EXAMPLE], capture_output=True, text=True, check=True
-    )
-    assert ran.stdout == shown
+    ran = printed([sys.executable, "-c", EXAMPLE])
+    assert ran == shown
 
 
 def test_its_options_are_those_there_are() -> None:
@@ -55,15 +54,11 @@ def test_its_plug_in_is_a_launcher(tmp_path: Path, monkeypatch: Any) -> None:
 
 def first_launch(url: str, process: int) -> str:
     """What ``make run`` prints after the service answers."""
-    said = subprocess.run(
+    return printed(
         [ROOT / "scripts" / "first-launch", url, str(process)],
         env={**os.environ, "GANTT": shlex.join(live.program())},
-        stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        text=True,
-        check=True,
     )
-    return said.stdout
 
 
 def test_make_run_launches_a_process_and_releases_its_claim(tmp_path: Path) -> None:

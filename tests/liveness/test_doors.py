@@ -19,6 +19,7 @@ from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from tests.api.wsgi_client import WsgiClient
 from tests.coordinators import coordinator
 from tests.live import free_port
+from tests.programs import printed
 
 INTERVAL = 3
 START_S = 60.0
@@ -116,23 +117,9 @@ def test_without_a_group_a_killed_agent_is_noticed_and_comes_back(
             time.sleep(0.2)
         process.kill()
         _wait(lambda: _is_member(books) is False, down_s + SLACK_S)
-        listed = subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "gantt",
-                "host",
-                "list",
-                "--url",
-                f"http://{address}",
-                "--token",
-                "operator",
-            ],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert "agent down" in listed.stdout
+        words = ("host", "list", "--token", "operator", "--url", f"http://{address}")
+        listed = printed([sys.executable, "-m", "gantt", *words])
+        assert "agent down" in listed
         with pytest.raises(NoValidHost) as refusal:
             books.schedule(_request())
         assert "ComputeFilter" in str(refusal.value.why)

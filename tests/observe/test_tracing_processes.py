@@ -16,6 +16,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 
 from tests import live
+from tests.programs import captured
 
 CONFIGURATION = """
 [api]
@@ -79,9 +80,7 @@ def run(url: str, receiver: str, *words: str) -> subprocess.CompletedProcess[str
         "GANTT_TOKEN": "admin",
         "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": receiver,
     }
-    return subprocess.run(
-        live.program(*words), env=environ, capture_output=True, text=True, check=False
-    )
+    return captured(live.program(*words), env=environ)
 
 
 def test_a_command_and_its_service_share_a_trace(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +21,7 @@ from tests.live import free_port
 from tests.openstack.conductor import conductor, context, eventually, instances, spec
 from tests.openstack.processes import Scheduler
 from tests.openstack.test_presence import SERVICES, Nova, rows
+from tests.programs import printed
 from tests.tidy.source import ROOT
 
 DOCUMENT = (ROOT / "docs" / "how-to" / "replace-nova-scheduler.md").read_text(
@@ -63,14 +63,7 @@ class Machine:
     def run(self, line: str) -> str:
         """What a command prints; programs are those of this environment."""
         program, *words = shlex.split(self.local(line))
-        done = subprocess.run(
-            [Path(sys.executable).parent / program, *words],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        return printed([Path(sys.executable).parent / program, *words])
 
     def local(self, line: str) -> str:
         return line.replace(URL, self.books).replace(CONF, str(self.conf))

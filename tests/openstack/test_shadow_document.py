@@ -23,6 +23,7 @@ from gantt.model.commands import ConsumerAllocations
 from gantt.model.hosts import HostStats
 from tests import live
 from tests.brokers import Rabbitmq
+from tests.programs import printed
 from tests.tidy.source import ROOT
 
 pytestmark = [pytest.mark.server("rabbitmq")]
@@ -82,11 +83,7 @@ class Machine:
 
     def run(self, *arguments: str) -> str:
         """What the command line prints."""
-        done = subprocess.run(
-            live.program(*arguments), capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        return printed(live.program(*arguments))
 
     def boot(self, host: str | None) -> str:
         """What Nova does for a server: notify, claim, notify; its uuid. ``host`` None:

@@ -26,6 +26,7 @@ from oslo_config import cfg
 from tests import live
 from tests.plugin.clouds import spec
 from tests.plugin.service import DOCUMENT, FREE_RAM_MB, call
+from tests.programs import captured
 from tests.tidy.source import ROOT
 
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -101,14 +102,11 @@ class Machine:
 
     def run(self, command: str) -> str:
         """What a command prints, errors too."""
-        return subprocess.run(
+        return captured(
             ["sh", "-c", command],
             cwd=self._folder,
             env=self._environ(),
-            stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
         ).stdout
 
     def boot(self) -> str:

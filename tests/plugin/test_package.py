@@ -14,6 +14,7 @@ import pytest
 
 import gantt
 from tests.plugin.fake_gantt import FakeGantt
+from tests.programs import printed
 from tests.tidy.source import ROOT
 
 FOLDER = ROOT / "nova-plugin"
@@ -70,12 +71,9 @@ print([one.__name__ for one in found])
 def run(code: str, *arguments: str, options: tuple[str, ...] = ()) -> str:
     """What a process prints that has the plug-in in its path."""
     path = f"import sys; sys.path.insert(0, {str(FOLDER)!r})\n"
-    return subprocess.run(
-        [sys.executable, "-I", *options, "-c", path + code, *arguments],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.strip()
+    return printed(
+        [sys.executable, "-I", *options, "-c", path + code, *arguments]
+    ).strip()
 
 
 def imported(module: Path) -> set[str]:

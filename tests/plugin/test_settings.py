@@ -26,6 +26,7 @@ from gantt.conf import list_opts
 from gantt.conf.unknown import UPSTREAMS
 from tests.plugin.clouds import filtered, hosts, spec, weighed
 from tests.plugin.fake_gantt import FakeGantt
+from tests.programs import printed
 from tests.tidy.source import ROOT
 
 Configure = Callable[..., Advisor]
@@ -41,13 +42,10 @@ print(tuple(options.read()))
 
 def read_by_nova(path: Path, **environ: str) -> str:
     """What a process of Nova reads from this file."""
-    return subprocess.run(
+    return printed(
         [sys.executable, "-c", READ, path],
         env={**os.environ, "PYTHONPATH": str(ROOT / "nova-plugin"), **environ},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.strip()
+    ).strip()
 
 
 def test_file_and_environment_are_read(tmp_path: Path) -> None:

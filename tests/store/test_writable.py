@@ -14,6 +14,7 @@ import pytest
 
 from gantt.connection import connect
 from gantt.engine.gantt import Gantt
+from tests.programs import captured
 
 # Ends as a user whom the rights of files bind.
 STORY = """
@@ -79,9 +80,4 @@ def test_rights_of_the_file_and_its_folder() -> None:
 
 
 def _run(folder: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", STORY, folder],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return captured([sys.executable, "-c", STORY, folder])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -25,6 +24,7 @@ from gantt.testing import (
     check_weigher,
     checks,
 )
+from tests.programs import printed
 
 _RAM = Cacheable(needs=("free_ram_mb",), reads=("flavor.memory_mb",), elementwise=True)
 _ticks = count()
@@ -448,7 +448,5 @@ def test_requests_of_the_author_are_asked_first() -> None:
 
 def test_nothing_of_the_library_loads_the_kit() -> None:
     code = "import gantt, gantt.wsgi, sys; print('gantt.testing' in sys.modules)"
-    ran = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert ran.stdout == "False\n"
+    ran = printed([sys.executable, "-c", code])
+    assert ran == "False\n"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 import tomllib
 
+from tests.programs import printed
 from tests.tidy.source import ROOT, Source, sources
 
 DECIDERS = frozenset({"errors", "model", "topology", "state", "placement"})
@@ -209,7 +209,5 @@ def _is_among(parts: frozenset[str], module: str) -> bool:
 
 def test_importing_gantt_loads_no_other_library() -> None:
     """Its names are loaded by those who use them."""
-    answer = subprocess.run(
-        [sys.executable, "-c", LOADED], capture_output=True, text=True, check=True
-    )
-    assert answer.stdout.split() == ["gantt"]
+    answer = printed([sys.executable, "-c", LOADED])
+    assert answer.split() == ["gantt"]

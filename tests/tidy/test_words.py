@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import io
 import re
-import subprocess
 import tokenize
 from collections.abc import Iterator
 
+from tests.programs import printed
 from tests.tidy.source import ROOT
 
 # Files that hold other people's words as they are.
@@ -49,15 +49,12 @@ ACTORS = re.compile(
 
 def texts() -> list[tuple[str, str]]:
     """Path and text of every text file that is in the repository or about to be."""
-    listed = subprocess.run(
+    listed = printed(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
     )
     texts = []
-    for name in sorted(set(listed.stdout.split("\0")) - {""} - QUOTED):
+    for name in sorted(set(listed.split("\0")) - {""} - QUOTED):
         path = ROOT / name
         if not path.is_file():
             continue

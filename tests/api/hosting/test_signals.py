@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests.live import STOP_S
+from tests.programs import captured
 
 # Its main thread sleeps, as granian's does; the signal goes to another one.
 PROGRAM = """
@@ -49,12 +49,9 @@ def test_a_signal_that_another_thread_gets_is_heard(
     tmp_path: Path, numbers: tuple[signal.Signals, ...], told: list[str]
 ) -> None:
     command = [sys.executable, "-c", PROGRAM, str(tmp_path / "run")]
-    found = subprocess.run(
+    found = captured(
         [*command, *(str(int(one)) for one in numbers)],
-        capture_output=True,
-        text=True,
         timeout=STOP_S,
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
-        check=False,
     )
     assert found.stdout.split() == told, found.stderr

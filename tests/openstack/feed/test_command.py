@@ -23,6 +23,7 @@ from tests.logged import milestones
 from tests.notified import manager
 from tests.openstack.feed.conftest import Cloud
 from tests.openstack.feed.waiting import until
+from tests.programs import captured
 
 NOVA = """
 [DEFAULT]
@@ -123,12 +124,7 @@ def test_a_start_and_an_end_are_logged_field_by_field(
 def test_a_missing_database_is_a_plain_refusal(tmp_path: Path) -> None:
     config = tmp_path / "nova.conf"
     config.write_text("[database]\nconnection = sqlite://\n")
-    done = subprocess.run(
-        program("--config-file", str(config), "--url", "memory://"),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = captured(program("--config-file", str(config), "--url", "memory://"))
     assert done.returncode == 1
     assert "[api_database]" in done.stderr
     assert "Traceback" not in done.stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,6 +30,7 @@ from tests.openstack.feed.nova_databases import (
 )
 from tests.openstack.feed.test_open_migrations import migration, told
 from tests.openstack.feed.waiting import until
+from tests.programs import printed
 
 pytestmark = pytest.mark.server("mariadb")
 
@@ -45,13 +45,7 @@ class Cloud:
     def __init__(self, server: DatabaseServer) -> None:
         self.server = server
         api_url, cell_url = new_mariadb(server), new_mariadb(server)
-        made = subprocess.run(
-            [sys.executable, make_schema.__file__, api_url, cell_url],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert made.returncode == 0, made.stderr
+        printed([sys.executable, make_schema.__file__, api_url, cell_url])
         self.api, self.cell = ApiDatabase(api_url), CellDatabase(cell_url)
         self.api.map_cell("cell0", "none:///", uuid=CELL0)
         self.api.map_cell(
