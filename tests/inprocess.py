@@ -5,7 +5,6 @@ Quicker than ``tests.live``, for tests that need an address and no process of it
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ from gantt.api.hosting.server import open_app
 from gantt.client.remote import RemoteGantt
 from gantt.conf import load
 from gantt.engine.gantt import Gantt
+from tests.http_server import answering
 
 # The old defaults let the token admin reshape, which is for services otherwise.
 CONFIGURATION = """
@@ -52,14 +52,8 @@ def served(app: Any, server_class: type[WSGIServer] = ThreadedServer) -> Iterato
     server = make_server(
         "127.0.0.1", 0, app, server_class=server_class, handler_class=QuietHandler
     )
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    try:
+    with answering(server):
         yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 @contextmanager

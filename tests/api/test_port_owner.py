@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import http.server
 import os
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -17,35 +15,24 @@ import pytest
 from gantt.api.hosting import port_owner
 from gantt.api.hosting.port_owner import is_taken
 from tests import live
+from tests.http_server import LoopbackHandler, LoopbackServer, answering
 from tests.programs import captured
 
 HOST = "127.0.0.1"
 
 
-class Quiet(http.server.BaseHTTPRequestHandler):
+class Stranger(LoopbackHandler):
     """Answers everything with what is no document of Gantt."""
 
     def do_GET(self) -> None:
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(b'{"info": ["Gantt"]}')
-
-    def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002
-        pass
+        self.reply(200, b'{"info": ["Gantt"]}')
 
 
 @contextmanager
 def another_server() -> Iterator[int]:
     """A port of this process with an HTTP server that is no Gantt."""
-    server = http.server.HTTPServer((HOST, 0), Quiet)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield server.server_address[1]
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with answering(LoopbackServer(Stranger)) as server:
+        yield server.server_port
 
 
 def script(port: int, pid_file: Path) -> subprocess.CompletedProcess[str]:

@@ -7,7 +7,6 @@ import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from gantt.conf import load
 from gantt.conf.identity import Credentials, SignedIn
 from gantt.connection import open_gantt
 from tests.api.wsgi_client import WsgiClient
+from tests.http_server import LoopbackHandler, LoopbackServer, answering
 
 PATH = "/gantt/ui/sign-in"
 GIVEN = {"user": "ann", "password": "s3cret-word", "project": "blue"}
@@ -30,48 +30,33 @@ TOKEN = {
 }
 
 
-class Keystone(ThreadingHTTPServer):
+class Keystone(LoopbackServer):
     """Answers POST /v3/auth/tokens with ``status``; ``bodies``: what was sent."""
 
-    daemon_threads = True
     status = 201
     location = ""
 
     def __init__(self) -> None:
         self.bodies: list[Any] = []
-        super().__init__(("127.0.0.1", 0), _Handler)
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
+        super().__init__(_Handler)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(LoopbackHandler):
     server: Keystone
 
     def do_POST(self) -> None:
-        length = int(self.headers["content-length"])
-        self.server.bodies.append((self.path, json.loads(self.rfile.read(length))))
+        self.server.bodies.append((self.path, json.loads(self.body())))
         body = json.dumps({"token": TOKEN} if self.server.status == 201 else {})
-        self.send_response(self.server.status)
+        headers = {"X_Subject_Token": "gAAA-token"}
         if self.server.location:
-            self.send_header("location", self.server.location)
-        self.send_header("x-subject-token", "gAAA-token")
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body.encode())
-
-    def log_message(self, *_: Any) -> None:
-        """Nothing."""
+            headers["Location"] = self.server.location
+        self.reply(self.server.status, body.encode(), **headers)
 
 
 @pytest.fixture
 def keystone() -> Iterator[Keystone]:
-    server = Keystone()
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield server
-    server.shutdown()
-    server.server_close()
+    with answering(Keystone()) as server:
+        yield server
 
 
 @contextmanager

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import socket
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ import pytest
 
 from gantt.conf.values import ServeOptions
 from tests.attacks.service import Service, attacked
+from tests.http_server import LoopbackHandler, LoopbackServer, answering
 
 WAIT_S = 20.0
 SLOW_S = 0.5
@@ -24,29 +23,26 @@ MADE_UP, MANY = "made-up", 300
 _DOMAIN = {"id": "default", "name": "Default"}
 
 
-class Keystone(BaseHTTPRequestHandler):
+class Keystone(LoopbackHandler):
     """Knows every token but those that begin with MADE_UP, of which it takes its time
     to say so."""
 
     protocol_version = "HTTP/1.1"
 
-    def log_message(self, *_: object) -> None:
-        """Nothing."""
-
     def do_GET(self) -> None:
         if self.headers.get("x-subject-token", "").startswith(MADE_UP):
             time.sleep(SLOW_S)
-            self._reply(404, {})
+            self._answer(404, {})
         elif self.path.startswith("/v3/auth/tokens"):
-            self._reply(200, self._token())
+            self._answer(200, self._token())
         else:
             links = [{"rel": "self", "href": self._base()}]
             version = {"id": "v3.14", "status": "stable", "links": links}
-            self._reply(200, {"version": {**version, "media-types": []}})
+            self._answer(200, {"version": {**version, "media-types": []}})
 
     def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["content-length"]))
-        self._reply(201, self._token())
+        self.body()
+        self._answer(201, self._token())
 
     def _base(self) -> str:
         return f"http://{self.headers['host']}/v3"
@@ -66,41 +62,27 @@ class Keystone(BaseHTTPRequestHandler):
         }
         return {"token": token}
 
-    def _reply(self, status: int, body: object) -> None:
-        sent = json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(sent)))
-        self.send_header("x-subject-token", "gantt")
-        self.end_headers()
-        self.wfile.write(sent)
+    def _answer(self, status: int, document: object) -> None:
+        headers = {"Content_Type": "application/json", "X_Subject_Token": "gantt"}
+        self.reply(status, json.dumps(document).encode(), **headers)
 
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[Service]:
-    keystone = ThreadingHTTPServer(("127.0.0.1", 0), Keystone)
-    keystone.daemon_threads = True
-    thread = threading.Thread(target=keystone.serve_forever, args=(0.05,))
-    thread.start()
-    place = f"http://127.0.0.1:{keystone.server_address[1]}/v3"
-    config = (
-        "[keystone_authtoken]",
-        "auth_type = password",
-        f"auth_url = {place}",
-        f"www_authenticate_uri = {place}",
-        "username = gantt",
-        "password = secret",
-        "project_name = service",
-        "user_domain_name = Default",
-        "project_domain_name = Default",
-    )
-    try:
+    with answering(LoopbackServer(Keystone)) as keystone:
+        config = (
+            "[keystone_authtoken]",
+            "auth_type = password",
+            f"auth_url = {keystone.url}/v3",
+            f"www_authenticate_uri = {keystone.url}/v3",
+            "username = gantt",
+            "password = secret",
+            "project_name = service",
+            "user_domain_name = Default",
+            "project_domain_name = Default",
+        )
         with attacked(tmp_path, auth="keystone", more=config) as found:
             yield found
-    finally:
-        keystone.shutdown()
-        thread.join()
-        keystone.server_close()
 
 
 def watch(service: Service, number: int) -> socket.socket:

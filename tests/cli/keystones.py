@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import AbstractContextManager
 from typing import Any
+
+from tests.http_server import LoopbackHandler, LoopbackServer, answering
 
 PASSWORD = "r1ght-word"
 SECRET = "s3cret-of-app"
 REGION = "north"
 
 
-class Keystone(ThreadingHTTPServer):
+class Keystone(LoopbackServer):
     """``placement``: interface -> URL in the catalogue; ``bodies``: what was sent."""
-
-    daemon_threads = True
 
     def __init__(self, placement: dict[str, str]) -> None:
         self.placement = placement
         self.bodies: list[Any] = []
         self.status = 201
-        super().__init__(("127.0.0.1", 0), _Handler)
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
+        super().__init__(_Handler)
 
     def token(self) -> dict[str, Any]:
         endpoints = [
@@ -45,7 +38,7 @@ class Keystone(ThreadingHTTPServer):
         }
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(LoopbackHandler):
     server: Keystone
 
     def do_GET(self) -> None:
@@ -54,8 +47,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(200, {"version": version})
 
     def do_POST(self) -> None:
-        length = int(self.headers["content-length"])
-        body = json.loads(self.rfile.read(length))
+        body = json.loads(self.body())
         self.server.bodies.append(body)
         if self.server.status != 201:
             self._answer(self.server.status, {"error": {"message": "not today"}})
@@ -68,26 +60,9 @@ class _Handler(BaseHTTPRequestHandler):
         )
 
     def _answer(self, status: int, document: Any) -> None:
-        body = json.dumps(document).encode()
-        self.send_response(status)
-        self.send_header("content-type", "application/json")
-        self.send_header("x-subject-token", "admin")
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: Any) -> None:
-        """Nothing."""
+        headers = {"Content_Type": "application/json", "X_Subject_Token": "admin"}
+        self.reply(status, json.dumps(document).encode(), **headers)
 
 
-@contextmanager
-def keystone(placement: dict[str, str]) -> Iterator[Keystone]:
-    server = Keystone(placement)
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+def keystone(placement: dict[str, str]) -> AbstractContextManager[Keystone]:
+    return answering(Keystone(placement))

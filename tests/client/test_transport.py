@@ -7,7 +7,6 @@ import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO
 from types import SimpleNamespace
 from typing import Any
@@ -17,53 +16,42 @@ import pytest
 from gantt import errors
 from gantt.client.remote import RemoteGantt
 from gantt.client.transport import SessionTransport, SocketTransport
+from tests.http_server import LoopbackHandler, LoopbackServer, answering
 from tests.live import free_port
 
 LARGE = bytes(range(256)) * 1_000
 
 
-class Server(ThreadingHTTPServer):
+class Server(LoopbackServer):
     """Answers everything, and counts connections; drops them when told to."""
 
-    daemon_threads = True
-
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
+        super().__init__(Handler)
         self.connections = 0
         self.requests: list[tuple[str, str, str]] = []
         self.drop_next = False
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
 
     def get_request(self) -> tuple[socket.socket, Any]:
         self.connections += 1
         return super().get_request()
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(LoopbackHandler):
     """Keep-alive; ``/close`` ends the connection after its answer, unannounced."""
 
     protocol_version = "HTTP/1.1"
     server: Server
 
-    def log_message(self, *args: object) -> None:
-        pass
-
     def do_GET(self) -> None:
         token = self.headers.get("x-auth-token", "")
-        self.rfile.read(int(self.headers.get("content-length", "0")))
+        self.body()
         self.server.requests.append((self.command, self.path, token))
         if self.server.drop_next:
             self.server.drop_next = False
             self.close_connection = True
             return
         body = LARGE if self.path.startswith("/large") else b"{}"
-        self.send_response(503 if self.path.endswith("/503") else 200)
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+        self.reply(503 if self.path.endswith("/503") else 200, body)
         self.close_connection = self.path.endswith("/close")
 
     do_PUT = do_GET  # noqa: N815 - the name that http.server looks for
@@ -71,13 +59,8 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    found = Server()
-    thread = threading.Thread(target=found.serve_forever, args=(0.05,))
-    thread.start()
-    yield found
-    found.shutdown()
-    thread.join()
-    found.server_close()
+    with answering(Server()) as found:
+        yield found
 
 
 @pytest.fixture

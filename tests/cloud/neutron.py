@@ -13,28 +13,27 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from tests.http_server import LoopbackHandler, LoopbackServer, answering
 
 VERSIONS = {"versions": [{"id": "v2.0", "status": "CURRENT", "links": []}]}
 SEGMENTS = {"alias": "segment", "name": "Segment"}
 Item = dict[str, Any]
 
 
-class Neutron(ThreadingHTTPServer):
+class Neutron(LoopbackServer):
     """``content``: the items of each collection, by its name. ``page``: how many an
     answer has at most. ``asked``: the paths of all requests. ``status``: what all are
     answered with unless it is 200; ``may_answer``: cleared, none is answered.
     ``drops``: so many connections are closed instead; ``dribble_s``: seconds after
     each 256 bytes of an answer."""
 
-    daemon_threads = True
-
     def __init__(
         self, port: int = 0, content: Mapping[str, Sequence[Item]] | None = None
     ) -> None:
-        super().__init__(("127.0.0.1", port), Handler)
+        super().__init__(Handler, port)
         self.content = {"extensions": [SEGMENTS], **(content or {})}
         self.page = 1_000
         self.asked: list[str] = []
@@ -45,13 +44,8 @@ class Neutron(ThreadingHTTPServer):
         self.may_answer = threading.Event()
         self.may_answer.set()
 
-    @property
-    def url(self) -> str:
-        """Its endpoint."""
-        return f"http://127.0.0.1:{self.server_port}"
 
-
-class Handler(BaseHTTPRequestHandler):
+class Handler(LoopbackHandler):
     """``GET /v2.0/ports`` is ``{"ports": []}``, and so on."""
 
     protocol_version = "HTTP/1.1"
@@ -106,7 +100,7 @@ class Handler(BaseHTTPRequestHandler):
     do_PUT = do_DELETE = do_POST  # noqa: N815
 
     def _refuse(self) -> None:
-        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.body()
         self._answer(
             404,
             {"NeutronError": {"type": "NotFound", "message": self.path, "detail": ""}},
@@ -115,17 +109,12 @@ class Handler(BaseHTTPRequestHandler):
     def _answer(self, status: int, document: object) -> None:
         body = json.dumps(document).encode()
         with contextlib.suppress(ConnectionError):  # the caller has gone
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
+            headers = {"Content_Type": "application/json"}
+            self.begin(status, Content_Length=len(body), **headers)
             size = 256 if self.server.dribble_s else len(body)
             for start in range(0, len(body), size):
                 self.wfile.write(body[start : start + size])
                 time.sleep(self.server.dribble_s)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Nothing: Nova asks all the time."""
 
 
 def _fields(item: Item, asked: Mapping[str, Sequence[str]]) -> Item:
@@ -136,16 +125,11 @@ def _fields(item: Item, asked: Mapping[str, Sequence[str]]) -> Item:
 @contextlib.contextmanager
 def neutron(**content: Sequence[Item]) -> Iterator[Neutron]:
     """One that runs in this process."""
-    server = Neutron(0, content)
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.may_answer.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with answering(Neutron(0, content)) as server:
+        try:
+            yield server
+        finally:
+            server.may_answer.set()
 
 
 if __name__ == "__main__":

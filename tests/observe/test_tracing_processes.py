@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +12,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 
 from tests import live
+from tests.http_server import LoopbackHandler, LoopbackServer, answering
 from tests.programs import captured
 
 CONFIGURATION = """
@@ -28,49 +25,25 @@ delay_s = 0.1
 """
 
 
-class Receiver(ThreadingHTTPServer):
+class Receiver(LoopbackServer):
     """Takes OTLP over HTTP; ``spans``: (service, span) of all that came."""
-
-    daemon_threads = True
 
     def __init__(self) -> None:
         self.spans: list[tuple[str, Any]] = []
-        super().__init__(("127.0.0.1", 0), _Handler)
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}/v1/traces"
+        super().__init__(_Handler)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(LoopbackHandler):
     server: Receiver
 
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["content-length"]))
-        for of_process in ExportTraceServiceRequest.FromString(body).resource_spans:
+        sent = ExportTraceServiceRequest.FromString(self.body())
+        for of_process in sent.resource_spans:
             names = {one.key: one.value for one in of_process.resource.attributes}
             service = names["service.name"].string_value
             for scope in of_process.scope_spans:
                 self.server.spans += [(service, span) for span in scope.spans]
-        self.send_response(200)
-        self.send_header("content-length", "0")
-        self.end_headers()
-
-    def log_message(self, *_: Any) -> None:
-        """Nothing."""
-
-
-@contextmanager
-def receiver() -> Iterator[Receiver]:
-    server = Receiver()
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+        self.reply(200)
 
 
 def run(url: str, receiver: str, *words: str) -> subprocess.CompletedProcess[str]:
@@ -85,13 +58,14 @@ def run(url: str, receiver: str, *words: str) -> subprocess.CompletedProcess[str
 
 def test_a_command_and_its_service_share_a_trace(tmp_path: Path) -> None:
     config = tmp_path / "gantt.conf"
-    with receiver() as found:
-        config.write_text(CONFIGURATION.format(url=found.url))
+    with answering(Receiver()) as found:
+        url = f"{found.url}/v1/traces"
+        config.write_text(CONFIGURATION.format(url=url))
         with live.served(tmp_path, options=("--config-file", str(config))) as service:
             size = ("vcpus=8", "memory_mb=8192", "local_gb=100")
             run(service.url, "", "host", "update", "h1", *size)
             flavor = "vcpus=1,memory_mb=512,disk_gb=1"
-            done = run(service.url, found.url, "select", "--flavor", flavor)
+            done = run(service.url, url, "select", "--flavor", flavor)
             assert done.returncode == 0, done.stderr
             assert service.stop() == 0  # what is left is exported
     (asked,) = (span for service, span in found.spans if service == "gantt-cli")

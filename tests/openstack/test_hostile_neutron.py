@@ -13,7 +13,7 @@ import time
 import tracemalloc
 import zlib
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from keystoneauth1 import session as keystone
 
 from gantt.conf import RpcOptions, neutron_session
 from gantt.openstack.routed_networks import RoutedNetworks
+from tests.http_server import LoopbackHandler, LoopbackServer, answering
 from tests.openstack.conductor import eventually
 from tests.openstack.test_routed_networks import net, options_for, request, settings
 
@@ -32,26 +33,20 @@ MIB = 1 << 20
 Play = Callable[[BaseHTTPRequestHandler, int], None]
 
 
-class Hostile(ThreadingHTTPServer):
+class Hostile(LoopbackServer):
     """Answers each request as ``play`` does, which is told how many came before.
     ``open``: requests that are being answered."""
 
-    daemon_threads = True
-
     def __init__(self, play: Play) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
+        super().__init__(Handler)
         self.play = play
         self.asked: list[str] = []
         self.tokens: list[str | None] = []
         self.open = 0
         self.lock = threading.Lock()
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
 
-
-class Handler(BaseHTTPRequestHandler):
+class Handler(LoopbackHandler):
     protocol_version = "HTTP/1.1"
     server: Hostile
 
@@ -68,35 +63,17 @@ class Handler(BaseHTTPRequestHandler):
             with server.lock:
                 server.open -= 1
 
-    def begin(self, status: int = 200, **headers: object) -> None:
-        """Send status and headers."""
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name.replace("_", "-"), str(value))
-        self.end_headers()
-
     def whole(self, document: object, status: int = 200) -> None:
         """An answer as it should be."""
         body = document if isinstance(document, bytes) else json.dumps(document)
         sent = body if isinstance(body, bytes) else body.encode()
-        self.begin(status, Content_Length=len(sent))
-        self.wfile.write(sent)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Nothing."""
+        self.reply(status, sent)
 
 
 @contextlib.contextmanager
 def hostile(play: Callable[[Any, int], None]) -> Iterator[Hostile]:
-    server = Hostile(play)
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    try:
+    with answering(Hostile(play)) as server:
         yield server
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 @contextlib.contextmanager
