@@ -26,6 +26,7 @@ from tests import small_disk
 from tests.guarded import GuardedServer, Missing
 from tests.live import free_port
 from tests.programs import printed
+from tests.waiting import until
 
 START_S = 60.0
 EMPTY = "empty"
@@ -122,10 +123,7 @@ class DatabaseServer(GuardedServer, ABC):
         """It answers nothing and refuses nothing, as on a disk that hangs."""
         stopped = self._send(signal.SIGSTOP)
         # A signal stops threads one after another; until then they may still answer.
-        give_up = time.monotonic() + 10
-        while not all(map(_is_stopped, stopped)):
-            assert time.monotonic() < give_up, "the server does not stop"
-            time.sleep(0.001)
+        until(lambda: all(map(_is_stopped, stopped)), 10)
 
     def go_on(self) -> None:
         """As if nothing had been."""

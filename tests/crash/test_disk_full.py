@@ -13,7 +13,7 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -28,8 +28,8 @@ from tests.crash.test_kill import CLIENTS, ROUNDS, SEED, _check, _prepare
 from tests.databases import Databases, DatabaseServer
 from tests.kinds import KINDS
 from tests.live import start
+from tests.waiting import until
 
-WAIT_S = 60.0
 # Of the four queues of a worker.
 LIMIT = 4 * ServeOptions().waiting_requests
 FULL = "disk is full: make room"
@@ -112,7 +112,7 @@ class Disk:
             while self._server.is_running:
                 self._server.execute("SELECT pg_switch_wal()", "CREATE ROLE one")
                 self._server.execute("DROP ROLE one")
-        _until(lambda: not (self._server and self._server.is_running))
+        until(lambda: not (self._server and self._server.is_running))
         return True
 
     def free(self) -> None:
@@ -165,7 +165,7 @@ def test_full_disk_is_reported_and_loses_nothing(
     observer = Observer(address, providers)
     ends, rounds = 0, max(1, ROUNDS // 6)
     # A worker that finds no database as it starts, twice, ends the service.
-    _until(lambda: _waiting_limit(address) == workers * LIMIT)
+    until(lambda: _waiting_limit(address) == workers * LIMIT)
     try:
         for thread in (*clients, observer):
             thread.start()
@@ -204,7 +204,7 @@ def test_full_disk_is_reported_and_loses_nothing(
 def _hear(clients: list[Patient], status: int) -> None:
     """Wait until they have been answered so twenty times more."""
     before = sum(client.told[status] for client in clients)
-    _until(lambda: sum(client.told[status] for client in clients) > before + 20)
+    until(lambda: sum(client.told[status] for client in clients) > before + 20)
 
 
 def _waiting_limit(address: str) -> float:
@@ -217,10 +217,3 @@ def _waiting_limit(address: str) -> float:
         connection.close()
     found = re.search(r"^gantt_requests_waiting_limit (\S+)$", text, re.MULTILINE)
     return float(found[1]) if found else 0.0
-
-
-def _until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + WAIT_S
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)

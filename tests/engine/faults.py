@@ -12,6 +12,7 @@ from gantt.engine.clock import SystemClock
 from gantt.engine.gantt import Gantt
 from gantt.model.changes import Cursor, LogEntry
 from gantt.store.interface import Precondition, Store, Transaction
+from tests.waiting import until
 
 Hook = Callable[..., None]
 CALLER: Final = "caller"
@@ -167,17 +168,6 @@ class Callers:
 
     def close(self) -> None:
         self._pool.shutdown(wait=False)
-
-
-def until(holds: Callable[[], bool]) -> None:
-    """Return when it holds, which other threads see to; after ten seconds or more
-    without it, raise AssertionError."""
-    pause = threading.Event()
-    for _ in range(10_000):
-        if holds():
-            return
-        pause.wait(0.001)
-    raise AssertionError("it never came about")
 
 
 def raiser(error: BaseException) -> Hook:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import re
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -26,6 +25,7 @@ from gantt.scheduler.options import SchedulerOptions
 from gantt.state.column import Bools, Floats
 from gantt.store.memory import MemoryStore
 from tests.engine.test_scheduling import ask, report
+from tests.waiting import until
 
 MINE = f"{__name__}."
 HOSTS = ("a", "b", "c")
@@ -181,13 +181,6 @@ class Gate:
         self._opened.set()
 
 
-def eventually(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + DEADLINE_S
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 def once(does: Callable[[Any], object]) -> None:
     """``does``, in the first call of a plug-in only."""
 
@@ -243,7 +236,7 @@ def resumed(
     """Once the call has returned, the plug-in is asked again."""
     with caplog.at_level(logging.WARNING):
         gate.open()
-        eventually(lambda: engine.counts()["plugins_suspended"] == 0)
+        until(lambda: engine.counts()["plugins_suspended"] == 0)
     assert re.search(f"{label} has returned after", caplog.text)
     assert engine.schedule(ask())
     assert engine.counts()["plugin_threads_blocked"] == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 
 import pytest
 
@@ -12,6 +11,7 @@ from gantt.engine.options import EngineOptions
 from gantt.errors import Busy
 from gantt.store.interface import StoreOptions
 from gantt.store.memory import MemoryStore
+from tests.waiting import until
 
 CALLERS, PATIENT = 12, 3
 
@@ -32,20 +32,13 @@ def _call_at_once(books: Gantt) -> tuple[list[threading.Thread], dict[str, objec
     return threads, heard
 
 
-def _wait_until(heard: dict[str, object], count: int) -> None:
-    deadline = time.monotonic() + 10
-    while len(heard) < count:
-        assert time.monotonic() < deadline, heard
-        time.sleep(0.005)
-
-
 def test_admitted_callers_wait_for_the_lock() -> None:
     store = MemoryStore(StoreOptions(lock_timeout_s=30))
     options = EngineOptions(wait_s=0.05, patient=PATIENT, answer_timeout_s=30)
     with Gantt(store, options) as books:
         elsewhere = store.begin()
         threads, heard = _call_at_once(books)
-        _wait_until(heard, CALLERS - PATIENT)
+        until(lambda: len(heard) >= CALLERS - PATIENT)
         assert books.list_providers() == ()
         turned_away = {name for name, what in heard.items() if isinstance(what, Busy)}
         assert len(turned_away) == CALLERS - PATIENT

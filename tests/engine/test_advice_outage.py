@@ -17,7 +17,7 @@ from gantt.model.spec import Flavor, RequestSpec
 from tests.databases import SERVERS, DatabaseServer
 from tests.kinds import SERVER_KINDS
 from tests.openstack import fleet
-from tests.openstack.feed.waiting import until
+from tests.waiting import until
 
 SPEC = RequestSpec(Flavor(vcpus=1, memory_mb=512, root_gb=1))
 LIMIT_S = 2.0

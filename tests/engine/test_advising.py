@@ -32,8 +32,9 @@ from gantt.state.column import Bools
 from gantt.store.memory import MemoryStore
 from tests.engine.conftest import Connect
 from tests.engine.conftest import opened as opened_store
-from tests.engine.faults import FaultyStore, ScriptedClock, until
+from tests.engine.faults import FaultyStore, ScriptedClock
 from tests.engine.test_scheduling import SMALL, report
+from tests.waiting import until
 
 A, B, C = (f"0000000{n}-aaaa-4000-8000-000000000000" for n in (1, 2, 3))
 SPEC = RequestSpec(flavor=SMALL, project_id="p", user_id="u")

@@ -15,10 +15,11 @@ from gantt.model.changes import Cursor
 from gantt.store import open_store
 from tests.engine.conftest import Connect, opened
 from tests.engine.faults import FaultyStore, ScriptedClock
-from tests.engine.test_leader_tasks import Steady, until
+from tests.engine.test_leader_tasks import Steady
 from tests.engine.test_outcomes import create, names
 from tests.engine.test_scheduling import ask, held, report
 from tests.kinds import ON_SQLITE
+from tests.waiting import until
 
 NOON_US = 1_700_000_000_000_000
 HOUR_US = 3_600_000_000

@@ -21,7 +21,6 @@ from tests.engine.hooks import (
     Gate,
     begins_anew,
     counted_by_itself,
-    eventually,
     hook,
     never_stay,
     once,
@@ -32,6 +31,7 @@ from tests.engine.hooks import (
 )
 from tests.engine.test_scheduling import ask, report
 from tests.scheduler.choosers import install_told, named
+from tests.waiting import until
 
 
 def options(**more: Any) -> SchedulerOptions:
@@ -88,7 +88,7 @@ def test_threads_are_bounded_together_with_those_of_filters(open_fleet: Fleet) -
     with pytest.raises(PluginFailed, match=r"told, .*not called: all 1 threads"):
         engine.schedule(ask())
     gate.open()
-    eventually(lambda: engine.counts()["plugin_threads_blocked"] == 0)
+    until(lambda: engine.counts()["plugin_threads_blocked"] == 0)
     assert engine.schedule(ask())
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 import pytest
 
@@ -14,8 +13,7 @@ from gantt.store import open_store
 from gantt.store.interface import Lead
 from tests.engine.conftest import Connect, opened
 from tests.engine.test_outcomes import create
-
-WAIT_S = 20.0
+from tests.waiting import until
 
 
 class Steady:
@@ -32,13 +30,6 @@ class Steady:
 
     def sleep(self, seconds: float) -> None:
         self.seconds += seconds
-
-
-def until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + WAIT_S
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def leads(books: Gantt) -> bool:

@@ -15,8 +15,8 @@ from gantt.store import open_store
 from gantt.store.outcomes import UnknownOutcome
 from tests.engine.conftest import Connect
 from tests.engine.faults import FaultyStore
-from tests.engine.test_leader_tasks import until
 from tests.engine.test_outcomes import create
+from tests.waiting import until
 
 AWAY = StoreFailed("canary is away")
 

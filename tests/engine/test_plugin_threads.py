@@ -24,7 +24,6 @@ from tests.engine.hooks import (
     Thread,
     begins_anew,
     counted_by_itself,
-    eventually,
     hook,
     never_stay,
     once,
@@ -34,6 +33,7 @@ from tests.engine.hooks import (
     suspended,
 )
 from tests.engine.test_scheduling import ask, report
+from tests.waiting import until
 
 ALL = [
     policy("HookedFilter"),
@@ -113,7 +113,7 @@ def test_a_retune_makes_a_suspended_plugin_anew(open_fleet: Fleet) -> None:
     with pytest.raises(PluginFailed, match=r"all 2 threads .*plugin_threads of"):
         engine.schedule(ask())
     gate.open()
-    eventually(lambda: engine.counts()["plugin_threads_blocked"] == 0)
+    until(lambda: engine.counts()["plugin_threads_blocked"] == 0)
     assert engine.schedule(ask())
 
 

@@ -13,13 +13,11 @@ from gantt.errors import StoreFailed
 from tests.engine.conftest import Connect, opened
 from tests.engine.faults import FaultyStore
 from tests.engine.test_outcomes import create
+from tests.waiting import until
 
 
 def until_at(books: Gantt, revision: int) -> None:
-    deadline = time.monotonic() + 20
-    while books.revision < revision:
-        assert time.monotonic() < deadline, "it never kept up"
-        time.sleep(0.002)
+    until(lambda: books.revision >= revision)
 
 
 def test_commits_of_others_are_applied_in_the_background(

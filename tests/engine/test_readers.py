@@ -18,16 +18,10 @@ from gantt.placement import queries
 from gantt.state.state import State
 from gantt.store.outcomes import DefiniteAbort
 from tests.engine.conftest import Connect, opened
-from tests.engine.faults import (
-    CALLER,
-    Callers,
-    FaultyStore,
-    ScriptedClock,
-    raiser,
-    until,
-)
+from tests.engine.faults import CALLER, Callers, FaultyStore, ScriptedClock, raiser
 from tests.engine.test_outcomes import create, names
 from tests.kinds import ON_SQLITE
+from tests.waiting import until
 
 
 def test_read_waits_for_the_commit(

@@ -6,7 +6,6 @@ from __future__ import annotations
 import gc
 import os
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -23,6 +22,7 @@ from gantt.model.spec import RequestSpec, ScheduleRequest
 from gantt.scheduler.selection.select import Pick
 from tests.live import STOP_S
 from tests.replay.recorded import add_hosts, ask, flush, played, service
+from tests.waiting import until
 
 
 def asked(number: int) -> Asked:
@@ -95,10 +95,7 @@ def test_the_thread_is_woken_before_much_waits() -> None:
     for number in range(MANY):
         assert woken == []
         tape.note(asked(number))
-    give_up = time.monotonic() + STOP_S / 2
-    while not woken:
-        assert time.monotonic() < give_up
-        time.sleep(0.001)
+    until(lambda: bool(woken), STOP_S / 2)
     assert woken == [MANY]
     tape.end()
     thread.join(STOP_S / 2)

@@ -36,7 +36,7 @@ from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.scheduler.options import SchedulerOptions
 from gantt.store.interface import RecordPage, SharedDecision, Trimmed
 from tests.engine.conftest import Connect, opened
-from tests.engine.test_leader_tasks import until
+from tests.waiting import until
 
 ODD = "req-%_/'\0" + "é" * 240
 

@@ -24,8 +24,9 @@ from gantt.store.interface import Store, UsageRows
 from gantt.store.memory import MemoryStore
 from tests.engine.conftest import Connect, opened
 from tests.engine.faults import FaultyStore, ScriptedClock
-from tests.engine.test_leader_tasks import leads, until
+from tests.engine.test_leader_tasks import leads
 from tests.kinds import ON_SQLITE
+from tests.waiting import until
 
 HOUR, DAY = 3_600 * MICROS, 86_400 * MICROS
 START = 20_000 * DAY + 23 * HOUR

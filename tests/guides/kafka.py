@@ -3,7 +3,6 @@ and one that knows who writes."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from confluent_kafka.admin import AdminClient
 from gantt.stream.options import StreamOptions
 from tests.kafka_broker import START_S, Kafka, jars, start_kafka
 from tests.live import free_port
+from tests.waiting import until
 
 COMMANDS: Final = {
     "kafka-acls.sh": "org.apache.kafka.tools.AclCommand",
@@ -51,10 +51,11 @@ def three_brokers() -> Iterator[Kafka]:
         for node in (2, 3):
             stack.enter_context(start_kafka(first=first, node=node))
         admin = AdminClient({"bootstrap.servers": first.servers})
-        give_up = time.monotonic() + START_S
-        while len(admin.list_topics(timeout=5.0).brokers) < 3:
-            assert time.monotonic() < give_up, first.log[-4000:]
-            time.sleep(0.1)
+        until(
+            lambda: len(admin.list_topics(timeout=5.0).brokers) == 3,
+            START_S,
+            lambda: first.log[-4000:],
+        )
         yield first
 
 

@@ -18,7 +18,8 @@ from tests.guides.guide import shown, values
 from tests.guides.kafka import guarded_broker, three_brokers, write_commands
 from tests.kafka_broker import Kafka
 from tests.shown import Terminal
-from tests.stream.streams import a_report, wait_for
+from tests.stream.streams import a_report
+from tests.waiting import until
 
 pytestmark = pytest.mark.server("kafka")
 SERVER = "kafka-1:9092"
@@ -97,6 +98,6 @@ def test_only_the_agent_of_a_host_may_write_to_its_topic(terminal: Terminal) -> 
             make_topic(guarded.broker, topic)
         assert not writes(own, host)
         said = terminal.type(command.replace(SERVER, guarded.broker.servers))
-        wait_for(lambda: writes(own, host), lambda: said)
+        until(lambda: writes(own, host), tell=lambda: said)
         assert not writes(guarded.options("host-2"), host)
         assert not writes(replace(own, topic_per_host=False), host)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
@@ -19,6 +19,7 @@ from gantt.liveness.watcher import Watcher
 from gantt.model.hosts import HostStats
 from tests.coordinators import COORDINATORS, Coordinator, coordinator
 from tests.forwarder import Forwarder
+from tests.waiting import until
 
 INTERVAL = 3
 STEP_S = 0.1
@@ -69,20 +70,13 @@ class Fleet:
         }
 
     def reaches(self, within: float, **wanted: bool) -> None:
-        _wait(lambda: self.states() == wanted, within, self.states)
+        until(lambda: self.states() == wanted, within + SLACK_S, self.states)
 
     def stays(self, seconds: float, **wanted: bool) -> None:
         give_up = time.monotonic() + seconds
         while time.monotonic() < give_up:
             assert self.states() == wanted
             time.sleep(STEP_S)
-
-
-def _wait(is_so: Callable[[], bool], within: float, what: Callable[[], object]) -> None:
-    give_up = time.monotonic() + within + SLACK_S
-    while not is_so():
-        assert time.monotonic() < give_up, what()
-        time.sleep(STEP_S)
 
 
 @contextlib.contextmanager
@@ -107,8 +101,10 @@ def a_host_then_the_watcher_is_cut_off(name: str) -> None:
         fleet.reaches(2 * INTERVAL, a=True, b=True)
 
         fleet.ways["watcher"].cut()
-        _wait(
-            lambda: "frozen" in fleet.books.notice(), 2 * INTERVAL, fleet.books.notice
+        until(
+            lambda: "frozen" in fleet.books.notice(),
+            2 * INTERVAL + SLACK_S,
+            fleet.books.notice,
         )
         fleet.ways["b"].cut()
         fleet.stays(2 * INTERVAL, a=True, b=True)
@@ -120,12 +116,12 @@ def the_server_is_killed_and_back(name: str) -> None:
     with fleet_of(name) as fleet:
         notice = fleet.books.notice
         fleet.server.kill()
-        _wait(lambda: "frozen" in notice(), 2 * INTERVAL, notice)
+        until(lambda: "frozen" in notice(), 2 * INTERVAL + SLACK_S, notice)
         assert fleet.books.keeping_up()["liveness_frozen"]
         assert fleet.books.unready() == ""
         fleet.stays(2 * INTERVAL, a=True, b=True)
         fleet.server.start()
-        _wait(lambda: notice() == "", 6 * INTERVAL, notice)
+        until(lambda: notice() == "", 6 * INTERVAL + SLACK_S, notice)
         fleet.stays(2 * INTERVAL, a=True, b=True)
         fleet.ways["b"].cut()
         fleet.reaches(2 * INTERVAL, a=True, b=False)

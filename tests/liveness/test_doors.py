@@ -6,7 +6,6 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,6 +19,7 @@ from tests.api.wsgi_client import WsgiClient
 from tests.coordinators import coordinator
 from tests.live import free_port
 from tests.programs import printed
+from tests.waiting import until
 
 INTERVAL = 3
 START_S = 60.0
@@ -67,14 +67,14 @@ def test_an_agent_that_is_killed_is_noticed(tmp_path: Path) -> None:
         reporting = _start(*agent, *group)
         try:
             books = RemoteGantt(f"http://{address}", token="admin")
-            _wait(lambda: _is_member(books) is True, START_S)
+            until(lambda: _is_member(books) is True, START_S)
             time.sleep(2 * INTERVAL)
             reporting.kill()
-            _wait(lambda: _is_member(books) is False, 2 * INTERVAL + 2)
+            until(lambda: _is_member(books) is False, 2 * INTERVAL + 2)
             reporting = _start(*agent, *group)
-            _wait(lambda: _is_member(books) is True, START_S)
+            until(lambda: _is_member(books) is True, START_S)
             server.kill()
-            _wait(lambda: "frozen" in _readyz(address), 2 * INTERVAL + 2)
+            until(lambda: "frozen" in _readyz(address), 2 * INTERVAL + 2)
             assert _is_member(books) is True
         finally:
             for process in (reporting, serving):
@@ -108,15 +108,15 @@ def test_without_a_group_a_killed_agent_is_noticed_and_comes_back(
     process = serving
     try:
         books = RemoteGantt(f"http://{address}", token="operator")
-        _wait(lambda: _is_answering(books), START_S)
+        until(lambda: _is_answering(books), START_S)
         process = _start("agent", *reporting)
-        _wait(lambda: _is_member(books) is True, START_S)
+        until(lambda: _is_member(books) is True, START_S)
         began = time.monotonic()
         while time.monotonic() < began + 3 * down_s:
             assert _is_member(books) is True
             time.sleep(0.2)
         process.kill()
-        _wait(lambda: _is_member(books) is False, down_s + SLACK_S)
+        until(lambda: _is_member(books) is False, down_s + SLACK_S)
         words = ("host", "list", "--token", "operator", "--url", f"http://{address}")
         listed = printed([sys.executable, "-m", "gantt", *words])
         assert "agent down" in listed
@@ -124,7 +124,7 @@ def test_without_a_group_a_killed_agent_is_noticed_and_comes_back(
             books.schedule(_request())
         assert "ComputeFilter" in str(refusal.value.why)
         process = _start("agent", *reporting)
-        _wait(lambda: _is_member(books) is True, START_S)
+        until(lambda: _is_member(books) is True, START_S)
         assert books.schedule(_request())
     finally:
         for one in (process, serving):
@@ -164,10 +164,3 @@ def _is_member(books: RemoteGantt) -> bool | None:
     for one in found:
         member = one.service.get("agent", {}).get("is_member")
     return member
-
-
-def _wait(is_so: Callable[[], bool], within: float) -> None:
-    give_up = time.monotonic() + within
-    while not is_so():
-        assert time.monotonic() < give_up
-        time.sleep(0.1)

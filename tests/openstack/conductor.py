@@ -5,9 +5,8 @@ The global state that Nova keeps (its options, its transport) stays in here.
 
 from __future__ import annotations
 
-import time
 import uuid as uuids
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -122,11 +121,3 @@ def spec(**fields: Any) -> Any:
 def instances(count: int = 1) -> list[str]:
     """Uuids of new instances."""
     return [str(uuids.uuid4()) for _ in range(count)]
-
-
-def eventually(is_so: Callable[[], object], seconds: float = 20.0) -> None:
-    """Wait until ``is_so``: a cast has no answer."""
-    deadline = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < deadline, "it never became so"
-        time.sleep(0.02)

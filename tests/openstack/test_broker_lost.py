@@ -11,9 +11,10 @@ import pytest
 from gantt.connection import connect
 from tests.brokers import Rabbitmq
 from tests.live import free_port
-from tests.openstack.conductor import conductor, context, eventually, instances, spec
+from tests.openstack.conductor import conductor, context, instances, spec
 from tests.openstack.processes import new_books, scheduler
 from tests.openstack.test_processes import Load, asked
+from tests.waiting import until
 
 pytestmark = [
     pytest.mark.server("rabbitmq"),
@@ -45,16 +46,16 @@ def test_calls_go_on_when_the_broker_is_back(tmp_path: Path, broker: Rabbitmq) -
             workers=2,
         ) as running,
     ):
-        eventually(lambda: asked(port, "/readyz") == (200, "OK"), 30)
+        until(lambda: asked(port, "/readyz") == (200, "OK"), 30)
         before = running.workers()
         load = Load(api, THREADS)
         load.reach(20)
         broker.kill()
-        eventually(lambda: asked(port, "/readyz")[0] == 503, 15)
+        until(lambda: asked(port, "/readyz")[0] == 503, 15)
         assert "the message bus is not connected" in asked(port, "/readyz")[1]
         assert asked(port, "/livez")[0] == 200
         broker.start()
-        eventually(lambda: asked(port, "/readyz") == (200, "OK"), 40)
+        until(lambda: asked(port, "/readyz") == (200, "OK"), 40)
         lost = load.outcomes["lost"]
         load.reach(40)
         load.end()

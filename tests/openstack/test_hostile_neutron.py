@@ -24,8 +24,8 @@ from keystoneauth1 import session as keystone
 from gantt.conf import RpcOptions, neutron_session
 from gantt.openstack.routed_networks import RoutedNetworks
 from tests.http_server import LoopbackHandler, LoopbackServer, answering
-from tests.openstack.conductor import eventually
 from tests.openstack.test_routed_networks import net, options_for, request, settings
+from tests.waiting import until
 
 TIMEOUT_S = 0.5
 THREADS = 2
@@ -150,7 +150,7 @@ def test_no_answer_takes_more_than_its_share(tmp_path: Path, play: Any) -> None:
             assert trouble(networks).startswith("Neutron did not answer")
             took_s = time.monotonic() - began
             # What the look-up began ends too: its threads are needed.
-            eventually(lambda: server.open == 0, 5)
+            until(lambda: server.open == 0, 5)
             both = threading.Barrier(THREADS)
             for one in [networks._pool.submit(both.wait, 5) for _ in range(THREADS)]:
                 one.result()

@@ -13,7 +13,8 @@ import pytest
 from gantt.connection import open_gantt
 from gantt.openstack.rpc.rpc_server import RpcServer
 from tests.brokers import Rabbitmq
-from tests.openstack.conductor import conductor, eventually, options, ping
+from tests.openstack.conductor import conductor, options, ping
+from tests.waiting import until
 
 pytestmark = pytest.mark.server("rabbitmq")
 
@@ -61,7 +62,7 @@ def test_calls_of_a_conductor_that_died_stop_no_others(
 ) -> None:
     for _ in range(LOST):
         channel.basic_publish(ping_of("reply_gone"), "nova", "scheduler")
-    eventually(lambda: server.late.counts()["replies_waiting"] == LOST)
+    until(lambda: server.late.counts()["replies_waiting"] == LOST)
     with conductor(rabbitmq.url):
         assert ping("alive") == {"service": "scheduler", "arg": "alive"}
 
@@ -70,9 +71,9 @@ def test_an_answer_waits_for_its_queue(
     server: RpcServer, channel: amqp.Channel
 ) -> None:
     channel.basic_publish(ping_of("reply_late"), "nova", "scheduler")
-    eventually(lambda: server.late.counts()["replies_waiting"] == 1)
+    until(lambda: server.late.counts()["replies_waiting"] == 1)
     channel.queue_declare("reply_late", auto_delete=False)
-    eventually(lambda: server.late.counts()["replies_waiting"] == 0)
+    until(lambda: server.late.counts()["replies_waiting"] == 0)
     found = channel.basic_get("reply_late", no_ack=True)
     assert '"arg": "x"' in json.loads(found.body)["oslo.message"]
     assert server.late.counts()["replies_given_up"] == 0
@@ -88,5 +89,5 @@ def test_an_answer_is_given_up_in_the_end(
         server._transport._driver, "missing_destination_retry_timeout", 1
     )
     channel.basic_publish(ping_of("reply_gone"), "nova", "scheduler")
-    eventually(lambda: server.late.counts()["replies_given_up"] == 1)
+    until(lambda: server.late.counts()["replies_given_up"] == 1)
     assert "its reply queue reply_gone is not there" in caplog.text

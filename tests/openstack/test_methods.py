@@ -32,13 +32,13 @@ from tests.openstack.conductor import (
     MEMORY,
     conductor,
     context,
-    eventually,
     instances,
     options,
     ping,
     raw,
     spec,
 )
+from tests.waiting import until
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning", "ignore:.*is an invalid UUID:FutureWarning"
@@ -545,14 +545,14 @@ def test_aggregates_are_replaced_and_deleted(rig: Rig) -> None:
     )
     with nova() as api:
         api.update_aggregates(context(), objects.AggregateList(objects=[zone]))
-        eventually(rig.gantt.list_host_aggregates)
+        until(rig.gantt.list_host_aggregates)
         ((chosen,),) = api.select_destinations(context(), spec(), instances(), True)
         assert chosen.availability_zone == "west"
         zone.hosts = []
         api.update_aggregates(context(), [zone])
-        eventually(lambda: not rig.gantt.list_host_aggregates()[0].hosts)
+        until(lambda: not rig.gantt.list_host_aggregates()[0].hosts)
         api.delete_aggregate(context(), zone)
-        eventually(lambda: not rig.gantt.list_host_aggregates())
+        until(lambda: not rig.gantt.list_host_aggregates())
     assert rig.noted == [None] * 3
 
 
@@ -568,16 +568,16 @@ def test_instances_are_told_of_and_forgotten(rig: Rig) -> None:
     with nova() as api:
         for _ in range(2):  # a duplicate changes nothing
             api.update_instance_info(context(), "a", told)
-        eventually(lambda: known() == (uuid,))
+        until(lambda: known() == (uuid,))
         api.sync_instance_info(context(), "a", [uuid])
-        eventually(lambda: rig.counted("rpc_casts") == 3)
+        until(lambda: rig.counted("rpc_casts") == 3)
         assert rig.reread == []
         api.sync_instance_info(context(), "a", [uuid, other])
-        eventually(lambda: rig.reread == ["a"])
+        until(lambda: rig.reread == ["a"])
         assert rig.counted("rpc_syncs_corrected") == 1
         for _ in range(2):
             api.delete_instance_info(context(), "a", uuid)
-        eventually(lambda: known() == (other,))
+        until(lambda: known() == (other,))
     assert set(rig.noted) == {"a"}
 
 
@@ -585,7 +585,7 @@ def test_instances_are_told_of_and_forgotten(rig: Rig) -> None:
 def test_a_cast_that_cannot_be_read_is_counted(rig: Rig, host: Any) -> None:
     with nova() as api:
         api.update_instance_info(context(), host, objects.InstanceList(objects=[]))
-        eventually(lambda: rig.counted("rpc_casts_refused") == 1)
+        until(lambda: rig.counted("rpc_casts_refused") == 1)
     assert rig.noted == []
 
 

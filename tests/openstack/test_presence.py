@@ -4,7 +4,6 @@ migrations made."""
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import datetime, timedelta
@@ -25,6 +24,7 @@ from tests.openstack.feed.nova_databases import (
     now,
 )
 from tests.openstack.feed.test_cells import UNUSABLE
+from tests.waiting import until
 
 NOW = now()
 
@@ -141,8 +141,8 @@ def test_a_cell_that_cannot_be_read_does_not_keep_the_others(
     presence = nova.presence("one", discover_hosts_in_cells_interval=1)
     presence.start()
     try:
-        _wait(lambda: presence.counts()["presence_hosts_mapped"] == 1)
-        _wait(lambda: presence.counts()["presence_failures"] > 1)
+        until(lambda: presence.counts()["presence_hosts_mapped"] == 1)
+        until(lambda: presence.counts()["presence_failures"] > 1)
     finally:
         presence.stop()
     assert caplog.text.count("cell gone") == 1
@@ -165,7 +165,7 @@ def test_an_unexpected_failure_does_not_end_the_heartbeat(
     presence.row.beat = fail_then_beat  # type: ignore[method-assign]
     presence.start()
     try:
-        _wait(lambda: presence.counts()["presence_beats"] > 0)
+        until(lambda: presence.counts()["presence_beats"] > 0)
     finally:
         presence.stop()
     assert presence.counts()["presence_failures"] == 3
@@ -265,16 +265,16 @@ def test_heartbeats_and_searches_go_on_when_the_database_answers_again(
         presence = Presence(options, feed)
         presence.start()
         try:
-            _wait(lambda: presence.counts()["presence_beats"] > 0)
+            until(lambda: presence.counts()["presence_beats"] > 0)
             server.stand_still()
             try:
-                _wait(lambda: presence.counts()["presence_failures"] > 1)
+                until(lambda: presence.counts()["presence_failures"] > 1)
             finally:
                 server.go_on()
             before = presence.counts()["presence_beats"]
             nova.cell.host("new", mapped=0)
-            _wait(lambda: presence.counts()["presence_beats"] > before)
-            _wait(lambda: presence.counts()["presence_hosts_mapped"] == 1)
+            until(lambda: presence.counts()["presence_beats"] > before)
+            until(lambda: presence.counts()["presence_hosts_mapped"] == 1)
         finally:
             presence.stop()
 
@@ -310,10 +310,3 @@ def _everything(nova: Nova) -> str:
         presence.discovery.close()
         nova.cell.change("compute_nodes", number, mapped=1)
     return ""
-
-
-def _wait(is_so: Any) -> None:
-    deadline = time.monotonic() + 20
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)

@@ -20,8 +20,9 @@ from gantt.connection import connect
 from gantt.openstack.rpc.restarts import STARTS
 from tests.brokers import Rabbitmq
 from tests.live import free_port
-from tests.openstack.conductor import conductor, context, eventually, instances, spec
+from tests.openstack.conductor import conductor, context, instances, spec
 from tests.openstack.processes import Scheduler, new_books, scheduler
+from tests.waiting import until
 
 pytestmark = [
     pytest.mark.server("rabbitmq"),
@@ -62,7 +63,7 @@ class Load:
     def reach(self, count: int) -> None:
         """Until so many more are placed."""
         wanted = len(self.placed) + count
-        eventually(lambda: len(self.placed) >= wanted, 60)
+        until(lambda: len(self.placed) >= wanted, 60)
 
     def end(self) -> None:
         """Wait for the calls that are out."""
@@ -108,29 +109,29 @@ def test_a_worker_that_is_killed_is_replaced(
             workers=2,
         ) as running,
     ):
-        eventually(lambda: asked(port, "/readyz") == (200, "OK"), 30)
+        until(lambda: asked(port, "/readyz") == (200, "OK"), 30)
         load = Load(api)
         load.reach(20)
-        eventually(lambda: counted(port) >= 20, 30)
+        until(lambda: counted(port) >= 20, 30)
         before = running.workers()
         assert len(before) == 2
         os.kill(before[1], signal.SIGKILL)
-        eventually(lambda: asked(port, "/readyz")[0] == 503, 30)
-        eventually(lambda: set(running.workers()) - set(before))
+        until(lambda: asked(port, "/readyz")[0] == 503, 30)
+        until(lambda: set(running.workers()) - set(before))
         running.send(signal.SIGHUP)  # which the new one, not ready for it, outlives
         load.reach(20)
         running.wait_for("Serving as scheduler", 3)
         assert len(set(running.workers()) - set(before)) == 1
-        eventually(lambda: asked(port, "/readyz") == (200, "OK"), 30)
+        until(lambda: asked(port, "/readyz") == (200, "OK"), 30)
         load.reach(20)
         load.end()
         # Delivery is at most once: what the worker had taken is lost with it.
         assert set(load.outcomes) <= {"placed", "lost"}
         assert load.outcomes["lost"] <= 4
         answered = len(load.placed)
-        eventually(lambda: answered <= counted(port) <= answered + 4, 30)
+        until(lambda: answered <= counted(port) <= answered + 4, 30)
         # Workers publish their counts once a second.
-        eventually(lambda: "gantt_rpc_in_flight 0.0" in asked(port, "/metrics")[1], 30)
+        until(lambda: "gantt_rpc_in_flight 0.0" in asked(port, "/metrics")[1], 30)
         text = asked(port, "/metrics")[1]
         assert "gantt_rpc_in_flight_limit 64.0" in text
         assert 'gantt_schedule_total{outcome="placed"}' in text
@@ -152,7 +153,7 @@ def test_a_worker_that_is_killed_while_it_starts_is_replaced(
     )
     try:
         for _ in range(2):
-            eventually(lambda: len(running.workers()) == 1, 30)
+            until(lambda: len(running.workers()) == 1, 30)
             kill_and_wait(running, running.workers()[0])
         running.wait_for("Serving as scheduler")
         assert "a new one is started in 1 s" in running.text
@@ -196,7 +197,7 @@ def test_workers_that_never_start_end_the_program(
 def kill_and_wait(running: Scheduler, pid: int) -> None:
     """SIGKILL to a worker, and until it has ended."""
     os.kill(pid, signal.SIGKILL)
-    eventually(lambda: pid not in running.workers(), 30)
+    until(lambda: pid not in running.workers(), 30)
 
 
 def written(folder: Path, url: str, more: str = "") -> str:

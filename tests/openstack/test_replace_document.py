@@ -18,11 +18,12 @@ from nova import exception
 from gantt.connection import connect
 from tests.brokers import Rabbitmq
 from tests.live import free_port
-from tests.openstack.conductor import conductor, context, eventually, instances, spec
+from tests.openstack.conductor import conductor, context, instances, spec
 from tests.openstack.processes import Scheduler
 from tests.openstack.test_presence import SERVICES, Nova, rows
 from tests.programs import printed
 from tests.tidy.source import ROOT
+from tests.waiting import until
 
 DOCUMENT = (ROOT / "docs" / "how-to" / "replace-nova-scheduler.md").read_text(
     encoding="utf-8"
@@ -118,7 +119,7 @@ def test_the_way_there_and_back(machine: Machine, rabbitmq: Rabbitmq) -> None:
         assert host == "controller" and beats > 0
 
         address = probe.removeprefix("curl -sf ").replace("8779", str(port))
-        eventually(lambda: _answer(address) == "OK", 30)
+        until(lambda: _answer(address) == "OK", 30)
         metrics = _answer(address.replace("readyz", "metrics"))
         for line in (
             'gantt_rpc_failures_total{kind="NoValidHost",method="select_destinations"}',

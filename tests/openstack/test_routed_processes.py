@@ -18,10 +18,11 @@ from tests.brokers import Rabbitmq
 from tests.cloud.neutron import Neutron, neutron
 from tests.live import free_port
 from tests.openstack import fleet
-from tests.openstack.conductor import conductor, context, eventually, instances, spec
+from tests.openstack.conductor import conductor, context, instances, spec
 from tests.openstack.processes import new_books, scheduler
 from tests.openstack.test_processes import asked
 from tests.openstack.test_routed_networks import OPTION, options_for
+from tests.waiting import until
 
 pytestmark = [
     pytest.mark.server("rabbitmq"),
@@ -110,7 +111,7 @@ def test_instances_are_placed_where_their_networks_are(
         assert "Neutron does not know ports/" in str(records["lost"].failure)
         assert "Neutron did not answer" in str(records["away"].failure)
 
-        eventually(
+        until(
             lambda: "gantt_neutron_failures_total 2.0" in asked(port, "/metrics")[1], 30
         )
         assert "gantt_neutron_requests_total 15.0" in asked(port, "/metrics")[1]
@@ -138,7 +139,7 @@ def recorded(books: str, name: str) -> Decision:
             found[:] = gantt.decisions(request_id=f"req-{name}")
         return bool(found)
 
-    eventually(is_there, 30)
+    until(is_there, 30)
     return found[0]
 
 

@@ -11,7 +11,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 import uuid as uuids
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +24,7 @@ from tests import live
 from tests.brokers import Rabbitmq
 from tests.programs import printed
 from tests.tidy.source import ROOT
+from tests.waiting import until
 
 pytestmark = [pytest.mark.server("rabbitmq")]
 DOCUMENT = (ROOT / "docs" / "how-to" / "shadow-nova.md").read_text(encoding="utf-8")
@@ -111,10 +111,8 @@ class Machine:
 
     def until_recorded(self, count: int) -> None:
         """Until so many records are there."""
-        deadline = time.monotonic() + WAIT_S
-        while len(self._gantt.shadow_records()) < count:
-            assert time.monotonic() < deadline, self._gantt.shadow_records()
-            time.sleep(0.05)
+        records = self._gantt.shadow_records
+        until(lambda: len(records()) >= count, WAIT_S, records)
 
     def stop(self) -> str:
         """End the listener; what it says then."""

@@ -18,11 +18,12 @@ from gantt.openstack.feed.nova_tables import API, CELL
 from tests.brokers import Rabbitmq
 from tests.databases import Databases
 from tests.live import free_port
-from tests.openstack.conductor import conductor, context, eventually, instances, spec
+from tests.openstack.conductor import conductor, context, instances, spec
 from tests.openstack.feed.nova_databases import ApiDatabase, CellDatabase, now
 from tests.openstack.processes import scheduler
 from tests.openstack.test_presence import Nova, rows
 from tests.openstack.test_processes import Load, asked
+from tests.waiting import until
 
 pytestmark = [
     pytest.mark.server("rabbitmq"),
@@ -135,8 +136,8 @@ def test_one_goes_on_when_the_other_is_killed(
         def mapped(hosts: int) -> bool:
             return len(rows(nova.api, MAPPED)) == hosts
 
-        eventually(lambda: all(seen(port, HOSTS) for port in ports.values()), 30)
-        eventually(lambda: known(HOSTS) and mapped(HOSTS), 30)
+        until(lambda: all(seen(port, HOSTS) for port in ports.values()), 30)
+        until(lambda: known(HOSTS) and mapped(HOSTS), 30)
         assert "Mapped host" in one.text and "Mapped host" not in two.text
 
         load = Load(api, THREADS)
@@ -145,8 +146,8 @@ def test_one_goes_on_when_the_other_is_killed(
         one.kill()
         load.reach(40)
         computes.add("late")
-        eventually(lambda: known(HOSTS + 1) and seen(ports["two"], HOSTS + 1), 30)
-        eventually(lambda: mapped(HOSTS + 1), 30)
+        until(lambda: known(HOSTS + 1) and seen(ports["two"], HOSTS + 1), 30)
+        until(lambda: mapped(HOSTS + 1), 30)
         two.wait_for("Mapped host late")
         load.reach(40)
         load.end()

@@ -13,17 +13,17 @@ from gantt.openstack.rpc.vital_signs import (
     notice,
     unready,
 )
-from tests.openstack.conductor import eventually
+from tests.waiting import until
 
 
 def test_all_workers_must_say_that_they_are_ready(tmp_path: Path) -> None:
     assert unready(tmp_path, 2) == "worker 0 does not serve yet"
     mirrored: list[int] = []
     signs = VitalSigns(tmp_path, 0, lambda: mirrored.append(0), str)
-    eventually(lambda: unready(tmp_path, 1) == "", 10)
+    until(lambda: unready(tmp_path, 1) == "", 10)
     assert unready(tmp_path, 2) == "worker 1 does not serve yet"
     other = VitalSigns(tmp_path, 1, _fail, lambda: "the message bus is away")
-    eventually(lambda: unready(tmp_path, 2) == "worker 1: the message bus is away", 10)
+    until(lambda: unready(tmp_path, 2) == "worker 1: the message bus is away", 10)
     other.close()
     before = len(mirrored)
     signs.close()
@@ -43,7 +43,7 @@ def test_what_a_ready_worker_tells_is_told_for_all(tmp_path: Path) -> None:
     assert notice(tmp_path, 2) == ""
     VitalSigns(tmp_path, 0, _nothing, str).close()
     VitalSigns(tmp_path, 1, _nothing, str, lambda: "liveness is frozen").close()
-    eventually(lambda: unready(tmp_path, 2) == "", 10)
+    until(lambda: unready(tmp_path, 2) == "", 10)
     assert notice(tmp_path, 2) == "liveness is frozen"
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.live import Live, start
+from tests.waiting import until
 
 SAID_S = 10.0
 
@@ -93,7 +93,4 @@ def test_every_process_detects_a_restored_backup(
 
 def must_say(live: Live, text: str, times: int) -> None:
     """What a service writes reaches its log in its own time."""
-    deadline = time.monotonic() + SAID_S
-    while live.log.read_text().count(text) < times:
-        assert time.monotonic() < deadline, live.log.read_text()
-        time.sleep(0.02)
+    until(lambda: live.log.read_text().count(text) >= times, SAID_S, live.log.read_text)

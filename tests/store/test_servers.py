@@ -37,9 +37,9 @@ from gantt.store.session import Counter, Session
 from gantt.store.sql import SqlStore
 from tests.databases import Databases, DatabaseServer, execute
 from tests.engine.conftest import opened
-from tests.engine.test_leader_tasks import until
 from tests.kinds import SERVER_KINDS
 from tests.store import books
+from tests.waiting import until
 
 ON_MARIADB = pytest.mark.parametrize(
     "kind",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
@@ -19,6 +19,7 @@ from gantt.model.reports import Report
 from gantt.stream.consuming import Intake
 from gantt.stream.options import StreamOptions
 from tests.kafka_broker import Kafka
+from tests.waiting import until
 
 WAIT_S: Final = 60.0
 
@@ -115,16 +116,9 @@ def vcpus(books: Gantt) -> dict[str, Any]:
     return {one.host: one.stats.get("vcpus") for one in books.list_hosts()}
 
 
-def wait_for(is_so: Callable[[], bool], what: Callable[[], object]) -> None:
-    give_up = time.monotonic() + WAIT_S
-    while not is_so():
-        assert time.monotonic() < give_up, what()
-        time.sleep(0.05)
-
-
 def becomes(books: Gantt, **wanted: int) -> None:
     """Wait until these are the VCPUs of all hosts; - stands for _."""
-    wait_for(lambda: vcpus(books) == wanted, lambda: vcpus(books))
+    until(lambda: vcpus(books) == wanted, tell=lambda: vcpus(books))
 
 
 def headers(message: Message) -> dict[str, str]:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -43,6 +43,7 @@ from tests.stream.change_readers import (
     revisions,
     tables,
 )
+from tests.waiting import until
 
 pytestmark = pytest.mark.server("kafka")
 WAIT_S = 120.0
@@ -102,13 +103,6 @@ def work(books: Gantt, hosts: list[str], count: int) -> None:
             books.delete_allocations(consumer)
 
 
-def wait_for(holds: Callable[[], bool], what: Callable[[], object]) -> None:
-    deadline = time.monotonic() + WAIT_S
-    while not holds():
-        assert time.monotonic() < deadline, what()
-        time.sleep(0.02)
-
-
 def assert_published(options: StreamOptions, books: Gantt) -> list[bytes]:
     """Each revision is there once, in order, and the topic alone leads to the books;
     the messages."""
@@ -126,7 +120,11 @@ def test_the_topic_alone_leads_to_the_books(kafka: Kafka, url: str) -> None:
         with publishing(options, books) as thread:
             work(books, hosts, 60)
             values = assert_published(options, books)
-            wait_for(lambda: thread.counts()["stream_changes_lag"] == 0, thread.counts)
+            until(
+                lambda: thread.counts()["stream_changes_lag"] == 0,
+                WAIT_S,
+                thread.counts,
+            )
             assert thread.counts()["stream_changes"] == books.revision
             assert thread.notice() == ""
         told = books.events(0).events[0]
@@ -139,7 +137,7 @@ def test_the_topic_alone_leads_to_the_books(kafka: Kafka, url: str) -> None:
 def test_a_process_that_does_not_lead_publishes_nothing(kafka: Kafka, url: str) -> None:
     options = change_options(kafka)
     with engine(url) as leading, engine(url) as other:
-        wait_for(lambda: leading.leads or other.leads, lambda: "no leader")
+        until(lambda: leading.leads or other.leads, WAIT_S, lambda: "no leader")
         if other.leads:
             leading, other = other, leading
         with publishing(options, other) as idle, publishing(options, leading):
@@ -195,7 +193,9 @@ def test_of_two_leaders_one_is_fenced(kafka: Kafka, url: str) -> None:
             work(books, hosts, 10)
             read_all(options, until=books.revision)
             with publishing(options, second) as two:  # type: ignore[arg-type]
-                wait_for(lambda: two.counts()["stream_changes_lag"] == 0, two.counts)
+                until(
+                    lambda: two.counts()["stream_changes_lag"] == 0, WAIT_S, two.counts
+                )
                 deadline = time.monotonic() + WAIT_S
                 while not one.counts()["stream_changes_fenced"]:
                     work(books, hosts, 4)
@@ -248,8 +248,10 @@ def test_a_broker_that_dies_holds_up_nothing(url: str) -> None:
             read_all(options, until=books.revision)
             broker.kill()
             work(books, hosts, 20)  # the books do not wait
-            wait_for(
-                lambda: thread.counts()["stream_changes_failures"] > 0, thread.counts
+            until(
+                lambda: thread.counts()["stream_changes_failures"] > 0,
+                WAIT_S,
+                thread.counts,
             )
             behind = thread.counts()["stream_changes_lag"]
             assert behind >= 20
@@ -257,7 +259,7 @@ def test_a_broker_that_dies_holds_up_nothing(url: str) -> None:
             broker.start()
             work(books, hosts, 20)
             assert_published(options, books)
-            wait_for(lambda: not thread.notice(), thread.notice)
+            until(lambda: not thread.notice(), WAIT_S, thread.notice)
 
 
 def test_a_log_compacted_past_the_topic(kafka: Kafka, url: str) -> None:
@@ -299,7 +301,7 @@ def test_a_message_that_the_topic_refuses_is_told(kafka: Kafka, url: str) -> Non
         names = [f"CUSTOM_{uuid.uuid4().hex.upper()}" for _ in range(300)]
         books.submit(SyncNames((), tuple(sorted(names))))
         with publishing(options, books) as thread:
-            wait_for(lambda: "max.message.bytes" in thread.notice(), thread.notice)
+            until(lambda: "max.message.bytes" in thread.notice(), WAIT_S, thread.notice)
         assert read_all(options) == []
         smaller = replace(options, changes_message_bytes=1500)
         with publishing(smaller, books):

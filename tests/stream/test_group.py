@@ -33,8 +33,8 @@ from tests.stream.streams import (
     stream_options,
     taking_in,
     vcpus,
-    wait_for,
 )
+from tests.waiting import until
 
 pytestmark = pytest.mark.server("kafka")
 
@@ -101,7 +101,7 @@ def test_processes_share_the_reports_and_give_them_over(
             agents.say(*(a_report(host, said) for host in hosts))
             return books.counts()["stream_records"] > before
 
-        wait_for(has_more, books.counts)
+        until(has_more, tell=books.counts)
 
     with open_gantt(database) as first, open_gantt(database) as second:
         first_intake = started(options, first)
@@ -133,7 +133,7 @@ def test_a_process_killed_before_it_commits_offsets(
         durable = {one.host: one.stats["vcpus"] for one in books.list_hosts()}
         assert set(durable) == set(hosts)
         becomes(books, **dict.fromkeys(hosts, 2))
-        wait_for(lambda: books.counts()["stream_records"] == 60, books.counts)
+        until(lambda: books.counts()["stream_records"] == 60, tell=books.counts)
         counts = books.counts()
     twice = sum(durable.values())
     assert counts["reports_duplicate"] == twice
@@ -153,7 +153,7 @@ def test_the_broker_is_killed_in_the_middle(own_kafka: Kafka, database: str) -> 
             if number == rounds // 2:
                 half.wait(WAIT_S)
             said = a_report(host, number)
-            wait_for(partial(_is_known, stream, said), stream.counts)
+            until(partial(_is_known, stream, said), tell=stream.counts)
         stream.close()
         if stream.counts()["stream_waiting"]:
             given_up.append(host)
@@ -165,7 +165,7 @@ def test_the_broker_is_killed_in_the_middle(own_kafka: Kafka, database: str) -> 
             thread.start()
         half.wait(WAIT_S)
         own_kafka.kill()
-        wait_for(lambda: books.counts()["stream_silence_seconds"] > 0, books.counts)
+        until(lambda: books.counts()["stream_silence_seconds"] > 0, tell=books.counts)
         own_kafka.start()
         for thread in threads:
             thread.join(WAIT_S)
@@ -201,10 +201,10 @@ def test_new_books_catch_up_from_the_compacted_topic_alone(kafka: Kafka) -> None
             becomes(early, **dict.fromkeys(hosts, written))
             return _held(options) < written * len(hosts) // 2
 
-        wait_for(is_compacted, lambda: written)
+        until(is_compacted, tell=lambda: written)
         with taking_in(options) as late:
             becomes(late, **dict.fromkeys(hosts, written))
-            wait_for(lambda: late.counts()["stream_lag"] == 0, late.counts)
+            until(lambda: late.counts()["stream_lag"] == 0, tell=late.counts)
             assert vcpus(late) == vcpus(early)
             assert late.counts()["stream_records"] < written * len(hosts)
             assert late.counts()["stream_dead_letters"] == 0

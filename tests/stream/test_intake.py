@@ -20,8 +20,8 @@ from tests.stream.streams import (
     stream_options,
     taking_in,
     vcpus,
-    wait_for,
 )
+from tests.waiting import until
 
 pytestmark = pytest.mark.server("kafka")
 
@@ -35,8 +35,8 @@ def test_reports_reach_the_books(kafka: Kafka) -> None:
         becomes(books, a=1, b=1)
         agents.say(a_report("a", 2))
         becomes(books, a=2, b=1)
-        wait_for(lambda: books.counts()["stream_records"] == 3, books.counts)
-        wait_for(lambda: books.counts()["stream_lag"] == 0, books.counts)
+        until(lambda: books.counts()["stream_records"] == 3, tell=books.counts)
+        until(lambda: books.counts()["stream_lag"] == 0, tell=books.counts)
         assert books.counts()["reports_applied"] == 3
         assert books.notice() == ""
 
@@ -48,7 +48,7 @@ def test_duplicates_and_reordering_do_no_harm(kafka: Kafka) -> None:
     Agents(options).say(first, third, second, third, first, a_report("b"))
     with taking_in(options) as books:
         becomes(books, a=3, b=1)
-        wait_for(lambda: books.counts()["stream_records"] == 6, books.counts)
+        until(lambda: books.counts()["stream_records"] == 6, tell=books.counts)
         counts = books.counts()
         assert vcpus(books) == {"a": 3, "b": 1}
         assert (counts["reports_applied"], counts["reports_duplicate"]) == (3, 3)
@@ -96,7 +96,7 @@ def test_poison_goes_to_the_dead_letters_and_nothing_stops(kafka: Kafka) -> None
     with taking_in(options) as books:
         becomes(books, a=1, z=7)
         count = len(CODES)
-        wait_for(lambda: books.counts()["stream_dead_letters"] == count, books.counts)
+        until(lambda: books.counts()["stream_dead_letters"] == count, tell=books.counts)
         assert books.counts()["reports_refused"] == count
         found = read_all(options, options.dead_letters_topic, count)
     assert [headers(one)["gantt-code"] for one in found] == list(CODES.values())
@@ -116,7 +116,7 @@ def test_a_deletion_says_nothing(kafka: Kafka) -> None:
     agents.say(a_report("b"))
     with taking_in(options) as books:
         becomes(books, a=1, b=1)
-        wait_for(lambda: books.counts()["stream_records"] == 3, books.counts)
+        until(lambda: books.counts()["stream_records"] == 3, tell=books.counts)
         assert books.counts()["stream_dead_letters"] == 0
 
 

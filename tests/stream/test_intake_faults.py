@@ -35,8 +35,8 @@ from tests.stream.streams import (
     stream_options,
     taking_in,
     vcpus,
-    wait_for,
 )
+from tests.waiting import until
 
 on_kafka = pytest.mark.server("kafka")
 
@@ -114,7 +114,7 @@ def test_a_topic_that_is_missing_is_named_and_awaited(
 ) -> None:
     options = stream_options(kafka, create_topics=False)
     intake = started(options, books)
-    wait_for(lambda: options.reports_topic in intake.notice(), intake.notice)
+    until(lambda: options.reports_topic in intake.notice(), tell=intake.notice)
     assert "create_topics" in intake.notice()
     made = stream_options(
         kafka,
@@ -125,7 +125,7 @@ def test_a_topic_that_is_missing_is_named_and_awaited(
     ensure(made, [reports_topic(options), letters])
     Agents(options).say(a_report("a"))
     becomes(books._books, a=1)
-    wait_for(lambda: not intake.notice(), intake.notice)
+    until(lambda: not intake.notice(), tell=intake.notice)
     intake.close()
 
 
@@ -176,7 +176,7 @@ class _Later:
 def test_without_a_broker_the_books_open_and_close_and_say_so() -> None:
     options = StreamOptions((f"127.0.0.1:{free_port()}",))
     with open_gantt("memory://") as books, starting.taking_in(options, books):
-        wait_for(lambda: "Kafka" in books.notice(), books.notice)
+        until(lambda: "Kafka" in books.notice(), tell=books.notice)
         assert books.unready() == ""
         assert books.counts()["stream_silence_seconds"] >= 0
         assert books._health.withholds_reports()
@@ -256,7 +256,7 @@ def test_a_topic_that_is_made_again_is_read_from_its_beginning(
         admin = AdminClient({"bootstrap.servers": kafka.servers})
         for done in admin.delete_topics([options.reports_topic]).values():
             done.result(WAIT_S)
-        wait_for(lambda: _is_there_again(options), lambda: options.reports_topic)
+        until(lambda: _is_there_again(options), tell=lambda: options.reports_topic)
         # The new topic is soon longer than the old one was.
         said = [a_report(host, 2) for host in hosts]
         Agents(options).say(*said, *(a_report("busy", at) for at in range(1, 50)))
@@ -282,7 +282,7 @@ def test_a_topic_of_the_same_name_is_told_from_the_one_before(kafka: Kafka) -> N
     admin = AdminClient({"bootstrap.servers": kafka.servers})
     for done in admin.delete_topics([options.reports_topic]).values():
         done.result(WAIT_S)
-    wait_for(lambda: _is_another(watch, options), lambda: options.reports_topic)
+    until(lambda: _is_another(watch, options), tell=lambda: options.reports_topic)
     assert not watch.is_another()
 
 
@@ -334,7 +334,7 @@ def test_a_topic_of_dead_letters_that_was_deleted_is_made_again(
             agents.flush()
             return books.counts()["stream_dead_letters"] > 0
 
-        wait_for(is_kept, books.counts)
+        until(is_kept, tell=books.counts)
         agents.say(a_report("a", 2))
         becomes(books, a=2)
 

@@ -8,7 +8,7 @@ from gantt.engine.protocol import Engine
 from gantt.stream.changes.keeping import Publishing
 from gantt.stream.options import StreamOptions
 from tests.stream.change_fakes import Books, Broker, Producer
-from tests.stream.streams import wait_for
+from tests.waiting import until
 
 
 class Unclosable(Producer):
@@ -35,7 +35,7 @@ def test_a_topic_that_cannot_be_closed_does_not_end_the_thread() -> None:
     thread = Publishing(StreamOptions(), cast(Engine, engine), topic)
     thread.start()
     try:
-        wait_for(lambda: thread.counts()["stream_changes"] == 3, thread.counts)
+        until(lambda: thread.counts()["stream_changes"] == 3, tell=thread.counts)
     finally:
         thread.close()
     assert topic.failures < 2

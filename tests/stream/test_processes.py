@@ -16,7 +16,8 @@ from gantt.client.remote import RemoteGantt
 from tests import live
 from tests.agent.trees import KIB_PER_GIB, Tree
 from tests.kafka_broker import Kafka, start_kafka
-from tests.stream.streams import WAIT_S, wait_for
+from tests.stream.streams import WAIT_S
+from tests.waiting import until
 
 pytestmark = pytest.mark.server("kafka")
 
@@ -105,7 +106,7 @@ def test_reports_over_kafka_whose_broker_is_killed(
 
         def become(gib: int) -> None:
             wanted = dict.fromkeys(machines, gib * 1024)
-            wait_for(lambda: memory() == wanted, memory)
+            until(lambda: memory() == wanted, tell=memory)
 
         become(64)
         for one in machines.values():
@@ -116,10 +117,12 @@ def test_reports_over_kafka_whose_broker_is_killed(
         own_kafka.kill()
         for one in machines.values():
             one.has(66)
-        wait_for(lambda: "Kafka" in _readyz(service.url), lambda: _readyz(service.url))
+        until(
+            lambda: "Kafka" in _readyz(service.url), tell=lambda: _readyz(service.url)
+        )
         own_kafka.start()
         become(66)
-        wait_for(lambda: _readyz(service.url) == "OK", lambda: _readyz(service.url))
+        until(lambda: _readyz(service.url) == "OK", tell=lambda: _readyz(service.url))
         assert [one.stop() for one in machines.values()] == [0, 0]
         assert service.stop() == 0
 

@@ -26,8 +26,8 @@ from tests.stream.streams import (
     stream_options,
     taking_in,
     vcpus,
-    wait_for,
 )
+from tests.waiting import until
 
 pytestmark = pytest.mark.server("kafka")
 
@@ -155,7 +155,7 @@ def _until_delivered(stream: ReportStream, report: Report) -> tuple[ReportOutcom
             return False
         return True
 
-    wait_for(is_delivered, stream.counts)
+    until(is_delivered, tell=stream.counts)
     return found[0]
 
 
@@ -165,13 +165,13 @@ def test_while_kafka_is_away_the_service_has_the_reports(own_kafka: Kafka) -> No
         service = Service(books)
         stream = ReportStream(options, service, delivery_s=3)
         stream.report_hosts([a_report("a")])
-        wait_for(lambda: vcpus(books) == {"a": 1}, lambda: vcpus(books))
+        until(lambda: vcpus(books) == {"a": 1}, tell=lambda: vcpus(books))
         assert not service.said
         own_kafka.kill()
         (outcome,) = stream.report_hosts([a_report("a", 2)])
         assert outcome.outcome == "applied"
         assert vcpus(books) == {"a": 2}
-        wait_for(lambda: "Kafka" in books.notice(), books.notice)
+        until(lambda: "Kafka" in books.notice(), tell=books.notice)
         assert books.counts()["stream_silence_seconds"] > 0
         assert books.unready() == ""
         service.is_away = True
@@ -179,8 +179,8 @@ def test_while_kafka_is_away_the_service_has_the_reports(own_kafka: Kafka) -> No
             stream.report_hosts([a_report("a", 3)])
         own_kafka.start()
         _until_delivered(stream, a_report("a", 4))
-        wait_for(lambda: vcpus(books) == {"a": 4}, lambda: vcpus(books))
-        wait_for(lambda: books.notice() == "", books.notice)
+        until(lambda: vcpus(books) == {"a": 4}, tell=lambda: vcpus(books))
+        until(lambda: books.notice() == "", tell=books.notice)
         stream.close()
         counts = stream.counts()
         assert (counts["stream_fallbacks"], counts["stream_waiting"]) == (1, 0)
@@ -210,7 +210,7 @@ def test_heartbeats_come_after_the_report_and_leave_it_in_the_topic(
     assert [one.key() for one in found] == [b"a", b"a#heartbeat", b"a#heartbeat"]
     assert len({one.partition() for one in found}) == 1
     with taking_in(options) as books:
-        wait_for(lambda: books.counts()["stream_records"] == 3, books.counts)
+        until(lambda: books.counts()["stream_records"] == 3, tell=books.counts)
         counts = books.counts()
     assert (counts["reports_applied"], counts["reports_unchanged"]) == (1, 2)
     assert counts["stream_dead_letters"] == 0
@@ -224,7 +224,7 @@ def test_a_heartbeat_to_a_report_that_was_compacted_away_is_no_dead_letter(
     first, second = a_report("a"), a_report("a", 2)
     Agents(options).say(beats(first), second, beats(second))
     with taking_in(options) as books:
-        wait_for(lambda: books.counts()["stream_records"] == 3, books.counts)
+        until(lambda: books.counts()["stream_records"] == 3, tell=books.counts)
         assert vcpus(books) == {"a": 2}
         assert books.counts()["stream_dead_letters"] == 0
         assert books.counts()["reports_unchanged"] == 1

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.live import Live, served
+from tests.waiting import until
 
 ADMIN = {"x-auth-token": "admin", "openstack-api-version": "placement 1.39"}
 HEAD = "".join(f"{name}: {value}\r\n" for name, value in ADMIN.items())
@@ -80,13 +81,6 @@ def refused(live: Live, reason: str) -> float:
     text = get(live, "/metrics")[1].decode()
     line = rf'^gantt_requests_refused_total{{reason="{reason}"}} (\S+)$'
     return sum(map(float, re.findall(line, text, re.MULTILINE)))
-
-
-def until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + WAIT_S
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def test_slow_bodies_time_out_and_hold_no_thread(start: Start) -> None:

@@ -25,7 +25,7 @@ from tests import inprocess
 from tests.api.native.fleet import SPEC, STATS
 from tests.api.wsgi_client import WsgiClient
 from tests.cli.conftest import Program
-from tests.engine.test_leader_tasks import until
+from tests.waiting import until
 
 MEMBER = {"x-auth-token": "bob:blue", "x-roles": "member"}
 AMOUNTS = {"VCPU": 2, "MEMORY_MB": 4096, "DISK_GB": 20}

@@ -19,7 +19,7 @@ from gantt.model.shadow import ShadowEvent, ShadowRecord
 from gantt.model.spec import RequestSpec
 from gantt.store import open_store
 from tests.elsewhere import SMALL, Elsewhere, Shaky, elsewhere, options
-from tests.engine.test_leader_tasks import until
+from tests.waiting import until
 
 AMOUNTS = {"VCPU": 1, "MEMORY_MB": 1024, "DISK_GB": 10}
 

@@ -14,8 +14,8 @@ from gantt.model.shadow import Phase, ShadowEvent, ShadowRecord
 from gantt.model.spec import RequestSpec
 from gantt.scheduler.options import SchedulerOptions
 from gantt.store.interface import StoreOptions
-from tests.engine.test_leader_tasks import until
 from tests.engine.test_scheduling import SMALL
+from tests.waiting import until
 
 AMOUNTS = {"VCPU": 1, "MEMORY_MB": 1024, "DISK_GB": 10}
 QUICK = ShadowOptions(shadow_settle_s=0.2)

@@ -32,8 +32,8 @@ from tests.engine.shadow.observed import (
     opened,
     settled,
 )
-from tests.engine.test_leader_tasks import until
 from tests.engine.test_scheduling import report
+from tests.waiting import until
 
 
 def test_requests_beyond_the_limit_are_dropped_the_oldest_first() -> None:

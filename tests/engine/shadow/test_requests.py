@@ -26,8 +26,8 @@ from tests.engine.shadow.observed import (
     settled,
     spec,
 )
-from tests.engine.test_leader_tasks import until
 from tests.engine.test_scheduling import SMALL, report
+from tests.waiting import until
 
 
 def test_several_instances_are_compared_one_by_one(two: Gantt) -> None:

@@ -22,7 +22,7 @@ from tests.engine.shadow.observed import (
     observe,
     settled,
 )
-from tests.engine.test_leader_tasks import until
+from tests.waiting import until
 
 
 def test_same_host(two: Gantt) -> None:

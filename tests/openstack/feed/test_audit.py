@@ -21,7 +21,7 @@ from gantt.placement.audit import audit
 from tests.openstack.feed.conftest import Cloud
 from tests.openstack.feed.nova_databases import CellDatabase
 from tests.openstack.feed.test_rounds import stopped
-from tests.openstack.feed.waiting import until
+from tests.waiting import until
 
 
 def test_a_lost_allocation_and_an_orphan_are_found(

@@ -30,7 +30,7 @@ from tests.databases import Databases
 from tests.kinds import KINDS
 from tests.openstack.feed.conftest import Cloud
 from tests.openstack.feed.nova_databases import CellDatabase
-from tests.openstack.feed.waiting import until
+from tests.waiting import until
 
 COMPUTES, ROUNDS = 4, 12
 TRAITS = ("HW_CPU_X86_AVX", "HW_CPU_X86_SSE", "COMPUTE_STATUS_DISABLED")

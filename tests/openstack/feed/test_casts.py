@@ -13,7 +13,7 @@ from gantt.openstack.feed import Feed
 from gantt.openstack.feed.notes import MOST, Notes
 from gantt.openstack.feed.nova_tables import INSTANCES
 from tests.openstack.feed.conftest import Cloud
-from tests.openstack.feed.waiting import until
+from tests.waiting import until
 
 
 def on(cloud: Cloud, host: str) -> tuple[str, ...]:

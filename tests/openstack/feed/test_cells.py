@@ -25,7 +25,7 @@ from gantt.openstack.feed.nova_connection import NovaDatabase, Row, Select
 from gantt.openstack.rpc.message_bus import open_transport
 from tests.openstack.conductor import options
 from tests.openstack.feed.conftest import Cloud
-from tests.openstack.feed.waiting import until
+from tests.waiting import until
 
 
 def hosts(cloud: Cloud) -> list[str]:

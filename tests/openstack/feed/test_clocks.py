@@ -16,7 +16,7 @@ from tests.kinds import SERVER_KINDS
 from tests.openstack.feed import nova_databases
 from tests.openstack.feed.conftest import Cloud
 from tests.openstack.feed.test_audit import allocate, hosted
-from tests.openstack.feed.waiting import until
+from tests.waiting import until
 
 Clock = Callable[..., datetime]
 APART = timedelta(hours=1)

@@ -13,7 +13,7 @@ from gantt.model.fleet import FleetStatement
 from gantt.model.hosts import HostAggregate, HostStats
 from tests.openstack.feed.conftest import Cloud
 from tests.openstack.feed.nova_databases import now
-from tests.openstack.feed.waiting import until
+from tests.waiting import until
 
 
 def test_the_first_reading_has_everything(cloud: Cloud) -> None:

@@ -22,8 +22,8 @@ from tests.live import ending, free_port
 from tests.logged import milestones
 from tests.notified import manager
 from tests.openstack.feed.conftest import Cloud
-from tests.openstack.feed.waiting import until
 from tests.programs import captured
+from tests.waiting import until
 
 NOVA = """
 [DEFAULT]

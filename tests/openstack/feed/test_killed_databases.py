@@ -22,7 +22,7 @@ from tests.kinds import SERVER_KINDS
 from tests.openstack.feed.conftest import OPTIONS
 from tests.openstack.feed.nova_databases import ApiDatabase, CellDatabase
 from tests.openstack.feed.test_beside_computes import FED
-from tests.openstack.feed.waiting import until
+from tests.waiting import until
 
 SPEC = RequestSpec(Flavor(vcpus=1, memory_mb=512, root_gb=1))
 

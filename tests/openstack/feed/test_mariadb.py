@@ -29,8 +29,8 @@ from tests.openstack.feed.nova_databases import (
     new_mariadb,
 )
 from tests.openstack.feed.test_open_migrations import migration, told
-from tests.openstack.feed.waiting import until
 from tests.programs import printed
+from tests.waiting import until
 
 pytestmark = pytest.mark.server("mariadb")
 

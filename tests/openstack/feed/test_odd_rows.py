@@ -6,7 +6,7 @@ import pytest
 
 from gantt.conf.feed import FLAVOR, IMAGE
 from tests.openstack.feed.conftest import Cloud
-from tests.openstack.feed.waiting import until
+from tests.waiting import until
 
 NAMES = ["UPPER.example", "upper.example", "höst-ß", "计算-1"]
 

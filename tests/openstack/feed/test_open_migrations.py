@@ -22,7 +22,7 @@ from tests.openstack.feed.nova_databases import CellDatabase, now
 from tests.openstack.feed.test_audit import allocate, audited, hosted
 from tests.openstack.feed.test_rounds import stopped
 from tests.openstack.feed.test_unreadable_rows import BROKEN, force
-from tests.openstack.feed.waiting import until
+from tests.waiting import until
 
 
 @pytest.fixture(autouse=True)

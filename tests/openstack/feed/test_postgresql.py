@@ -17,7 +17,7 @@ from tests.databases import Databases
 from tests.openstack.feed.conftest import OPTIONS
 from tests.openstack.feed.nova_databases import ApiDatabase, CellDatabase
 from tests.openstack.feed.test_open_migrations import migration, told
-from tests.openstack.feed.waiting import until
+from tests.waiting import until
 
 pytestmark = pytest.mark.server("postgresql")
 

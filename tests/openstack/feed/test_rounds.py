@@ -18,8 +18,8 @@ from gantt.openstack.feed.migrations import Migrations
 from gantt.openstack.feed.releases import check_versions, release_of
 from tests.openstack.feed.conftest import Cloud
 from tests.openstack.feed.nova_databases import CellDatabase, node_values, now
-from tests.openstack.feed.waiting import until
 from tests.topology import synthetic
+from tests.waiting import until
 
 
 def stopped(cloud: Cloud, **options: Any) -> tuple[Feed, CellFeed]:

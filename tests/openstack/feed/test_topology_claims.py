@@ -16,7 +16,7 @@ from gantt.scheduler.options import DEFAULT_FILTERS
 from tests.model.forms.objects import nova
 from tests.openstack.feed.conftest import Cloud
 from tests.openstack.feed.nova_databases import CellDatabase, now
-from tests.openstack.feed.waiting import until
+from tests.waiting import until
 
 FITTING = ("NUMATopologyFilter", "PciPassthroughFilter")
 OTHER = "55555555-5555-4555-8555-000000000002"

@@ -14,7 +14,7 @@ from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.openstack.feed import Feed
 from tests.openstack.feed.conftest import Cloud
 from tests.openstack.feed.nova_databases import NovaDatabase, now
-from tests.openstack.feed.waiting import until
+from tests.waiting import until
 
 ZERO = "0000-00-00 00:00:00"
 BROKEN = "x\0y"
