@@ -12,7 +12,6 @@ import os
 import socket
 import ssl
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
@@ -63,11 +62,8 @@ class Rabbitmq(GuardedServer):
         self.port = free_port()
         self.has_tls = has_tls
         self.authority = self.folder / "cert.pem"
-        try:
+        with self._whole():
             self.start()
-        except BaseException:
-            self.close()
-            raise
 
     @classmethod
     def find(cls) -> Path:
@@ -90,11 +86,7 @@ class Rabbitmq(GuardedServer):
         self._env = self._environment()
         command = ["/bin/sh", "-c", COMMAND, str(self.programs)]
         self._spawn(args=command, env=self._env)
-        deadline = time.monotonic() + START_S
-        while not self._answers():
-            assert self.is_running, f"rabbitmq ended:\n{self.log[-4000:]}"
-            assert time.monotonic() < deadline, f"rabbitmq:\n{self.log[-4000:]}"
-            time.sleep(0.1)
+        self._until_it_answers(START_S)
 
     def _environment(self) -> dict[str, str]:
         wanted = (TLS if self.has_tls else TCP) + CONFIGURATION

@@ -10,7 +10,6 @@ import contextlib
 import os
 import pwd
 import socket
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,11 +33,8 @@ class Coordinator(GuardedServer, ABC):
         self.find()
         super().__init__(None)
         self.port = free_port()
-        try:
+        with self._whole():
             self.start()
-        except BaseException:
-            self.close()
-            raise
 
     @classmethod
     def find(cls) -> Path:
@@ -58,11 +54,7 @@ class Coordinator(GuardedServer, ABC):
     def start(self) -> None:
         """Start, and return when it greets clients."""
         self._spawn(args=self.command())
-        deadline = time.monotonic() + START_S
-        while not self._answers():
-            assert self.is_running, f"{self.name} ended:\n{self.log[-4000:]}"
-            assert time.monotonic() < deadline, f"{self.name}:\n{self.log[-4000:]}"
-            time.sleep(0.1)
+        self._until_it_answers(START_S)
 
     def _answers(self) -> bool:
         said, heard = self.greeting

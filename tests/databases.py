@@ -62,13 +62,10 @@ class DatabaseServer(GuardedServer, ABC):
         self.port = free_port()
         self._disk_full: Path | None = None
         self._count = 0
-        try:
+        with self._whole():
             self._own(self.folder)
             self._prepare()
             self.start()
-        except BaseException:
-            self.close()
-            raise
 
     @classmethod
     def find(cls) -> Path:

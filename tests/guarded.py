@@ -13,6 +13,8 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -66,6 +68,27 @@ class GuardedServer:
                 **beginning,
             )
         self._tell_guard(self._process.pid)
+
+    def _until_it_answers(self, limit_s: float) -> None:
+        """Return when it greets clients. Raises AssertionError with its log."""
+        deadline = time.monotonic() + limit_s
+        while not self._answers():
+            assert self.is_running, f"{self.name} ended:\n{self.log[-4000:]}"
+            assert time.monotonic() < deadline, f"{self.name}:\n{self.log[-4000:]}"
+            time.sleep(0.1)
+
+    def _answers(self) -> bool:
+        """Whether it greets clients."""
+        raise NotImplementedError
+
+    @contextlib.contextmanager
+    def _whole(self) -> Iterator[None]:
+        """Closes it if what makes it fails."""
+        try:
+            yield
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def log(self) -> str:

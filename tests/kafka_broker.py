@@ -14,7 +14,6 @@ import shutil
 import signal
 import socket
 import tempfile
-import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -133,12 +132,9 @@ class Kafka(GuardedServer):
         self.cluster: str = first.cluster if first else str(uuid.uuid4())
         self._node = node
         self._settings = SETTINGS + (JOINING if first else "") + settings
-        try:
+        with self._whole():
             self._format()
             self.start()
-        except BaseException:
-            self.close()
-            raise
 
     @classmethod
     def find(cls) -> None:
@@ -156,11 +152,7 @@ class Kafka(GuardedServer):
         """Start, and return when it answers clients."""
         words = ("kafka.Kafka", str(self.folder / "kafka.conf"))
         self._spawn(args=self._java(*QUICK, *MEMORY, *words))
-        deadline = time.monotonic() + START_S
-        while not self._answers():
-            assert self.is_running, f"kafka ended:\n{self.log[-4000:]}"
-            assert time.monotonic() < deadline, f"kafka:\n{self.log[-4000:]}"
-            time.sleep(0.1)
+        self._until_it_answers(START_S)
 
     def pause(self) -> None:
         """Let it answer nothing, with its connections open, until ``resume``."""

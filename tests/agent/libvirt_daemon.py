@@ -76,11 +76,8 @@ class LibvirtDaemon(GuardedServer):
         self.library: Any = import_module("libvirt")
         self.library.registerErrorHandler(lambda *_: None, None)
         super().__init__(None)
-        try:
+        with self._whole():
             self._start(self.find())
-        except BaseException:
-            self.close()
-            raise
 
     @property
     def url(self) -> str:

@@ -32,19 +32,14 @@ from gantt.model.spec import (
     ScheduleRequest,
 )
 from tests import inprocess
+from tests.idle_host import idle
 
 A, B, C, D = (f"0000000{n}-aaaa-4000-8000-000000000000" for n in (1, 2, 3, 4))
 AGGREGATE = "0000000a-aaaa-4000-8000-000000000000"
 GROUP = "0000000b-aaaa-4000-8000-000000000000"
-STATS = HostStats(
-    vcpus=8,
-    memory_mb=16_384,
-    local_gb=100,
-    vcpus_used=0,
-    memory_mb_used=0,
-    local_gb_used=0,
-    free_ram_mb=16_384,
-    free_disk_gb=100,
+STATS = idle(
+    8,
+    16_384,
     hypervisor_type="QEMU",
     hypervisor_version=8_002_000,
     cpu_info={"arch": "x86_64"},

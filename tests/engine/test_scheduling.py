@@ -27,6 +27,7 @@ from gantt.model.selection import Why
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ScheduleRequest
 from gantt.scheduler.options import SchedulerOptions
 from gantt.store.interface import StoreOptions
+from tests.idle_host import idle
 from tests.waiting import until
 
 SMALL = Flavor(vcpus=1, memory_mb=1024, root_gb=10, name="small")
@@ -47,18 +48,7 @@ def report(engine: Gantt, host: str, vcpus: int = 4, memory_mb: int = 8192) -> N
     engine.update_host(
         host,
         host,
-        HostStats(
-            vcpus=vcpus,
-            memory_mb=memory_mb,
-            local_gb=100,
-            vcpus_used=0,
-            memory_mb_used=0,
-            local_gb_used=0,
-            free_ram_mb=memory_mb,
-            free_disk_gb=100,
-            cpu_allocation_ratio=1.0,
-            hypervisor_hostname=host,
-        ),
+        idle(vcpus, memory_mb, cpu_allocation_ratio=1.0, hypervisor_hostname=host),
     )
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from uuid import NAMESPACE_OID, uuid5
 
-from gantt.model.hosts import HostStats, Service
+from gantt.model.hosts import Service
 from gantt.model.scheduling import SchedulerProtocol
+from tests.idle_host import idle
 
 CELL = str(uuid5(NAMESPACE_OID, "cell1"))
 
@@ -21,16 +22,11 @@ def add_hosts(
 ) -> None:
     """Hosts that are up, with room for ``vcpus`` small instances each."""
     for name in names:
-        stats = HostStats(
+        stats = idle(
+            vcpus,
+            512 * vcpus,
+            10 * vcpus,
             uuid=uuid_of(name),
-            vcpus=vcpus,
-            memory_mb=512 * vcpus,
-            local_gb=10 * vcpus,
-            vcpus_used=0,
-            memory_mb_used=0,
-            local_gb_used=0,
-            free_disk_gb=10 * vcpus,
-            free_ram_mb=512 * vcpus,
             hypervisor_type="fake",
             cpu_allocation_ratio=1.0,
             ram_allocation_ratio=1.0,

@@ -22,10 +22,9 @@ from gantt.openstack.rpc.methods import NoSource, SchedulerMethods
 from gantt.openstack.rpc.scheduler_notifications import Notifications
 from tests.openstack import fleet
 from tests.openstack.conductor import CONF, MEMORY, instances, options, spec
+from tests.openstack.marks import WARNED_BY_NOVA
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore:.*is an invalid UUID:FutureWarning"
-)
+pytestmark = WARNED_BY_NOVA
 UUID = fleet.uuid_of("group")
 
 

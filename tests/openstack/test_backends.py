@@ -24,6 +24,7 @@ from tests.elsewhere import Elsewhere, elsewhere, options
 from tests.kinds import SERVER_KINDS
 from tests.openstack import fleet
 from tests.openstack.conductor import conductor, context, instances, spec
+from tests.openstack.marks import WARNED_BY_NOVA
 from tests.openstack.processes import Scheduler, scheduler
 
 HOSTS = ("a", "b", "c")
@@ -32,9 +33,7 @@ FITS = EACH * len(HOSTS)
 
 pytestmark = [
     pytest.mark.server("rabbitmq"),
-    pytest.mark.filterwarnings(
-        "ignore::DeprecationWarning", "ignore:.*is an invalid UUID:FutureWarning"
-    ),
+    WARNED_BY_NOVA,
 ]
 
 

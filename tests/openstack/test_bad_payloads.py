@@ -34,10 +34,9 @@ from tests.openstack.conductor import (
     raw,
     spec,
 )
+from tests.openstack.marks import WARNED_BY_NOVA
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore:.*is an invalid UUID:FutureWarning"
-)
+pytestmark = WARNED_BY_NOVA
 
 Path = tuple[str | int, ...]
 LONGEST = 3_000

@@ -12,15 +12,14 @@ from gantt.connection import connect
 from tests.brokers import Rabbitmq
 from tests.live import free_port
 from tests.openstack.conductor import conductor, context, instances, spec
+from tests.openstack.marks import WARNED_BY_NOVA
 from tests.openstack.processes import new_books, scheduler
 from tests.openstack.test_processes import Load, asked
 from tests.waiting import until
 
 pytestmark = [
     pytest.mark.server("rabbitmq"),
-    pytest.mark.filterwarnings(
-        "ignore::DeprecationWarning", "ignore:.*is an invalid UUID:FutureWarning"
-    ),
+    WARNED_BY_NOVA,
 ]
 THREADS = 4
 

@@ -14,13 +14,12 @@ from oslo_messaging._drivers import impl_rabbit
 from gantt.connection import connect
 from tests.brokers import Rabbitmq, start_rabbitmq
 from tests.openstack.conductor import CONF, conductor, context, instances, spec
+from tests.openstack.marks import WARNED_BY_NOVA
 from tests.openstack.processes import Scheduler, new_books, scheduler
 
 pytestmark = [
     pytest.mark.server("rabbitmq"),
-    pytest.mark.filterwarnings(
-        "ignore::DeprecationWarning", "ignore:.*is an invalid UUID:FutureWarning"
-    ),
+    WARNED_BY_NOVA,
 ]
 GROUP = "oslo_messaging_rabbit"
 QUORUM = {"rabbit_quorum_queue": "true", "rabbit_transient_quorum_queue": "true"}

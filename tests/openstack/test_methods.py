@@ -38,11 +38,10 @@ from tests.openstack.conductor import (
     raw,
     spec,
 )
+from tests.openstack.marks import WARNED_BY_NOVA
 from tests.waiting import until
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore:.*is an invalid UUID:FutureWarning"
-)
+pytestmark = WARNED_BY_NOVA
 
 
 class Rig:

@@ -21,14 +21,13 @@ from gantt.openstack.rpc.restarts import STARTS
 from tests.brokers import Rabbitmq
 from tests.live import free_port
 from tests.openstack.conductor import conductor, context, instances, spec
+from tests.openstack.marks import WARNED_BY_NOVA
 from tests.openstack.processes import Scheduler, new_books, scheduler
 from tests.waiting import until
 
 pytestmark = [
     pytest.mark.server("rabbitmq"),
-    pytest.mark.filterwarnings(
-        "ignore::DeprecationWarning", "ignore:.*is an invalid UUID:FutureWarning"
-    ),
+    WARNED_BY_NOVA,
 ]
 
 

@@ -19,6 +19,7 @@ from gantt.connection import connect
 from tests.brokers import Rabbitmq
 from tests.live import free_port
 from tests.openstack.conductor import conductor, context, instances, spec
+from tests.openstack.marks import WARNED_BY_NOVA
 from tests.openstack.processes import Scheduler
 from tests.openstack.test_presence import SERVICES, Nova, rows
 from tests.programs import printed
@@ -35,9 +36,7 @@ CONF = "/etc/nova/nova.conf"
 
 pytestmark = [
     pytest.mark.server("rabbitmq"),
-    pytest.mark.filterwarnings(
-        "ignore::DeprecationWarning", "ignore:.*is an invalid UUID:FutureWarning"
-    ),
+    WARNED_BY_NOVA,
 ]
 
 

@@ -19,6 +19,7 @@ from tests.cloud.neutron import Neutron, neutron
 from tests.live import free_port
 from tests.openstack import fleet
 from tests.openstack.conductor import conductor, context, instances, spec
+from tests.openstack.marks import WARNED_BY_NOVA
 from tests.openstack.processes import new_books, scheduler
 from tests.openstack.test_processes import asked
 from tests.openstack.test_routed_networks import OPTION, options_for
@@ -26,9 +27,7 @@ from tests.waiting import until
 
 pytestmark = [
     pytest.mark.server("rabbitmq"),
-    pytest.mark.filterwarnings(
-        "ignore::DeprecationWarning", "ignore:.*is an invalid UUID:FutureWarning"
-    ),
+    WARNED_BY_NOVA,
 ]
 
 NET, EMPTY, PORT, SUBNET = (str(uuids.uuid4()) for _ in range(4))

@@ -31,10 +31,9 @@ from tests.openstack.conductor import (
     options,
     spec,
 )
+from tests.openstack.marks import WARNED_BY_NOVA
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore:.*is an invalid UUID:FutureWarning"
-)
+pytestmark = WARNED_BY_NOVA
 FILTERS = (*DEFAULT_FILTERS, "NUMATopologyFilter", "PciPassthroughFilter")
 
 

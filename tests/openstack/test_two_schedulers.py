@@ -20,6 +20,7 @@ from tests.databases import Databases
 from tests.live import free_port
 from tests.openstack.conductor import conductor, context, instances, spec
 from tests.openstack.feed.nova_databases import ApiDatabase, CellDatabase, now
+from tests.openstack.marks import WARNED_BY_NOVA
 from tests.openstack.processes import scheduler
 from tests.openstack.test_presence import Nova, rows
 from tests.openstack.test_processes import Load, asked
@@ -28,9 +29,7 @@ from tests.waiting import until
 pytestmark = [
     pytest.mark.server("rabbitmq"),
     pytest.mark.server("mariadb"),
-    pytest.mark.filterwarnings(
-        "ignore::DeprecationWarning", "ignore:.*is an invalid UUID:FutureWarning"
-    ),
+    WARNED_BY_NOVA,
 ]
 HOSTS, ROOM, THREADS = 4, 500, 4
 DOWN_S = 6

@@ -32,6 +32,7 @@ from gantt.scheduler.feasibility.candidates import (
 )
 from gantt.scheduler.selection.picking import Selected
 from gantt.state.state import State
+from tests.idle_host import idle
 
 T0 = 1_700_000_000_000_000
 TRAITS = ("CUSTOM_A", "CUSTOM_B")
@@ -87,15 +88,9 @@ class Desk:
             stats = HostStats(stats={"failed_builds": failed, "num_instances": "1"})
             self.try_to(c.UpdateHost(host, host, stats, self.new_uuid()))
             return
-        stats = HostStats(
-            vcpus=vcpus,
-            memory_mb=memory,
-            local_gb=100,
-            vcpus_used=0,
-            memory_mb_used=0,
-            local_gb_used=0,
-            free_ram_mb=memory,
-            free_disk_gb=100,
+        stats = idle(
+            vcpus,
+            memory,
             hypervisor_type="QEMU",
             hypervisor_version=8002000,
             hypervisor_hostname=host,

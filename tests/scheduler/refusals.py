@@ -20,7 +20,7 @@ from gantt.engine.opening import open_gantt
 from gantt.engine.options import EngineOptions
 from gantt.errors import GanttError
 from gantt.model import commands as c
-from gantt.model.hosts import HostAggregate, HostStats, Service
+from gantt.model.hosts import HostAggregate, Service
 from gantt.model.names import SHARES_VIA_AGGREGATE
 from gantt.model.quantities import quantity
 from gantt.model.selection import Why
@@ -35,6 +35,7 @@ from gantt.model.spec import (
     ScheduleRequest,
 )
 from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
+from tests.idle_host import idle
 
 TRAITS = ("CUSTOM_A", "CUSTOM_B")
 VF = "SRIOV_NET_VF"
@@ -168,15 +169,10 @@ class Scene:
     def _report(self, host: str) -> None:
         rng = self.rng
         vcpus, memory, disk = rng.randrange(2, 9), rng.randrange(4, 25), 20
-        stats = HostStats(
-            vcpus=vcpus,
-            memory_mb=memory,
-            local_gb=disk,
-            vcpus_used=0,
-            memory_mb_used=0,
-            local_gb_used=0,
-            free_ram_mb=memory,
-            free_disk_gb=disk,
+        stats = idle(
+            vcpus,
+            memory,
+            disk,
             cpu_allocation_ratio=rng.choice((1.0, 1.0, 2.0)),
             ram_allocation_ratio=1.0,
             disk_allocation_ratio=1.0,

@@ -23,7 +23,7 @@ from gantt.engine.options import EngineOptions
 from gantt.engine.scheduling import scheduling
 from gantt.errors import GanttError, Invalid, NoValidHost
 from gantt.model.diagnosis import Relaxation
-from gantt.model.hosts import HostStats, Service
+from gantt.model.hosts import Service
 from gantt.model.selection import Why
 from gantt.model.spec import (
     Destination,
@@ -36,6 +36,7 @@ from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
 from gantt.scheduler.plugins.plugin_calls import Outside
 from gantt.scheduler.plugins.policy import Policy, policy_of
 from gantt.scheduler.selection.picking import Selected, pick_hosts
+from tests.idle_host import idle
 from tests.scheduler.refusals import Scene, Way, ways
 
 EXAMPLES = int(os.environ.get("GANTT_ADVICE_EXAMPLES", "40"))
@@ -119,17 +120,8 @@ def fleet(hosts: dict[str, int], **options: object) -> Iterator[Gantt]:
     policy = SchedulerOptions(**options)  # type: ignore[arg-type]
     with open_gantt("memory://", EngineOptions(scheduler=policy)) as engine:
         for host, vcpus in hosts.items():
-            stats = HostStats(
-                vcpus=vcpus,
-                memory_mb=4096,
-                local_gb=100,
-                vcpus_used=0,
-                memory_mb_used=0,
-                local_gb_used=0,
-                free_ram_mb=4096,
-                free_disk_gb=100,
-                cpu_allocation_ratio=1.0,
-                hypervisor_hostname=host,
+            stats = idle(
+                vcpus, 4096, cpu_allocation_ratio=1.0, hypervisor_hostname=host
             )
             engine.update_host(host, host, stats)
         yield engine

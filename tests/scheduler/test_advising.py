@@ -13,7 +13,7 @@ from gantt.errors import GanttError
 from gantt.model import commands as c
 from gantt.model.advice import AdviceHost, AdviceRequest
 from gantt.model.changes import Cursor
-from gantt.model.hosts import HostStats, Service
+from gantt.model.hosts import Service
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec
 from gantt.placement.candidates.combine import Budget, Spent
 from gantt.placement.rules import plan
@@ -29,6 +29,7 @@ from gantt.scheduler.plugins.policy import Policy, policy_of
 from gantt.scheduler.selection import held_hosts
 from gantt.scheduler.selection.claim import claim_of
 from gantt.state.state import State
+from tests.idle_host import idle
 from tests.scheduler.desk import Desk, source
 
 OPTIONS = AdviceOptions()
@@ -228,15 +229,9 @@ class Fleet(Desk):
     def __init__(self, **memory_mb: int) -> None:
         super().__init__(0)
         for host, memory in memory_mb.items():
-            stats = HostStats(
-                vcpus=4,
-                memory_mb=memory,
-                local_gb=100,
-                vcpus_used=0,
-                memory_mb_used=0,
-                local_gb_used=0,
-                free_ram_mb=memory,
-                free_disk_gb=100,
+            stats = idle(
+                4,
+                memory,
                 cpu_allocation_ratio=1.0,
                 ram_allocation_ratio=1.0,
                 disk_allocation_ratio=1.0,

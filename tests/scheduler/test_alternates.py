@@ -10,10 +10,11 @@ from gantt.engine.gantt import Gantt
 from gantt.engine.opening import open_gantt
 from gantt.engine.options import EngineOptions
 from gantt.model import commands as c
-from gantt.model.hosts import HostStats, Service
+from gantt.model.hosts import Service
 from gantt.model.names import SHARES_VIA_AGGREGATE
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.scheduler.options import SchedulerOptions
+from tests.idle_host import idle
 
 POOL = "00000000-0000-4000-8000-000000000001"
 NEAR = "00000000-0000-4000-8000-000000000002"
@@ -26,15 +27,10 @@ def opened(**options: int) -> Gantt:
 
 def report(engine: Gantt, host: str, free_ram_mb: int = 8192) -> str:
     """A host with room for four; its provider."""
-    stats = HostStats(
-        vcpus=4,
-        memory_mb=8192,
-        local_gb=100,
-        vcpus_used=0,
-        memory_mb_used=0,
-        local_gb_used=0,
+    stats = idle(
+        4,
+        8192,
         free_ram_mb=free_ram_mb,
-        free_disk_gb=100,
         cpu_allocation_ratio=1.0,
         hypervisor_hostname=host,
     )

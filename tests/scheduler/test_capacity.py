@@ -15,13 +15,14 @@ from gantt.engine.opening import open_gantt
 from gantt.engine.options import EngineOptions
 from gantt.errors import NoValidHost
 from gantt.model import commands as c
-from gantt.model.hosts import HostStats, Service
+from gantt.model.hosts import Service
 from gantt.model.names import SHARES_VIA_AGGREGATE
 from gantt.model.selection import Why
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ScheduleRequest
 from gantt.scheduler.explain.blocks import OFF
 from gantt.scheduler.explain.why import EXACT, PICKED
 from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
+from tests.idle_host import idle
 
 PINNED = {"hw:cpu_policy": "dedicated"}
 ISOLATED = {
@@ -46,18 +47,7 @@ def report(
     engine: Gantt, host: str, node: str, vcpus: int = 4, memory_mb: int = 8192
 ) -> str | None:
     """A node with so many VCPUs; its provider, if it has one."""
-    stats = HostStats(
-        vcpus=vcpus,
-        memory_mb=memory_mb,
-        local_gb=100,
-        vcpus_used=0,
-        memory_mb_used=0,
-        local_gb_used=0,
-        free_ram_mb=memory_mb,
-        free_disk_gb=100,
-        cpu_allocation_ratio=1.0,
-        hypervisor_hostname=node,
-    )
+    stats = idle(vcpus, memory_mb, cpu_allocation_ratio=1.0, hypervisor_hostname=node)
     engine.update_host(host, node, stats)
     (view,) = [one for one in engine.list_hosts(host=host) if one.node == node]
     return view.provider_uuid

@@ -18,6 +18,7 @@ from gantt.model.forms.stats import read_stats
 from gantt.model.hosts import HostAggregate, HostStats, Service
 from gantt.model.protocol import GanttProtocol
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
+from tests.idle_host import idle
 from tests.topology import synthetic
 
 ZONES: Final = 4
@@ -43,15 +44,10 @@ def stats(number: int) -> HostStats:
     ]
     percent = number * 37 % 100
     metric = {"name": "cpu.percent", "value": percent / 100, "source": "libvirt"}
-    return HostStats(
-        vcpus=vcpus,
-        memory_mb=memory_gb * 1024,
-        local_gb=local_gb,
-        vcpus_used=0,
-        memory_mb_used=0,
-        local_gb_used=0,
-        free_ram_mb=memory_gb * 1024,
-        free_disk_gb=local_gb,
+    return idle(
+        vcpus,
+        memory_gb * 1024,
+        local_gb,
         hypervisor_type="QEMU",
         hypervisor_version=8_002_000,
         hypervisor_hostname=name(number),
