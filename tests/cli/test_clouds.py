@@ -26,13 +26,7 @@ def cloud(service: str) -> Iterator[Keystone]:
 
 
 def variables(cloud: Keystone, **more: str | None) -> dict[str, str | None]:
-    return {
-        "OS_AUTH_URL": cloud.url,
-        "OS_USERNAME": "ann",
-        "OS_PASSWORD": PASSWORD,
-        "OS_PROJECT_NAME": "blue",
-        **more,
-    }
+    return {f"OS_{key.upper()}": value for key, value in auth(cloud).items()} | more
 
 
 def run(environ: dict[str, str | None], *words: str) -> Result:

@@ -181,6 +181,15 @@ class Gate:
         self._opened.set()
 
 
+def fails(message: str) -> None:
+    """From here on what is hooked has a fault."""
+
+    def fail(_seen: object) -> None:
+        raise KeyError(message)
+
+    hook.does = fail
+
+
 def once(does: Callable[[Any], object]) -> None:
     """``does``, in the first call of a plug-in only."""
 

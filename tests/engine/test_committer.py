@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -25,16 +27,26 @@ def log_of(store: FaultyStore) -> list[LogEntry]:
     return entries
 
 
+@contextmanager
+def one_held(
+    store: FaultyStore, books: Gantt, callers: Callers, point: str = "tail"
+) -> Iterator[list[Future[Any]]]:
+    """The first command is held at this point of the store meanwhile. What is asked is
+    answered in the end."""
+    hold = store.hold(point)
+    asked = [callers.run(books.submit, create(0))]
+    hold.wait()
+    yield asked
+    hold.release()
+    for future in asked:
+        future.result(20)
+
+
 def test_waiting_commands_share_a_batch(
     store: FaultyStore, books: Gantt, callers: Callers
 ) -> None:
-    hold = store.hold("tail")
-    first = callers.run(books.submit, create(0))
-    hold.wait()
-    rest = callers.submit(*[create(number) for number in range(1, 31)])
-    hold.release()
-    for future in (first, *rest):
-        future.result(20)
+    with one_held(store, books, callers) as asked:
+        asked += callers.submit(*[create(number) for number in range(1, 31)])
     assert books.counts()["batches"] == 2
     assert names(books) == [f"node-{number}" for number in range(31)]
 
@@ -42,13 +54,8 @@ def test_waiting_commands_share_a_batch(
 def test_commands_that_come_while_the_lock_is_awaited_join_the_batch(
     store: FaultyStore, books: Gantt, callers: Callers
 ) -> None:
-    hold = store.hold("begin")
-    first = callers.run(books.submit, create(0))
-    hold.wait()
-    rest = callers.submit(*[create(number) for number in range(1, 31)])
-    hold.release()
-    for future in (first, *rest):
-        future.result(20)
+    with one_held(store, books, callers, "begin") as asked:
+        asked += callers.submit(*[create(number) for number in range(1, 31)])
     assert books.counts()["batches"] == 1
     assert names(books) == [f"node-{number}" for number in range(31)]
 
@@ -56,13 +63,8 @@ def test_commands_that_come_while_the_lock_is_awaited_join_the_batch(
 def test_batch_size_is_limited(store: FaultyStore, connect: Connect) -> None:
     books = connect(store, batch_size=4)
     callers = Callers(books)
-    hold = store.hold("tail")
-    first = callers.run(books.submit, create(0))
-    hold.wait()
-    rest = callers.submit(*[create(number) for number in range(1, 11)])
-    hold.release()
-    for future in (first, *rest):
-        future.result(20)
+    with one_held(store, books, callers) as asked:
+        asked += callers.submit(*[create(number) for number in range(1, 11)])
     assert books.counts()["batches"] == 1 + 3
     callers.close()
 
@@ -70,15 +72,10 @@ def test_batch_size_is_limited(store: FaultyStore, connect: Connect) -> None:
 def test_full_queue_is_busy(store: FaultyStore, connect: Connect) -> None:
     books = connect(store, queue_length=2)
     callers = Callers(books)
-    hold = store.hold("tail")
-    first = callers.run(books.submit, create(0))
-    hold.wait()
-    waiting = callers.submit(create(1), create(2))
-    with pytest.raises(Busy, match="queue_length"):
-        books.submit(create(3))
-    hold.release()
-    for future in (first, *waiting):
-        future.result(20)
+    with one_held(store, books, callers) as asked:
+        asked += callers.submit(create(1), create(2))
+        with pytest.raises(Busy, match="queue_length"):
+            books.submit(create(3))
     books.submit(create(3))
     assert len(names(books)) == 4
     callers.close()
@@ -87,18 +84,13 @@ def test_full_queue_is_busy(store: FaultyStore, connect: Connect) -> None:
 def test_refusal_affects_only_its_caller(
     store: FaultyStore, books: Gantt, callers: Callers
 ) -> None:
-    hold = store.hold("tail")
-    first = callers.run(books.submit, create(0))
-    hold.wait()
-    good, bad, later = callers.submit(
-        create(1, "x"), create(2, "x"), DeleteProvider(create(0).uuid)
-    )
-    hold.release()
-    first.result(20)
-    good.result(20)
+    with one_held(store, books, callers) as asked:
+        good, bad, later = callers.submit(
+            create(1, "x"), create(2, "x"), DeleteProvider(create(0).uuid)
+        )
+        asked += [good, later]
     with pytest.raises(DuplicateName):
         bad.result(20)
-    later.result(20)
     assert names(books) == ["x"]
     assert books.revision == 3
 
@@ -134,14 +126,9 @@ def test_planning_budget_executes_every_command_once(
 ) -> None:
     books = connect(store, planning_ms=0, batch_size=16)
     callers = Callers(books)
-    hold = store.hold("tail")
-    first = callers.run(books.submit, create(0))
-    hold.wait()
-    rest = callers.submit(*[create(number) for number in range(1, 21)])
-    store.fail("commit", *[DefiniteAbort("deadlock")] * aborts)
-    hold.release()
-    for future in (first, *rest):
-        future.result(20)
+    with one_held(store, books, callers) as asked:
+        asked += callers.submit(*[create(number) for number in range(1, 21)])
+        store.fail("commit", *[DefiniteAbort("deadlock")] * aborts)
     assert names(books) == [f"node-{number}" for number in range(21)]
     assert books.revision == 21
     assert books.counts()["batches"] > 1 + 2  # what the size alone would make

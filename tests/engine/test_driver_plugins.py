@@ -21,6 +21,7 @@ from tests.engine.hooks import (
     Gate,
     begins_anew,
     counted_by_itself,
+    fails,
     hook,
     never_stay,
     once,
@@ -94,11 +95,7 @@ def test_threads_are_bounded_together_with_those_of_filters(open_fleet: Fleet) -
 
 def test_one_that_raises_fails_its_request_by_name(open_fleet: Fleet) -> None:
     engine = open_fleet(options())
-
-    def fail(_seen: object) -> None:
-        raise KeyError("no such row")
-
-    hook.does = fail
+    fails("no such row")
     with pytest.raises(PluginFailed, match="driver told, .* failed in choose: Key"):
         engine.schedule(ask())
     record = engine.decisions()[0]
@@ -137,9 +134,7 @@ def test_hosts_that_never_stay_end_a_decision(open_fleet: Fleet) -> None:
 
 def test_a_host_that_fills_up_meanwhile_is_not_claimed(open_fleet: Fleet) -> None:
     engine = open_fleet(options(), None)
-    chosen = engine.schedule(
-        ask(),
-    )[0][0].service_host
+    chosen = engine.schedule(ask())[0][0].service_host
     once(lambda _seen: report(engine, chosen, vcpus=1, memory_mb=1024))
     assert engine.schedule(ask())[0][0].service_host != chosen
 

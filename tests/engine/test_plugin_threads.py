@@ -24,6 +24,7 @@ from tests.engine.hooks import (
     Thread,
     begins_anew,
     counted_by_itself,
+    fails,
     hook,
     never_stay,
     once,
@@ -178,11 +179,7 @@ def test_a_filter_that_fails_for_every_host_fails_the_request(
     open_fleet: Fleet,
 ) -> None:
     engine = open_fleet(policy("NovaFilter"))
-
-    def fail(_seen: object) -> None:
-        raise KeyError("no such rack")
-
-    hook.does = fail
+    fails("no such rack")
     with pytest.raises(PluginFailed, match="NovaFilter failed for host a .*KeyError"):
         engine.schedule(ask())
 
@@ -192,11 +189,7 @@ def test_a_weigher_that_fails_fails_the_request(
     weigher: str, open_fleet: Fleet
 ) -> None:
     engine = open_fleet(policy(weighers=(weigher,)))
-
-    def fail(_seen: object) -> None:
-        raise KeyError("no such meter")
-
-    hook.does = fail
+    fails("no such meter")
     with pytest.raises(PluginFailed, match=f"{weigher} failed .*KeyError"):
         engine.schedule(ask())
 

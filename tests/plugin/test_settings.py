@@ -26,7 +26,7 @@ from gantt.conf import list_opts
 from gantt.conf.unknown import UPSTREAMS
 from tests.plugin.clouds import filtered, hosts, spec, weighed
 from tests.plugin.fake_gantt import FakeGantt
-from tests.programs import printed
+from tests.programs import captured
 from tests.tidy.source import ROOT
 
 Configure = Callable[..., Advisor]
@@ -40,12 +40,17 @@ print(tuple(options.read()))
 """
 
 
+def process_of_nova(path: Path, **environ: str) -> subprocess.CompletedProcess[str]:
+    """It reads this file."""
+    environ = {**os.environ, "PYTHONPATH": str(ROOT / "nova-plugin"), **environ}
+    return captured([sys.executable, "-c", READ, path], env=environ)
+
+
 def read_by_nova(path: Path, **environ: str) -> str:
     """What a process of Nova reads from this file."""
-    return printed(
-        [sys.executable, "-c", READ, path],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "nova-plugin"), **environ},
-    ).strip()
+    done = process_of_nova(path, **environ)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
 
 
 def test_file_and_environment_are_read(tmp_path: Path) -> None:
@@ -106,11 +111,11 @@ def test_without_a_url_nothing_is_asked(
 def test_mode_that_does_not_exist_is_named(tmp_path: Path) -> None:
     path = tmp_path / "nova.conf"
     path.write_text("[gantt]\nurl = http://gantt\nmode = enforce\n")
-    with pytest.raises(subprocess.CalledProcessError) as raised:
-        read_by_nova(path)
-    assert "InvalidSettings" in raised.value.stderr
-    assert "enforce" in raised.value.stderr
-    assert all(mode in raised.value.stderr for mode in MODES)
+    done = process_of_nova(path)
+    assert done.returncode == 1
+    assert "InvalidSettings" in done.stderr
+    assert "enforce" in done.stderr
+    assert all(mode in done.stderr for mode in MODES)
 
 
 @pytest.mark.parametrize(

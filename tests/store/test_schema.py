@@ -197,6 +197,12 @@ def test_the_version_of_a_database_without_tables_is_none(url: str, path: Path) 
 # Refusals.
 
 
+def every_use_is_refused(url: str, told: str) -> None:
+    for use in (open_store, schema.sync, schema.check):
+        with pytest.raises(errors.Refused, match=told):
+            use(url)
+
+
 def test_checking_does_not_create_a_file(url: str, path: Path) -> None:
     with pytest.raises(errors.Refused, match=r"no database at .*gantt-manage .* sync"):
         open_store(url)
@@ -207,9 +213,7 @@ def test_checking_does_not_create_a_file(url: str, path: Path) -> None:
 
 def test_a_missing_directory_is_named(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/absent/books.db"
-    for use in (open_store, schema.sync, schema.check):
-        with pytest.raises(errors.Refused, match=r"absent does not exist: create it"):
-            use(url)
+    every_use_is_refused(url, r"absent does not exist: create it")
 
 
 def test_a_directory_is_refused(tmp_path: Path) -> None:
@@ -225,9 +229,7 @@ def test_an_empty_database_is_refused(url: str, path: Path) -> None:
 
 def test_a_file_that_is_not_a_database_is_refused(url: str, path: Path) -> None:
     path.write_text("These are no books, only words. " * 100)
-    for use in (open_store, schema.sync, schema.check):
-        with pytest.raises(errors.Refused, match="not an SQLite database"):
-            use(url)
+    every_use_is_refused(url, "not an SQLite database")
     assert path.read_text().startswith("These")
 
 
@@ -240,9 +242,7 @@ def test_tables_of_placement_must_be_adopted(url: str, path: Path) -> None:
         "DROP TABLE gantt_fingerprint",
         "DROP TABLE gantt_alembic_version",
     )
-    for use in (open_store, schema.sync, schema.check):
-        with pytest.raises(errors.Refused, match="gantt-manage .*adopt"):
-            use(url)
+    every_use_is_refused(url, "gantt-manage .*adopt")
 
 
 def test_a_revision_of_a_newer_gantt_is_refused(url: str, path: Path) -> None:
@@ -255,30 +255,28 @@ def test_a_revision_of_a_newer_gantt_is_refused(url: str, path: Path) -> None:
 def test_another_format_is_refused(url: str, path: Path) -> None:
     schema.sync(url)
     _run(path, "UPDATE gantt_head SET format = 7")
-    for use in (open_store, schema.sync, schema.check):
-        with pytest.raises(errors.Refused, match=r"format 7, this release .* format 1"):
-            use(url)
+    every_use_is_refused(url, r"format 7, this release .* format 1")
 
 
-def test_tables_upgraded_by_placement_are_refused(url: str, path: Path) -> None:
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        (
+            "UPDATE alembic_version SET version_num = 'ffff'",
+            r"says ffff, .* a082b8bb98d0",
+        ),
+        ("DELETE FROM gantt_head", "lost its row: restore"),
+        ("DROP TABLE traits", "no table traits: restore it"),
+        ("DROP TABLE gantt_log", "no table gantt_log: restore it"),
+        ("DROP TABLE gantt_claims", "no table gantt_claims: restore it"),
+    ],
+)
+def test_tables_that_others_changed_are_refused(
+    url: str, path: Path, statement: str, told: str
+) -> None:
     schema.sync(url)
-    _run(path, "UPDATE alembic_version SET version_num = 'ffff'")
-    with pytest.raises(errors.Refused, match=r"says ffff, .* a082b8bb98d0"):
-        open_store(url)
-
-
-def test_a_missing_head_row_is_refused(url: str, path: Path) -> None:
-    schema.sync(url)
-    _run(path, "DELETE FROM gantt_head")
-    with pytest.raises(errors.Refused, match="lost its row: restore"):
-        open_store(url)
-
-
-@pytest.mark.parametrize("table", ["traits", "gantt_log", "gantt_claims"])
-def test_a_missing_table_is_refused(url: str, path: Path, table: str) -> None:
-    schema.sync(url)
-    _run(path, f"DROP TABLE {table}")
-    with pytest.raises(errors.Refused, match=f"no table {table}: restore it"):
+    _run(path, statement)
+    with pytest.raises(errors.Refused, match=told):
         open_store(url)
 
 

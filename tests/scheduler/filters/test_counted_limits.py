@@ -63,7 +63,8 @@ each = pytest.mark.parametrize("counted", [IO_OPS, INSTANCES], ids=lambda one: o
 def test_limit(counted: Counted, there: int, expected: bool) -> None:
     host = counted.host(there)
     assert passes(counted.alone(), host) is expected
-    assert passes(counted.alone(), host, **{counted.limit: there + 1})
+    more: dict[str, Any] = {counted.limit: there + 1}
+    assert passes(counted.alone(), host, **more)
 
 
 @each
