@@ -25,6 +25,13 @@ from tests.guarded import GuardedServer, Missing
 from tests.live import free_port
 
 START_S = 60.0
+NAMELESS = """
+const text = (one) => one?.textContent.trim();
+const named = (one) => one.getAttribute("aria-label") || text(one)
+  || text(one.closest("label")) || [...one.labels ?? []].some(text);
+return [...document.querySelectorAll("button, input, select, textarea, canvas, "
+    + "[role=img], [role=group], aside, nav, section[role]")]
+  .filter((one) => !named(one)).map((one) => one.outerHTML);"""
 WAIT_S = 60.0
 BROWSER: Final = Path("/usr/bin/chromium")
 DRIVER: Final = Path("/usr/bin/chromedriver")
@@ -143,6 +150,30 @@ class Window:
         found = self.driver.execute_async_script(wrapped, *arguments)
         assert "error" not in found, found["error"]
         return found.get("value")
+
+    def count(self, selector: str) -> int:
+        """How many elements there are of these."""
+        return int(
+            self.run("return document.querySelectorAll(arguments[0]).length", selector)
+        )
+
+    def says(self, selector: str, text: str) -> None:
+        """Wait until the first of these elements has this text and no other."""
+        is_so = (
+            "return document.querySelector(arguments[0])?.textContent === arguments[1]"
+        )
+        self.wait(is_so, selector, text)
+
+    def is_narrow(self) -> bool:
+        """Whether all of the page is as wide as the window at most."""
+        return bool(
+            self.run("return document.documentElement.scrollWidth <= window.innerWidth")
+        )
+
+    def nameless(self) -> list[str]:
+        """What those who listen are to use or to know, and hear no name of."""
+        found: list[str] = self.run(NAMELESS)
+        return found
 
     def wait(self, script: str, *arguments: Any) -> Any:
         """What ``script`` returns, as soon as that is true; AssertionError with what

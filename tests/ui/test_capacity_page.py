@@ -126,7 +126,7 @@ def test_use_over_time_has_a_picture_and_words(window: Window) -> None:
     ]
     line = window.run("return document.querySelector('.chart .most').getAttribute('d')")
     assert line.count("M") == 2, "nothing is drawn where nothing is known"
-    hover = window.run("return document.querySelectorAll('.chart title').length")
+    hover = window.count(".chart title")
     assert hover == len(found)
 
 
@@ -272,7 +272,7 @@ def test_flavors_with_hostile_names_are_text(window: Window) -> None:
     odd, long = rows(window, FITS)
     assert odd[0] == ODD.replace("\u202e", "\\u202e")
     assert long[0] == LONG
-    assert window.run("return document.querySelectorAll('main script').length") == 0
+    assert window.count("main script") == 0
 
 
 def test_it_is_live(window: Window, books: GanttProtocol) -> None:
@@ -317,14 +317,6 @@ def test_narrow_screens_and_names(
                  && getComputedStyle(ahead).fill !== getComputedStyle(past).fill;"""
         ), "there is room for the band, and it has a colour of its own"
         rows(window, "Zones now")
-        assert window.run(
-            "return document.documentElement.scrollWidth <= window.innerWidth"
-        )
-        nameless = window.run(
-            """return [...document.querySelectorAll(
-                "button, select, input, [role=group], [role=img]")].filter((one) =>
-              !(one.getAttribute("aria-label") || one.textContent.trim()
-                || one.labels?.length)).map((one) => one.outerHTML);"""
-        )
-        assert [one for one in nameless if 'class="bar' not in one] == []
+        assert window.is_narrow()
+        assert [one for one in window.nameless() if 'class="bar' not in one] == []
         assert window.faults() == []

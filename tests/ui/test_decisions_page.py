@@ -185,8 +185,8 @@ def test_hostile_names_are_text(window: Window, books: GanttProtocol) -> None:
         asked = window.run(TERM, "Asked")
         assert 'name="<i>m1</i>"' in asked
         assert not {"\u202e", "\u202c", "\u200b"} & {*asked}
-    assert window.run("return document.querySelectorAll('script').length") == 1
-    assert window.run("return document.querySelectorAll('img, b b, i i').length") == 0
+    assert window.count("script") == 1
+    assert window.count("img, b b, i i") == 0
 
 
 def test_the_list_is_live_and_can_be_stopped(
@@ -222,9 +222,7 @@ def test_a_link_shows_the_same(window: Window, books: GanttProtocol) -> None:
     window.click("table.long tbody button")
     assert window.wait(TITLE) == "No valid host"
     assert f"at={record(books, REFUSED).at}" in window.run("return location.hash")
-    assert (
-        window.run("return document.querySelectorAll('tr[aria-current]').length") == 1
-    )
+    assert window.count("tr[aria-current]") == 1
     window.press(Keys.ESCAPE)
     window.wait("return document.querySelector('aside').hidden")
     window.driver.back()
@@ -330,16 +328,7 @@ def test_narrow_screens_and_names_of_everything(
         for name in (PLACED, REFUSED):
             window.open(address(record(books, name)))
             window.wait(PANEL)
-            assert window.run(
-                "return document.documentElement.scrollWidth <= window.innerWidth"
-            )
-            nameless = window.run(
-                """const named = (one) => one.getAttribute("aria-label")
-                  || one.closest("label")?.textContent.trim() || one.textContent.trim();
-                return [...document.querySelectorAll("button, input, select, "
-                    + "[role=img], [role=group], aside, nav, section[role]")]
-                  .filter((one) => !named(one)).map((one) => one.outerHTML);"""
-            )
-            assert nameless == []
-            assert window.run("return document.querySelectorAll('h1').length") == 1
+            assert window.is_narrow()
+            assert window.nameless() == []
+            assert window.count("h1") == 1
         assert window.faults() == []

@@ -105,13 +105,10 @@ def test_hostile_names_are_text(window: Window) -> None:
         window.click("table.long tbody button")
         shown = name.replace("\u202e", "\\u202e").replace("\u202c", "\\u202c")
         shown = shown.replace("\u200b", "\\u200b")
-        window.wait(
-            "return document.querySelector('aside h2')?.textContent === arguments[0]",
-            shown,
-        )
+        window.says("aside h2", shown)
         window.wait(WHOLE)
-    assert window.run("return document.querySelectorAll('script').length") == 1
-    assert window.run("return document.querySelectorAll('img').length") == 0
+    assert window.count("script") == 1
+    assert window.count("img") == 0
 
 
 def test_the_keyboard_is_enough(window: Window) -> None:
@@ -132,7 +129,7 @@ def test_the_keyboard_is_enough(window: Window) -> None:
     window.wait("return document.querySelector('aside').hidden")
     window.press("/")
     window.press("host00050")
-    window.wait("return document.querySelector('.found').textContent === '1 found'")
+    window.says(".found", "1 found")
     window.press(Keys.ENTER)
     assert window.wait(PANEL) == "host00050"
 
@@ -147,17 +144,11 @@ def test_a_change_is_seen_at_once(window: Window, books: GanttProtocol) -> None:
     window.open(f"#/fleet?host={name}")
     window.wait("return document.querySelector('.live').dataset.state === 'live'")
     window.wait(WHOLE)
-    window.wait(
-        "return document.querySelector('aside .badge').textContent === 'enabled'"
-    )
+    window.says("aside .badge", "enabled")
     books.update_service(Service(name, disabled=True))
-    window.wait(
-        "return document.querySelector('aside .badge').textContent === 'disabled'"
-    )
+    window.says("aside .badge", "disabled")
     books.update_service(Service(name, disabled=False))
-    window.wait(
-        "return document.querySelector('aside .badge').textContent === 'enabled'"
-    )
+    window.says("aside .badge", "enabled")
 
 
 def test_without_a_stream_it_asks_now_and_then(
@@ -179,9 +170,7 @@ def test_without_a_stream_it_asks_now_and_then(
     window.wait("return document.querySelector('.live')?.dataset.state === 'polling'")
     window.wait(WHOLE)
     books.update_service(Service(name, disabled=True))
-    window.wait(
-        "return document.querySelector('aside .badge').textContent === 'disabled'"
-    )
+    window.says("aside .badge", "disabled")
 
 
 def test_a_table_says_the_same_as_the_map(window: Window) -> None:
@@ -245,16 +234,9 @@ def test_everything_has_a_name(window: Window) -> None:
     """For those who listen: buttons, fields and pictures."""
     window.open(f"#/fleet?host={HOST}")
     window.wait(WHOLE)
-    nameless = window.run(
-        """const named = (one) => one.getAttribute("aria-label")
-          || one.closest("label")?.textContent.trim() || one.textContent.trim();
-        return [...document.querySelectorAll(
-            "button, input, select, canvas, [role=img], aside, nav, section[role]")]
-          .filter((one) => !named(one)).map((one) => one.outerHTML);"""
-    )
-    assert nameless == []
+    assert window.nameless() == []
     assert window.run("return document.documentElement.lang") == "en"
-    assert window.run("return document.querySelectorAll('h1').length") == 1
+    assert window.count("h1") == 1
 
 
 def test_under_a_mount_it_is_the_same(chromium: Chromium, few: Live) -> None:

@@ -139,13 +139,6 @@ def test_narrow_screens_and_names_of_everything(chromium: Chromium, few: Live) -
         window.open("#/health")
         window.wait(SILENT + ".length")
         window.wait(AUDITED)
-        assert window.run(
-            "return document.documentElement.scrollWidth <= window.innerWidth"
-        )
-        nameless = window.run(
-            """return [...document.querySelectorAll("button, [role=group]")].filter(
-              (one) => !(one.getAttribute("aria-label") || one.textContent.trim()))
-              .map((one) => one.outerHTML);"""
-        )
-        assert nameless == []
+        assert window.is_narrow()
+        assert window.nameless() == []
         assert window.faults() == []

@@ -80,7 +80,7 @@ def test_it_lands_where_the_scheduler_says(
     )
     where = window.wait(ROWS, "Where", None)
     assert sum(int(one[1]) for one in where) == room.total
-    assert window.run("return document.querySelectorAll('.legend .ring').length") == 1
+    assert window.count(".legend .ring") == 1
 
 
 def test_nothing_is_claimed(window: Window, books: GanttProtocol) -> None:
@@ -175,9 +175,7 @@ def test_hostile_names_are_text(window: Window) -> None:
     assert title == f"On {HOSTILE[0]}"
     zone = window.run("return document.querySelector('[name=zone]').value")
     assert zone == "<b>az</b>"
-    assert (
-        window.run("return document.querySelectorAll('main script, b b').length") == 0
-    )
+    assert window.count("main script, b b") == 0
 
 
 def test_tables_are_saved_as_csv(window: Window, books: GanttProtocol) -> None:
@@ -204,14 +202,6 @@ def test_narrow_screens_and_names(
         window.run("localStorage.setItem('gantt.theme', arguments[0])", theme)
         window.open("#/try?vcpus=1&count=2")
         window.wait(TITLE)
-        assert window.run(
-            "return document.documentElement.scrollWidth <= window.innerWidth"
-        )
-        nameless = window.run(
-            """return [...document.querySelectorAll(
-                "button, select, input, textarea, canvas, [role=img]")].filter((one) =>
-              !(one.getAttribute("aria-label") || one.textContent.trim()
-                || one.labels?.length)).map((one) => one.outerHTML);"""
-        )
-        assert nameless == []
+        assert window.is_narrow()
+        assert window.nameless() == []
         assert window.faults() == []
