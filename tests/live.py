@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import AnyStr
 
 from gantt.store import schema
+from tests.programs import begun
 
 START_S = 60.0
 STOP_S = 30.0
@@ -97,12 +98,9 @@ def spawn(
     port = port or free_port()
     with log.open("ab") as output:
         serve = program("serve", "--database", database)
-        process = subprocess.Popen(
+        process = begun(
             [*within, *serve, "--listen", f"127.0.0.1:{port}", *options],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
+            output,
             env={**os.environ, **(environ or {})},
         )
     return Live(f"http://127.0.0.1:{port}", database, process, log)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 
 def captured(
@@ -24,3 +24,18 @@ def printed(words: Sequence[str | Path], **where: Any) -> str:
     done = captured(words, **where)
     assert done.returncode == 0, f"{words}:\n{done.stdout}{done.stderr}"
     return done.stdout
+
+
+def begun(
+    words: Sequence[str | Path], log: IO[Any], **where: Any
+) -> subprocess.Popen[bytes]:
+    """The process of these words, which goes on. It writes to ``log``, is asked
+    nothing, and is the first of a session of its own."""
+    return subprocess.Popen(
+        words,
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        **where,
+    )

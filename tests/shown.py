@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from tests import live
-from tests.programs import captured
+from tests.programs import begun, captured
 from tests.tidy.source import ROOT
 
 MACHINE = "debian"
@@ -175,14 +175,11 @@ class Terminal:
         text = self._with_ports(text)
         log = self._folder / f"serve-{shown}-{len(list(self._folder.iterdir()))}.log"
         with log.open("ab") as output:
-            process = subprocess.Popen(
+            process = begun(
                 ["sh", "-c", self._variables + _SERVE.sub(r"\1exec gantt serve", text)],
+                output,
                 cwd=self._folder,
                 env=self.environ,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
             )
         url = f"http://127.0.0.1:{self._ports[shown]}"
         self._serving[shown] = live.Live(url, "", process, log)

@@ -17,7 +17,7 @@ import pytest
 
 from gantt.agent.machine import machine_name
 from tests.live import free_port
-from tests.programs import captured
+from tests.programs import begun, captured
 from tests.tidy.source import ROOT
 
 LONGEST_S = 120.0
@@ -66,13 +66,8 @@ def made(folder: Path, port: int) -> Iterator[str]:
     """``make run``, until it has told its story, which this is."""
     told = folder / "told"
     with told.open("wb") as output:
-        process = subprocess.Popen(
-            ["make", "run", f"PORT={port}"],
-            cwd=folder,
-            env=environ(),
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
+        process = begun(
+            ["make", "run", f"PORT={port}"], output, cwd=folder, env=environ()
         )
     try:
         deadline = time.monotonic() + LONGEST_S

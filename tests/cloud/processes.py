@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
+from tests.programs import begun
+
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = ROOT / ".venv-cloud"
 # Generous: a build server may run other things beside.
@@ -71,12 +73,9 @@ class Program:
         # A killed run must leave no cloud behind.
         tied = [shutil.which("setpriv") or "setpriv", "--pdeathsig", "KILL"]
         with self.log.open("ab") as output:
-            self.process = subprocess.Popen(
+            self.process = begun(
                 [*tied, *self.command],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
+                output,
                 cwd=self.folder,
                 env=_environment(self.environ),
             )

@@ -23,7 +23,7 @@ from typing import Final
 
 from bench.report import Row, tell
 from tests.live import STOP_S, Live, free_port
-from tests.programs import captured
+from tests.programs import begun, captured
 from tests.shown import blocks, document
 from tests.tidy.source import ROOT
 from tests.ui.browser import Chromium, Window
@@ -62,13 +62,8 @@ def making(folder: Path, port: int) -> Iterator[str]:
     environ = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
     log = folder.with_suffix(".log")
     with log.open("wb") as output:
-        process = subprocess.Popen(
-            ["make", "run", f"PORT={port}"],
-            cwd=folder,
-            env=environ,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
+        process = begun(
+            ["make", "run", f"PORT={port}"], output, cwd=folder, env=environ
         )
     live = Live(f"http://127.0.0.1:{port}", "", process, log)
     try:

@@ -24,6 +24,7 @@ from prometheus_client.mmap_dict import MmapedDict
 from tests import live
 from tests.guides.guide import shown
 from tests.guides.wsgi_servers import installed
+from tests.programs import begun
 
 (BLOCK,) = (one for one in shown("serving") if one.name.startswith("$ gunicorn"))
 GUNICORN = [one for one in BLOCK.commands if one.startswith("gunicorn ")]
@@ -120,14 +121,11 @@ def serve(programs: Path, command: str, folder: Path) -> live.Live:
         "PROMETHEUS_MULTIPROC_DIR": str(folder / "metrics"),
     }
     with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(
+        process = begun(
             ["sh", "-c", "exec " + command.replace(" :8778 ", f" {address} ")],
+            log,
             cwd=folder,
             env={**os.environ, **environ},
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
         )
     return live.Live(f"http://{address}", books, process, folder / "log")
 

@@ -14,6 +14,7 @@ from gantt.connection import connect
 from gantt.store import schema
 from tests.live import program
 from tests.openstack import fleet
+from tests.programs import begun
 
 START_S = 60.0
 STOP_S = 60.0
@@ -30,13 +31,7 @@ class Scheduler:
     def running(cls, arguments: Sequence[str], log: Path) -> Scheduler:
         """``gantt`` with these arguments."""
         with log.open("ab") as output:
-            process = subprocess.Popen(
-                program(*arguments),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
+            process = begun(program(*arguments), output)
         return cls(process, log)
 
     @property
