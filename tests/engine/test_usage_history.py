@@ -94,7 +94,9 @@ def history(store: Any, fleet: Fleet, **options: Any) -> UsageHistory:
 
 def found(one: UsageHistory, period: str, **asked: Any) -> tuple[UsageRecord, ...]:
     wanted = {"since": None, "until": None, "limit": 10_000, **asked}
-    return one.find(wanted.pop("resource_class", None), period=period, **wanted)
+    return one.usage_history(
+        wanted.pop("resource_class", None), period=period, **wanted
+    )
 
 
 def naive(samples: list[UsageRecord], period: str, now: int) -> list[UsageRecord]:
