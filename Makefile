@@ -52,10 +52,10 @@ docs:      ## build the documentation into docs/_build
 fresh:     ## prove `make run` and `make test` in a bare Debian root, as root
 	@scripts/fresh $(ARGS)
 
-wheel:     ## build both wheels, and use them outside this repository
+wheel:     ## build all wheels, and use them outside this repository
 	@scripts/wheel
 
-deb:       ## build the Debian package, and use it in a bare Debian root, as root
+deb:       ## build the Debian packages, and use them in a bare Debian root, as root
 	@scripts/deb $(ARGS)
 
 clean:     ## remove .venv, .venv-cloud and everything that can be built again; var/ stays

@@ -87,7 +87,12 @@ def __getattr__(name: str) -> Any:
     # Loaded by those who use them: an agent or a command over HTTP needs no engine.
     for module, names in _HOMES.items():
         if name in names:
-            found = getattr(importlib.import_module(module), name)
+            try:
+                found = getattr(importlib.import_module(module), name)
+            except ModuleNotFoundError as error:
+                if not str(error.name).startswith("gantt."):
+                    raise
+                raise ImportError(f"gantt.{name} is in gantt-scheduler.") from None
             globals()[name] = found
             return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from gantt.errors import Invalid, Refused
+from gantt.errors import Invalid, Refused, needed_wheel
+from gantt.model.addresses import without_secrets
 from gantt.model.protocol import GanttProtocol
 
 if TYPE_CHECKING:
@@ -50,9 +51,7 @@ def connect(
         from gantt.client.remote import RemoteGantt
 
         return RemoteGantt(url, token=token or "admin")
-    from gantt.engine.options import EngineOptions
-
-    options = options or EngineOptions()
+    options = options or _default_options(url)
     if create:
         options = replace(options, store=replace(options.store, create=True))
     return open_gantt(url, options)
@@ -73,12 +72,18 @@ def open_gantt(
 
     Raises Refused, StoreFailed.
     """
+    options = options or _default_options(url)
     from gantt.engine import opening
-    from gantt.engine.options import EngineOptions
 
-    options = options or EngineOptions()
     remote = remote_books(options, session=session, propagate=propagate)
     return opening.open_gantt(url, options, remote=remote, progress=progress)
+
+
+def _default_options(url: str) -> EngineOptions:
+    """Raises Refused where no engine is installed."""
+    with needed_wheel("gantt-scheduler", by=f"A Gantt at {without_secrets(url)}"):
+        from gantt.engine.options import EngineOptions
+    return EngineOptions()
 
 
 def remote_books(

@@ -50,6 +50,7 @@ tree into its own words (HTTP status, exit status, RPC fault).
 from __future__ import annotations
 
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
@@ -383,10 +384,30 @@ class Refused(GanttError):
 
 def how_to_install(extra: str) -> str:
     """What a person types who lacks the packages of ``extra``; no index has Gantt."""
+    if find_spec("gantt.engine") is None:
+        wheel, folder = "gantt_agent", "packaging/agent"
+    else:
+        wheel, folder = "gantt_scheduler", "."
     return (
-        f'pip install "$(ls dist/*.whl)[{extra}]" where its wheel was built, or '
-        f"pip install -e '.[{extra}]' in its working copy"
+        f'pip install "$(ls dist/{wheel}-*.whl)[{extra}]" where its wheel was built, '
+        f"or pip install -e '{folder}[{extra}]' in its working copy"
     )
+
+
+@contextmanager
+def needed_wheel(name: str, *, by: str) -> Iterator[None]:
+    """Raises Refused where the part of Gantt that is imported within is in a wheel that
+    is not installed; ``by``: what needs it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if not str(error.name).startswith("gantt."):
+            raise
+        raise Refused(
+            f"{by} needs {name}, which is not installed: "
+            f"pip install dist/{name.replace('-', '_')}-*.whl where the wheels were "
+            "built."
+        ) from None
 
 
 @contextmanager

@@ -2,8 +2,9 @@
 
 Usage: python -m scripts.manual FOLDER
 
-gantt(1), gantt-manage(1) and gantt-status(1), and a page for each command of gantt, as
-gantt-serve(1). Nothing of them is committed: packages build them.
+A page for each program, and for each command of gantt, as gantt-serve(1); a command
+that is a program as well has the page of that. Nothing of them is committed: packages
+build them.
 """
 
 from __future__ import annotations
@@ -17,11 +18,18 @@ from pathlib import Path
 import click
 
 from gantt import __version__
+from gantt.cli import agent, launch
 from gantt.cli.main import gantt
 from gantt.cli.manage import manage
 from gantt.cli.status import status
 
-PROGRAMS = {"gantt": gantt, "gantt-manage": manage, "gantt-status": status}
+PROGRAMS = {
+    "gantt": gantt,
+    "gantt-agent": agent.program,
+    "gantt-launch": launch.program,
+    "gantt-manage": manage,
+    "gantt-status": status,
+}
 # As wide as no help is, so that roff alone breaks lines.
 _WIDE = 10_000
 _VERBATIM = "\b"
@@ -41,6 +49,8 @@ def pages() -> Iterator[tuple[str, str]]:
         yield program, page(context)
         if program == "gantt":
             for name, below in commands(context):
+                if f"gantt-{name}" in PROGRAMS:
+                    continue
                 yield f"gantt-{name}", page(context_of(below, name, context))
 
 

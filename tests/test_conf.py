@@ -16,9 +16,9 @@ from gantt.conf import (
     Source,
     list_opts,
     load,
-    split_listen,
 )
 from gantt.errors import Refused
+from gantt.model.addresses import split_listen
 
 UPSTREAM = """
 [DEFAULT]

@@ -54,7 +54,8 @@ from gantt.api.wire.problem import STATUS_LINES, Problem, Scene, render, transla
 from gantt.conf import Settings
 from gantt.engine.protocol import Engine
 from gantt.engine.reading.reader import WouldWait
-from gantt.observe.metrics import CONTENT_TYPE, Meters
+from gantt.observe.endpoint import CONTENT_TYPE
+from gantt.observe.metrics import Meters
 from gantt.observe.tracing import Tracing, observed
 
 LOG = logging.getLogger(__name__)

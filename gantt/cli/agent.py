@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 import uuid
 from collections.abc import Callable
 from contextlib import ExitStack, closing
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from gantt.cli.failure import refusals_reported
+from gantt.cli.failure import OneCommand, refusals_reported
 from gantt.cli.output import print_document, say
 from gantt.cli.program import config_file_option, log_json_option
 from gantt.cli.stopping import stop_signals
 from gantt.cli.where import Where, open_books, where_options
-from gantt.errors import Invalid, Unavailable, needed_extra
+from gantt.errors import Invalid, Unavailable, needed_extra, needed_wheel
 
 if TYPE_CHECKING:
     from gantt.agent.collectors.contract import Collector
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from gantt.stream.options import StreamOptions
 
 _LONGEST_S = 86_400.0
+_STREAM = "OS_STREAM__"  # how variables begin that set options of [stream]
 Counts: TypeAlias = "Callable[[], dict[str, float]]"
 
 
@@ -194,8 +197,13 @@ def _stream_options(servers: str, config_files: tuple[str, ...]) -> StreamOption
 
     if not servers and not config_files:
         return StreamOptions()
-    from gantt.conf import load
-
+    others = [*config_files, *(one for one in os.environ if one.startswith(_STREAM))]
+    if not others and find_spec("gantt.conf") is None:
+        return StreamOptions(tuple(servers.split(",")))
+    with needed_wheel(
+        "gantt-scheduler", by=f"Reading [stream] from {', '.join(others)}"
+    ):
+        from gantt.conf import load
     given = {("stream", "bootstrap_servers"): servers.split(",")} if servers else {}
     return load(config_files, overrides=given).stream
 
@@ -298,3 +306,11 @@ def _run(running: Agent, counts: Counts, listen: str) -> None:
 
     with answering(listen, AgentSigns(counts)):
         running.run()
+
+
+program = OneCommand("gantt-agent", agent)
+
+
+def main() -> None:
+    """The console script."""
+    program(prog_name="gantt-agent")

@@ -11,10 +11,10 @@ import msgspec
 from gantt.cli.capacity_forecast import show_forecast
 from gantt.cli.capacity_prices import show_prices
 from gantt.cli.capacity_split import show_split, weights_of
-from gantt.cli.decision import why_text
 from gantt.cli.flavor import flavors_of
 from gantt.cli.given import refuse
 from gantt.cli.output import plain, say, table
+from gantt.cli.refusal import why_text
 from gantt.cli.session import Session, books_command
 from gantt.cli.what_if import what_if_option
 from gantt.cli.what_if_capacity import (

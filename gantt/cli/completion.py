@@ -13,7 +13,13 @@ from click.shell_completion import get_completion_class
 
 from gantt.cli.output import say
 
-PROGRAMS: Final = ("gantt", "gantt-manage", "gantt-status")
+PROGRAMS: Final = (
+    "gantt",
+    "gantt-agent",
+    "gantt-launch",
+    "gantt-manage",
+    "gantt-status",
+)
 
 
 @click.command("completion")
@@ -24,10 +30,10 @@ PROGRAMS: Final = ("gantt", "gantt-manage", "gantt-status")
     multiple=True,
     type=click.Choice(PROGRAMS),
     help="Only for this program, as shells want it that load a file for each. May be "
-    "repeated. Default: all three.",
+    "repeated. Default: all.",
 )
 def completion(shell: str, programs: tuple[str, ...]) -> None:
-    """Print the script that completes gantt, gantt-manage and gantt-status in a SHELL.
+    """Print the script that completes gantt and the programs beside it in a SHELL.
 
     \b
     bash:  eval "$(gantt completion bash)"     in ~/.bashrc

@@ -1,11 +1,8 @@
-"""``gantt explain``: how a decision was made, or why a request has no hosts.
-
-``gantt select`` and ``gantt capacity`` print their reasons from here as well.
-"""
+"""``gantt explain``: how a decision was made, or why a request has no hosts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from operator import attrgetter
 from typing import Any, Final, TypeVar
 
@@ -13,12 +10,13 @@ import click
 
 from gantt.cli.columns import Columns
 from gantt.cli.output import plain, say, table, time_text
+from gantt.cli.refusal import steps_text, why_text
 from gantt.cli.session import Session, books_command
 from gantt.errors import NotFound
 from gantt.model.diagnosis import some
 from gantt.model.printable import counted
 from gantt.model.quantities import memory
-from gantt.model.selection import Decision, KeptRequest, Near, Step, Why
+from gantt.model.selection import Decision, KeptRequest
 from gantt.model.spec import RequestSpec
 
 T = TypeVar("T")
@@ -101,7 +99,7 @@ def _paragraphs(found: Decision) -> Iterator[str]:
             ]
             yield "What it removed:\n" + table(("provider", "class", "amount"), rows)
     if found.steps and found.why is None:
-        yield _steps_text(found.steps)
+        yield steps_text(found.steps)
     if found.why is not None:
         yield why_text(found.why)
     if found.scores:
@@ -135,48 +133,6 @@ def _chosen(found: Decision) -> Iterator[tuple[Any, ...]]:
         named = number < len(found.instance_uuids)
         name = found.instance_uuids[number] if named else number + 1
         yield name, mine[0].service_host, [one.service_host for one in mine[1:]]
-
-
-# -- reasons ---------------------------------------------------------------------------
-
-
-def why_text(why: Why, *, is_refused: bool = True) -> str:
-    """All reasons as paragraphs; empty if none are known. ``is_refused``: nothing fits,
-    so that it is told what would help."""
-    return "\n\n".join(_reasons(plain(why), is_refused))
-
-
-def _reasons(why: Why, is_refused: bool) -> Iterator[str]:
-    if why.steps:
-        yield _steps_text(why.steps)
-    if why.nearest:
-        yield _nearest_text(why.nearest)
-    if is_refused and why.help:
-        yield why.help
-    if why.is_truncated:
-        more = "A smaller change may also help" if why.change else "A change may help"
-        yield (
-            f"{more}: the search stopped at change_budget of [scheduler], or because "
-            "of concurrent writes."
-        )
-
-
-def _steps_text(steps: Iterable[Step]) -> str:
-    """The effect of each filter."""
-    rows = [(one.name, one.before, one.after, one.removed_alone) for one in steps]
-    return table(("filter", "before", "after", "removed_alone"), rows)
-
-
-def _nearest_text(nearest: Sequence[Near]) -> str:
-    """The nearest hosts, the filters that removed them, and what each lacks."""
-    columns = ["host", "node", "removed_by"]
-    if any(one.lacks for one in nearest):
-        columns.append("lacks")
-    rows = [
-        (one.host, one.node, ", ".join(one.removed_by), one.lacks or "")[: len(columns)]
-        for one in nearest
-    ]
-    return "Nearest:\n" + table(columns, rows)
 
 
 # -- what was asked --------------------------------------------------------------------

@@ -19,6 +19,7 @@ import click
 from gantt.cli.output import drop_output, prepare_streams
 from gantt.errors import Forbidden, GanttError, shortened
 from gantt.model.printable import printable
+from gantt.version import __version__
 
 _OTHER: Final = "Name another caller by --token (environment GANTT_TOKEN)."
 _WHOLE: Final = 10_000
@@ -34,19 +35,47 @@ class Failed(click.ClickException):
         super().__init__(f"{text}\n\n{below}".rstrip() if below else text)
 
 
-class Program(click.Group):
-    """A program. Its usage errors quote the command line, so they are made printable
-    here: click itself would print them raw. ``sections``: title -> commands, as its
-    help groups them."""
+class _Printable(click.Command):
+    """Usage errors quote the command line, so they are made printable here: click
+    itself would print them raw."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Parses the arguments; what is wrong with them is told."""
+        prepare_streams()
+        with _printable_errors():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Runs the command; what it refuses is told, with an exit status."""
+        with _printable_errors():
+            return super().invoke(ctx)
+
+
+class OneCommand(_Printable):
+    """A program that is one command, which another program may have as well."""
+
+    def __init__(self, name: str, command: click.Command) -> None:
+
+        super().__init__(
+            name,
+            callback=command.callback,
+            params=[*command.params],
+            help=command.help,
+            context_settings={"help_option_names": ["-h", "--help"]},
+        )
+        click.version_option(__version__, prog_name=name)(self)
+
+
+class Program(_Printable, click.Group):
+    """A program of several commands. ``sections``: title -> commands, as its help
+    groups them."""
 
     sections: Mapping[str, Sequence[click.Command]] = MappingProxyType({})
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
-        """Parses the arguments as a group does; what is wrong with them is told."""
+        """Keeps the descriptions of commands whole."""
         _keep_whole(self)
-        prepare_streams()
-        with _printable_errors():
-            return super().make_context(*args, **kwargs)
+        return super().make_context(*args, **kwargs)
 
     def format_commands(
         self, ctx: click.Context, formatter: click.HelpFormatter
@@ -59,11 +88,6 @@ class Program(click.Group):
                 formatter.write_dl(
                     [(one.name or "", one.get_short_help_str()) for one in commands]
                 )
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Runs the command; what it refuses is told, with an exit status."""
-        with _printable_errors():
-            return super().invoke(ctx)
 
 
 def _keep_whole(group: click.Group) -> None:

@@ -13,10 +13,10 @@ from uuid import uuid4
 import click
 from msgspec.structs import replace
 
-from gantt.cli.failure import Failed, refusals_reported
+from gantt.cli.failure import Failed, OneCommand, refusals_reported
 from gantt.cli.flavor import asked_of
 from gantt.cli.output import say
-from gantt.cli.select import refused
+from gantt.cli.refusal import refused
 from gantt.cli.tracing import traced
 from gantt.cli.where import Where, open_books, where_options
 from gantt.errors import NoValidHost
@@ -176,3 +176,11 @@ def _exiting_at_sigterm() -> Iterator[None]:
 
 def _exit(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
     raise SystemExit(128 + number)
+
+
+program = OneCommand("gantt-launch", launch)
+
+
+def main() -> None:
+    """The console script."""
+    program(prog_name="gantt-launch")

@@ -4,14 +4,11 @@ set in place of a file."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
 from gantt.cli.output import FORMATS
-
-if TYPE_CHECKING:
-    from gantt.scheduler.options import SchedulerOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 Override = tuple[str, str, Any]
@@ -65,13 +62,3 @@ def overrides_of(given: Mapping[tuple[str, str], Any]) -> tuple[Override, ...]:
         for (group, name), value in given.items()
         if value is not None
     )
-
-
-def policy_options(config_files: tuple[str, ...]) -> SchedulerOptions:
-    """The policy of these files, else the default. Raises Refused."""
-    from gantt.conf import Source
-    from gantt.scheduler.options import SchedulerOptions
-
-    if not config_files:
-        return SchedulerOptions()
-    return Source(config_files).load().engine.scheduler

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,10 +12,9 @@ import click
 from gantt.cli.failure import refusals_reported
 from gantt.cli.given import refuse
 from gantt.cli.output import plain, print_document, say
-from gantt.cli.program import config_file_option, policy_options
-from gantt.cli.replay_packing import packing
+from gantt.cli.program import config_file_option
 from gantt.cli.what_if import tell_unasked
-from gantt.errors import Invalid
+from gantt.errors import Invalid, needed_wheel
 from gantt.version import __version__
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from gantt.replay.traces import Trace
 
 _MOST_SKIPPED = 10
+_PACKING = "gantt.cli.replay_packing"
 _OF_TRACES = (
     "--fleet",
     "--limit",
@@ -129,6 +130,7 @@ def run(
     if not traces:
         raise click.UsageError("Name a trace, or records.")
     with refusals_reported():
+        from gantt.conf import policy_options
         from gantt.replay.process_records import is_record
 
         given = (mapping, what_if, *map(Path, (*fleet, *config_files)))
@@ -155,8 +157,9 @@ def run(
                 "out one or the other.",
             )
         from gantt.replay.run import ReplaySettings
-        from gantt.replay.traces import open_trace
 
+        with needed_wheel("gantt-lab", by=f"The trace {trace}"):
+            from gantt.replay.traces import open_trace
         found = open_trace(
             trace, part=part, mapping=mapping, seed=seed, together=together
         )
@@ -308,4 +311,27 @@ def _tell_skipped(trace: Trace) -> None:
         say(f"Skipped {len(skipped) - _MOST_SKIPPED:,} more places.", err=True)
 
 
-replay.add_command(packing)
+@click.command(
+    "packing",
+    hidden=True,
+    add_help_option=False,
+    context_settings={"ignore_unknown_options": True},
+)
+@click.argument("words", nargs=-1, type=click.UNPROCESSED)
+def _without_lab(words: tuple[str, ...]) -> None:  # noqa: ARG001
+    """Say where the command is."""
+    with refusals_reported(), needed_wheel("gantt-lab", by="gantt replay packing"):
+        import_module(_PACKING)
+
+
+def _packing() -> click.Command:
+    """The command where its wheel is installed."""
+    try:
+        return import_module(_PACKING).packing  # type: ignore[no-any-return]
+    except ModuleNotFoundError as error:
+        if error.name != _PACKING:
+            raise
+        return _without_lab
+
+
+replay.add_command(_packing())

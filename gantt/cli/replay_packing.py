@@ -11,7 +11,7 @@ import click
 
 from gantt.cli.failure import refusals_reported
 from gantt.cli.output import bars, plain, print_document, say, table
-from gantt.cli.program import config_file_option, policy_options
+from gantt.cli.program import config_file_option
 from gantt.errors import Invalid
 from gantt.model.printable import counted
 from gantt.version import __version__
@@ -101,6 +101,7 @@ def packing(
     the most frequent flavors of the trace. The others are plain ways to compare with.
     """
     with refusals_reported():
+        from gantt.conf import policy_options
         from gantt.replay.traces import open_trace
 
         _check(policies)

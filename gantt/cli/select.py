@@ -9,17 +9,16 @@ from uuid import uuid4
 import click
 from msgspec.structs import replace
 
-from gantt.cli.decision import print_decision, why_text
-from gantt.cli.failure import Failed
+from gantt.cli.decision import print_decision
 from gantt.cli.flavor import asked_of
-from gantt.cli.output import DOCUMENTS, print_document
+from gantt.cli.refusal import refused
 from gantt.cli.session import Session, books_command
 from gantt.cli.topology import tag_texts
 from gantt.cli.what_if import what_if_option
 from gantt.cli.what_if_select import try_select
 from gantt.errors import NoValidHost
 from gantt.model.scheduling import Selections
-from gantt.model.selection import CellPlace, DevicePlace, Place, Why
+from gantt.model.selection import CellPlace, DevicePlace, Place
 from gantt.model.spec import ScheduleRequest
 from gantt.topology.cells import size_text
 
@@ -123,16 +122,6 @@ def _new(count: int) -> tuple[str, ...]:
             f"{count} instances are too many for one request: the limit is {_MOST}."
         )
     return tuple(str(uuid4()) for _ in range(count))
-
-
-def refused(output: str, refusal: NoValidHost) -> click.ClickException:
-    """``refusal`` with its reasons: on standard error, or as output for JSON and
-    YAML."""
-    why = refusal.why if isinstance(refusal.why, Why) else Why()
-    if output in DOCUMENTS:
-        print_document({"failure": refusal.message, "why": why}, output)
-        return Failed(refusal.message)
-    return Failed(refusal.message, why_text(why))
 
 
 def _print(session: Session, request: ScheduleRequest, found: Selections) -> None:

@@ -15,6 +15,16 @@ def gantt() -> None:
     _run("gantt.cli.main")
 
 
+def agent() -> None:
+    """The console script ``gantt-agent``."""
+    _run("gantt.cli.agent")
+
+
+def launch() -> None:
+    """The console script ``gantt-launch``."""
+    _run("gantt.cli.launch")
+
+
 def manage() -> None:
     """The console script ``gantt-manage``."""
     _run("gantt.cli.manage")

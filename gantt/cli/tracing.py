@@ -33,7 +33,8 @@ def traced(command: str, environ: Mapping[str, str]) -> Iterator[Propagate]:
     parent = environ.get("TRACEPARENT", "")
     carrier = {"traceparent": parent} if _PARENT.fullmatch(parent) else {}
     is_wanted = any(environ.get(name) for name in _RECEIVERS)
-    if not is_wanted or find_spec("opentelemetry") is None:
+    names = ("opentelemetry", "gantt.engine")  # a launch needs neither of these
+    if not (is_wanted and all(map(find_spec, names))):
         yield lambda: carrier
         return
     from gantt.conf import TracingOptions

@@ -70,7 +70,7 @@ def open_books(where: Where, propagate: Propagate = dict) -> GanttProtocol:
 def _signed_in(where: Where) -> tuple[str, dict[str, Any]]:
     """The service of the cloud, and the session to ask it in. Raises Refused,
     SignInRefused."""
-    from gantt.conf.clouds import sign_in
+    from gantt.client.clouds import sign_in
 
     # What it logs is in the message; without a handler Python would print it.
     logging.getLogger("keystoneauth").addHandler(logging.NullHandler())

@@ -14,6 +14,7 @@ from typing import Any, Literal, Self, cast, overload
 from msgspec import Struct
 
 from gantt import errors
+from gantt.model.addresses import without_secrets
 from gantt.model.bounds import MAX_NAME, MAX_TEXT
 from gantt.model.forms import fleet, scalars
 from gantt.model.forms.spec import read_spec
@@ -278,10 +279,11 @@ def _opened(url: str, token: str | None, *, create: bool) -> Any:
 
         return RemoteGantt(url, token=token or "admin")
     # Loads numpy and SQLAlchemy, which a client over HTTP does not need.
-    from gantt.engine.opening import open_gantt
-    from gantt.engine.options import EngineOptions
-    from gantt.store.interface import StoreOptions
-
+    by = f"A Gantt at {without_secrets(url)}"
+    with errors.needed_wheel("gantt-scheduler", by=by):
+        from gantt.engine.opening import open_gantt
+        from gantt.engine.options import EngineOptions
+        from gantt.store.interface import StoreOptions
     return open_gantt(url, EngineOptions(store=StoreOptions(create=create)))
 
 

@@ -8,7 +8,7 @@ values down.
 from gantt.conf.feed import FeedOptions, feed_options
 from gantt.conf.guests import check as check_guests
 from gantt.conf.options import GANTT, list_opts
-from gantt.conf.reading import Source, engine_options, load, split_listen
+from gantt.conf.reading import Source, engine_options, load, policy_options
 from gantt.conf.references import add_references
 from gantt.conf.remote import neutron_session, placement_session
 from gantt.conf.rpc import has_nova_databases
@@ -50,5 +50,5 @@ __all__ = [
     "load",
     "neutron_session",
     "placement_session",
-    "split_listen",
+    "policy_options",
 ]

@@ -36,6 +36,8 @@ from gantt.conf.written import check_written
 from gantt.engine.options import EngineOptions, RecordOptions, ShadowOptions
 from gantt.errors import Refused
 from gantt.liveness.options import CoordinationOptions
+from gantt.model.addresses import split_listen
+from gantt.scheduler.options import SchedulerOptions
 from gantt.store.interface import StoreOptions
 
 MEMORY = "memory://"
@@ -105,13 +107,11 @@ def engine_options(*config_files: str) -> EngineOptions:
     return load(config_files).engine
 
 
-def split_listen(listen: str) -> tuple[str, int]:
-    """Parse ``HOST:PORT`` or ``[V6]:PORT``. Raises Refused."""
-    host, colon, port = listen.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    if not (colon and host and port.isdigit() and int(port) < 65536):
-        raise Refused(f"Cannot listen on {listen!r}: it must look like 127.0.0.1:8778.")
-    return host, int(port)
+def policy_options(config_files: tuple[str, ...]) -> SchedulerOptions:
+    """The policy of these files, else the default. Raises Refused."""
+    if not config_files:
+        return SchedulerOptions()
+    return Source(config_files).load().engine.scheduler
 
 
 def _find(

@@ -16,9 +16,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
 from typing import Any, Final, Protocol
 
-from gantt.conf import split_listen
 from gantt.errors import Refused
-from gantt.observe.metrics import CONTENT_TYPE
+from gantt.model.addresses import split_listen
 
 LOG = logging.getLogger(__name__)
 
@@ -26,6 +25,8 @@ LOG = logging.getLogger(__name__)
 MOST: Final = 16
 # Seconds that a client may be silent.
 SILENCE_S: Final = 5.0
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+"""Of an exposition."""
 _TEXT: Final = "text/plain; charset=UTF-8"
 Answer = tuple[int, str, bytes]
 

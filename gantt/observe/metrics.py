@@ -31,7 +31,6 @@ from gantt.model.selection import Decision
 from gantt.observe.mirroring import EACH, NEWEST, SUM, Mirrored
 from gantt.observe.run_folder import keep_counts, made
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
 
 Counts = Callable[[], Mapping[str, float]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,10 +13,12 @@ from gantt.replay.decision_files import Counted, count
 from gantt.replay.machines import Machine
 from gantt.replay.replay_report import ReplayReport, report_of
 from gantt.replay.run import Decided, Replay, ReplaySettings
-from gantt.replay.traces import Trace
 from gantt.replay.what_if import AS_IT_IS, WhatIf, noted, within
 from gantt.scheduler.evaluation.known_drivers import driver_of
 from gantt.scheduler.plugins.policy import policy_of
+
+if TYPE_CHECKING:
+    from gantt.replay.traces import Trace
 
 _WAYS: Final = ("same", "moved", "only_live", "only_what_if")
 

@@ -1,4 +1,4 @@
-"""The commands of all three programs, from the help that they print themselves.
+"""The commands of all programs, from the help that they print themselves.
 
 A short table of them is committed (``committed``).
 """

@@ -19,7 +19,7 @@ from tests.programs import printed
 SCRIPTS = Path(sys.executable).parent
 BASH = """
 eval "$(gantt completion bash)"
-complete -p gantt gantt-manage gantt-status > /dev/null || exit 9
+complete -p gantt gantt-{{agent,launch,manage,status}} > /dev/null || exit 9
 words=({words})
 COMP_WORDS=("${{words[@]}}" "{word}") COMP_CWORD=${{#words[@]}}
 _{name}_completion {program} 2> /dev/null
@@ -77,6 +77,7 @@ def completed(shell: str, line: str, folder: Path) -> list[str]:
         ("gantt serve --reg", ["--register-machine"]),
         ("gantt-manage db s", ["stamp", "sync"]),
         ("gantt-status upg", ["upgrade"]),
+        ("gantt-agent --met", ["--metrics-listen"]),
     ],
 )
 def test_a_shell_completes(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import tomllib
 
 import pytest
 
 from tests.programs import captured, printed
 from tests.tidy.source import ROOT
+from tests.wheel.wheels import project_of
 
 # Interrupts the program when it imports a module of this name.
 _INTERRUPTED = """
@@ -34,7 +34,7 @@ def started(program: str, at: str, handler: str) -> subprocess.CompletedProcess[
     return captured([sys.executable, "-c", code])
 
 
-@pytest.mark.parametrize("program", ["gantt", "manage", "status"])
+@pytest.mark.parametrize("program", ["gantt", "agent", "launch", "manage", "status"])
 @pytest.mark.parametrize("at", ["click", "msgspec", "gantt.errors"])
 def test_ctrl_c_during_imports_ends_a_program_in_silence(program: str, at: str) -> None:
     found = started(program, at, "default_int_handler")
@@ -60,8 +60,13 @@ def test_little_is_loaded_before_ctrl_c_is_silent() -> None:
 
 
 def test_every_program_starts_there() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert project["scripts"] == {
+    scripts = {
+        **project_of("gantt-scheduler")["project"]["scripts"],
+        **project_of("gantt-agent")["project"]["scripts"],
+    }
+    assert scripts == {
+        "gantt-agent": "gantt.cli.start:agent",
+        "gantt-launch": "gantt.cli.start:launch",
         "gantt": "gantt.cli.start:gantt",
         "gantt-manage": "gantt.cli.start:manage",
         "gantt-status": "gantt.cli.start:status",

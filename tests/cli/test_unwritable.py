@@ -18,7 +18,12 @@ from gantt.connection import connect
 from tests.live import ending
 
 FULL = Path("/dev/full")
-MODULES = {"gantt": "main", "gantt-manage": "manage", "gantt-status": "status"}
+MODULES = {
+    "gantt": "main",
+    "gantt-agent": "agent",
+    "gantt-manage": "manage",
+    "gantt-status": "status",
+}
 
 
 def command(name: str, *words: str) -> list[str]:
@@ -45,6 +50,7 @@ def url(tmp_path: Path) -> str:
         ("gantt", "host", "list", "--help"),
         ("gantt-manage", "--database", "URL", "verify"),
         ("gantt-manage", "--version"),
+        ("gantt-agent", "--version"),
         ("gantt-status", "upgrade", "check", "--database", "URL"),
     ],
     ids=" ".join,
@@ -71,6 +77,7 @@ def test_full_device_is_reported_on_one_line(words: tuple[str, ...], url: str) -
         ("gantt", "host", "list", "-o", "json", "--url", "URL"),
         ("gantt", "--help"),
         ("gantt-manage", "--version"),
+        ("gantt-agent", "--version"),
         ("gantt-status", "upgrade", "check", "--database", "URL"),
     ],
     ids=" ".join,

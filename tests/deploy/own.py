@@ -17,8 +17,9 @@ from tests.deploy import booted
 from tests.deploy.place import Place, block
 from tests.guides.guide import Shown
 from tests.tidy.source import ROOT
+from tests.wheel.wheels import FOLDERS
 
-WHEEL = ".venv/bin/python -m hatchling build --clean"
+WHEEL = "scripts/build"
 UNITS = "useradd --system --home-dir /var/lib/gantt gantt"
 PACKAGE = "scripts/deb --build"
 NEXT = f"{__version__}.post1"
@@ -44,15 +45,18 @@ def serve() -> None:
     booted.check_confinement(machine)
     booted.check_life(machine)
     before = booted.process_of(machine)
-    file = ROOT / "gantt" / "version.py"
-    text = file.read_text()
-    file.write_text(
-        re.sub(r'^__version__ = ".*"$', f'__version__ = "{NEXT}"', text, flags=re.M)
-    )
+    files = [ROOT / "gantt" / "version.py"]
+    files += [one / "pyproject.toml" for one in FOLDERS.values()]
+    texts = [file.read_text() for file in files]
+    for file, text in zip(files, texts, strict=True):
+        # The version, and the pins of each wheel to the others.
+        pattern = rf'^(__version__ = "|.*"gantt-\w+==){re.escape(__version__)}"'
+        file.write_text(re.sub(pattern, rf'\g<1>{NEXT}"', text, flags=re.M))
     try:
         typed(block("upgrade", WHEEL))
     finally:
-        file.write_text(text)
+        for file, text in zip(files, texts, strict=True):
+            file.write_text(text)
     assert booted.process_of(machine) != before
     assert machine.type(f"{PROGRAM} --version") == f"gantt, version {NEXT}\n"
     assert booted.shows(machine, "SubState") == "running"

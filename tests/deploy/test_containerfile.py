@@ -16,6 +16,7 @@ from gantt.cli.main import gantt
 from gantt.observe.run_folder import place
 from tests import live
 from tests.tidy.source import ROOT
+from tests.wheel.wheels import built
 
 TEXT = (ROOT / "deploy" / "Containerfile").read_text()
 
@@ -53,17 +54,14 @@ def test_every_base_is_pinned_to_a_python_that_is_supported() -> None:
 def test_the_wheel_and_its_pins_are_all_that_is_copied(tmp_path: Path) -> None:
     (copied,) = given(BUILD, "COPY")
     *sources, target = copied.split()
-    assert sources == ["constraints.txt", "dist/gantt_scheduler-*-py3-none-any.whl"]
+    assert sources == ["constraints.txt", "dist/gantt_*-py3-none-any.whl"]
     assert given(FINAL, "COPY") == ["--from=build /opt/gantt /opt/gantt"]
     assert "ADD" not in {word for stage in (BUILD, FINAL) for word, _ in stage}
     (install,) = given(BUILD, "RUN")
     assert f"--constraint {target}constraints.txt" in install
     assert "[all]" in install
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel"]
-    into = ["-d", str(tmp_path)]
-    subprocess.run([*build, *into], cwd=ROOT, check=True, capture_output=True)
-    (wheel,) = tmp_path.iterdir()
-    assert fnmatch.fnmatch(f"dist/{wheel.name}", sources[1])
+    for wheel in built(tmp_path).values():
+        assert fnmatch.fnmatch(f"dist/{wheel.name}", sources[1])
 
 
 def test_nothing_else_is_sent_to_the_engine() -> None:

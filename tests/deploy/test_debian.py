@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import configparser
 import re
-import tomllib
 
 import yaml
 
@@ -12,6 +11,7 @@ from gantt import __version__
 from gantt.conf import load
 from tests.deploy.units import units
 from tests.tidy.source import ROOT
+from tests.wheel.wheels import project_of
 
 DEBIAN = ROOT / "debian"
 RULES = (DEBIAN / "rules").read_text()
@@ -22,14 +22,21 @@ POSTRM = (DEBIAN / "gantt.postrm").read_text()
 def test_it_has_the_version_and_the_programs_of_gantt() -> None:
     newest = (DEBIAN / "changelog").read_text().partition("\n")[0]
     assert newest.startswith(f"gantt-scheduler ({__version__}) ")
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    (programs,) = re.findall(r"^programs = (.*)$", RULES, re.MULTILINE)
-    assert set(programs.split()) == set(project["scripts"])
+    (programs,) = re.findall(
+        r"^programs = (.*) \$\(agent_programs\)$", RULES, re.MULTILINE
+    )
+    assert set(programs.split()) == set(scripts_of("gantt-scheduler"))
+    (programs,) = re.findall(r"^agent_programs = (.*)$", RULES, re.MULTILINE)
+    assert set(programs.split()) == set(scripts_of("gantt-agent"))
+
+
+def scripts_of(wheel: str) -> dict[str, str]:
+    return project_of(wheel)["project"]["scripts"]  # type: ignore[no-any-return]
 
 
 def test_its_versions_are_pinned() -> None:
     """All of what pip fetches; what it then installs comes from that folder alone."""
-    commands = re.findall(r"/pip (?:[^\n]|\\\n)*", RULES)
+    commands = re.findall(r"/pip (?:\\\n|[^\n])*", RULES)
     fetching = [one for one in commands if "--no-index" not in one]
     assert len(commands) == 3 and len(fetching) == 2
     assert all("-c constraints.txt" in one for one in fetching)
@@ -87,3 +94,15 @@ def test_an_upgrade_restarts_what_runs_and_a_removal_stops_it() -> None:
     assert '[ "$1" = remove ]' in prerm and "#DEBHELPER#" in prerm
     stopped = set(re.findall(r"[\w-]+\.service", prerm))
     assert stopped == {one.path.name for one in units()}
+    prerm = (DEBIAN / "gantt-agent.prerm").read_text()
+    assert '[ "$1" = remove ]' in prerm and "#DEBHELPER#" in prerm
+    assert set(re.findall(r"[\w-]+\.service", prerm)) == {"gantt-agent.service"}
+
+
+def test_of_the_two_packages_one_is_installed() -> None:
+    """The service's has the agent as well; a host that runs instances needs no more."""
+    service, agent = (DEBIAN / "control").read_text().split("\nPackage: ")[1:]
+    assert "\nProvides: gantt-agent (= ${binary:Version})\n" in service
+    for text, other in ((service, "gantt-agent"), (agent, "gantt")):
+        for word in ("Conflicts", "Replaces"):
+            assert f"\n{word}: {other}\n" in text

@@ -89,7 +89,7 @@ OTHERS: Final[Mapping[str, Mapping[str, str]]] = {
             "tests/liveness/test_liveness_document.py"
         ),
         "for view in books.list_hosts():": "tests/liveness/test_liveness_document.py",
-        'pip install "$(ls dist/*.whl)[coordination]"': _PROGRAMS,
+        'pip install "$(ls dist/gantt_agent-*.whl)[coordination]"': _PROGRAMS,
     },
     "monitoring": {"scrape_configs:": "tests/deploy/test_monitoring.py"},
     "plan-capacity": {
@@ -105,7 +105,9 @@ OTHERS: Final[Mapping[str, Mapping[str, str]]] = {
         "CREATE USER 'gantt_writer'@'%' IDENTIFIED BY 'secret';": (
             "tests/openstack/test_presence.py"
         ),
-        'pip install "$(ls dist/*.whl)[rpc,openstack,mysql]"': _PROGRAMS,
+        'pip install "$(ls dist/gantt_scheduler-*.whl)[rpc,openstack,mysql]"': (
+            _PROGRAMS
+        ),
     },
     "scale-out": {"upstream gantt {": _PROGRAMS},
     "serving": {
@@ -113,7 +115,8 @@ OTHERS: Final[Mapping[str, Mapping[str, str]]] = {
         "            # 27.0.1": f"{_HERE}/test_wsgi_servers.py",
     },
     "streams": {
-        'pip install "$(ls dist/*.whl)[kafka]"': _PROGRAMS,
+        'pip install "$(ls dist/gantt_agent-*.whl)[kafka]"': _PROGRAMS,
+        'pip install "$(ls dist/gantt_scheduler-*.whl)[kafka]"': _PROGRAMS,
         "import json": "tests/stream/test_changes_document.py",
         "from gantt.stream.changes.copy import Copy": (
             "tests/stream/test_changes_document.py"
@@ -129,13 +132,13 @@ _OWN: Final = "tests/deploy/own.py"
 _PACKAGE: Final = "tests/deploy/installed.py"
 IN_A_ROOT: Final[Mapping[str, Mapping[str, str]]] = {
     "installing": {
-        ".venv/bin/python -m hatchling build --clean": _OWN,
+        "scripts/build": _OWN,
         "scripts/deb --build": _OWN,
         "systemctl enable --now gantt": _PACKAGE,
         "useradd --system --home-dir /var/lib/gantt gantt": _OWN,
     },
     "upgrade": {
-        ".venv/bin/python -m hatchling build --clean": _OWN,
+        "scripts/build": _OWN,
         "apt-get install ./gantt_*_amd64.deb": _PACKAGE,
     },
 }
@@ -148,21 +151,21 @@ SEEN: Final[Mapping[str, str]] = {
     "benchmark": "c076ce1fcf99",
     "command-line": "3a03901c30e3",
     "feed": "355cb48d7ff7",
-    "installing": "8b76865fb0d1",
+    "installing": "a80c5a3f3542",
     "launching": "2207228b586b",
-    "liveness": "660d35d59637",
+    "liveness": "ee91382aabec",
     "monitoring": "6925876a0f0f",
     "plan-capacity": "86deb401fe66",
     "plugins": "a56153c4ec8f",
-    "replace-nova-scheduler": "8133cb3d0af0",
+    "replace-nova-scheduler": "0e844695e5ac",
     "kolla": "b23bc9fb0688",
     "replace-placement": "1f11677526b2",
     "scale-out": "d6b6505b6dfc",
     "serving": "c55142c80618",
-    "shadow-nova": "e7883726883f",
-    "streams": "58525bce7b25",
+    "shadow-nova": "26a4fd2d5ae0",
+    "streams": "e3f7dea0de01",
     "topology": "2dc8d202f15b",
-    "upgrade": "190702d7779b",
+    "upgrade": "c0811e6c1746",
     "write-a-collector": "bf4fa9d48dc6",
 }
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from tests.tidy.source import ROOT, Source, sources
+from tests.wheel.wheels import FOLDERS
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
@@ -122,9 +123,10 @@ def _imported(nodes: tuple[ast.AST, ...]) -> Iterator[tuple[str, str]]:
 
 
 def _entry_points() -> Iterator[tuple[str, str]]:
-    """Functions that pyproject.toml names."""
-    text = (ROOT / "pyproject.toml").read_text()
-    yield from re.findall(r'= "(gantt[\w.]*):(\w+)"', text)
+    """Functions that the wheels' programs are."""
+    for folder in FOLDERS.values():
+        text = (folder / "pyproject.toml").read_text()
+        yield from re.findall(r'= "(gantt[\w.]*):(\w+)"', text)
 
 
 def _is_meant(name: str) -> bool:

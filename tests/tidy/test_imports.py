@@ -8,6 +8,7 @@ import tomllib
 
 from tests.programs import printed
 from tests.tidy.source import ROOT, Source, sources
+from tests.wheel.wheels import modules_of
 
 DECIDERS = frozenset({"errors", "model", "topology", "state", "placement"})
 # What a program that starts an engine, or a part of one, composes.
@@ -54,18 +55,15 @@ BELOW: dict[str, frozenset[str]] = {
     | {"version", "topology", "scheduler", "store", "engine", "connection", "client"}
     | {"agent", "launch", "api", "openstack", "replay", "bench"},
 }
-# What an agent loads of rooms that services use too; it has no engine.
-AGENTS_HALF = frozenset(
-    {
-        "liveness/group",
-        "liveness/membership",
-        "liveness/options",
-        "liveness/repeating_thread",
-        "stream/connection",
-        "stream/options",
-        "stream/producing",
-    }
-)
+# Where modules of gantt-agent name what is in gantt-scheduler: for type checking, or in
+# a function that refuses where it is not installed.
+LEAVING = {
+    "__init__": frozenset({"conf", "engine"}),
+    "cli/agent": frozenset({"conf"}),
+    "cli/tracing": frozenset({"conf", "observe"}),
+    "client/scheduler": frozenset({"engine", "store"}),
+    "connection": frozenset({"engine", "store"}),
+}
 
 # Library -> the floors where it is at home.
 HOMES: dict[str, frozenset[str]] = {
@@ -76,7 +74,7 @@ HOMES: dict[str, frozenset[str]] = {
     "click": frozenset({"cli"}),
     "rich": frozenset({"cli"}),
     "oslo": frozenset({"conf", "api", "openstack", "observe"}),
-    "keystone": frozenset({"conf"}),
+    "keystone": frozenset({"client", "conf"}),
     "tooz": frozenset({"liveness"}),
     "confluent_kafka": frozenset({"stream"}),
     "opentelemetry": frozenset({"observe"}),
@@ -147,8 +145,8 @@ def test_every_extra_has_code_that_names_it() -> None:
         f"{extra}: {requirement}"
         for extra, requirements in project["optional-dependencies"].items()
         for requirement in requirements
-        # "all" names the others.
-        if extra not in {"all", "dev"}
+        # "all" names the others, and "lab" a wheel of Gantt.
+        if extra not in {"all", "dev", "lab"}
         and not re.search(rf"\b{_module_of(requirement)}\b", text)
     ]
     assert idle == []
@@ -187,24 +185,20 @@ def test_every_floor_sees_all_that_the_table_lets_it_see() -> None:
     assert {floor: sorted(idle) for floor, idle in unused.items() if idle} == {}
 
 
-def test_what_agents_share_with_services_sees_no_engine() -> None:
-    """Imports for type checking are no exception: both halves are in wheels apart."""
-    seen = AGENTS_HALF | {"errors", "model"}
-    named = {"/".join(source.parts): source for source in sources()}
-    assert named.keys() >= AGENTS_HALF
-    breaches = [
-        f"{source.at(line)}: {module}"
-        for source in (named[name] for name in AGENTS_HALF)
-        for line, module in source.imports()
-        if _gantt_floor(module) is not None and not _is_among(seen, module)
-    ]
-    assert breaches == []
-
-
-def _is_among(parts: frozenset[str], module: str) -> bool:
-    """Whether ``module``, or what it is a name of, is one of ``parts`` or below."""
-    below = module.removeprefix("gantt.").replace(".", "/")
-    return any(below == part or below.startswith(f"{part}/") for part in parts)
+def test_the_agents_wheel_sees_itself_alone() -> None:
+    """Imports for type checking are no exception."""
+    own = [source for source in sources() if source.path in modules_of("gantt-agent")]
+    names = {".".join(("gantt", *source.parts)) for source in own}
+    names |= {name.removesuffix(".__init__") for name in names}
+    leaving: dict[str, set[str]] = {}
+    for source in own:
+        for _, module in source.imports():
+            if module.startswith("gantt.") and not (
+                module in names or module.rpartition(".")[0] in names - {"gantt"}
+            ):
+                below = module.split(".")[1]
+                leaving.setdefault("/".join(source.parts), set()).add(below)
+    assert leaving == LEAVING
 
 
 def test_importing_gantt_loads_no_other_library() -> None:

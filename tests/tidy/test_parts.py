@@ -50,8 +50,8 @@ ORDER = {
         program
         bench_text completion database failure replay_text
             topology what_if
-        adoption agent bench feed replay_packing replay_records scheduler serve
-            session snapshot status
+        adoption agent bench feed refusal replay_packing replay_records scheduler
+            serve session snapshot status
         allocation audit candidates capacity_forecast capacity_prices
             capacity_split decision inventory labels manage paging replay shadow top
             usage watch what_if_select
@@ -60,7 +60,7 @@ ORDER = {
         main
     """,
     "client": """
-        encode transport
+        clouds encode transport
         decode exchange
         native providers remote_books
         allocations
@@ -69,7 +69,7 @@ ORDER = {
         scheduler
     """,
     "conf": """
-        clouds references table unknown values
+        references table unknown values
         advice guests identity remote rpc scheduling stream written
         allowed feed
         options

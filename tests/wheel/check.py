@@ -1,9 +1,10 @@
-"""The wheel, outside the repository: `make wheel`.
+"""The wheels, outside the repository: `make wheel`.
 
-Builds wheel and sdist where there is no git, installs the wheel with all extras, as
-pinned, into an empty environment in a folder of its own, serves there, runs the
-tutorial's example, and holds a plug-in, right and wrong, against it with mypy --strict.
-Not part of `make test`: it needs the network.
+Builds wheels and sdists where there is no git, installs all with all extras, as pinned,
+into an empty environment in a folder of its own, serves there, runs the tutorial's
+example, and holds a plug-in, right and wrong, against it with mypy --strict. Then it
+removes each of two wheels from under the other. Not part of `make test`: it needs the
+network.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.shown import document, programs
+from tests.wheel.wheels import FOLDERS
 
 ROOT = Path(__file__).parents[2]
 PLUGIN = Path(__file__).with_name("plugin.py")
@@ -83,32 +85,38 @@ def names(wheel: Path) -> set[str]:
         return set(archive.namelist())
 
 
-def check_builds(folder: Path) -> Path:
-    """The wheel; that of the unpacked sdist, outside git, has the same files."""
-    build(ROOT, folder / "dist", "wheel", "sdist")
-    wheel = only(folder / "dist", "*.whl")
-    (folder / "unpacked").mkdir()
-    sdist = only(folder / "dist", "*.tar.gz")
-    run("tar", "-xzf", sdist, folder=folder / "unpacked")
-    source = only(folder / "unpacked", "*")
-    strays = STRAYS & {path.name for path in source.iterdir()}
-    assert not strays, f"the sdist has {sorted(strays)}"
-    build(source, folder / "again", "wheel")
-    differing = names(wheel) ^ names(only(folder / "again", "*.whl"))
-    assert not differing, f"in only one of the wheels: {sorted(differing)}"
-    assert "gantt/py.typed" in names(wheel)
-    return wheel
+def check_builds(folder: Path) -> dict[str, Path]:
+    """The wheels; those of the unpacked sdists, outside git, have the same files."""
+    found = {}
+    for name, source in FOLDERS.items():
+        build(source, folder / "dist", "wheel", "sdist")
+        start = name.replace("-", "_")
+        found[name] = only(folder / "dist", f"{start}-*.whl")
+        unpacked = folder / "unpacked" / name
+        unpacked.mkdir(parents=True)
+        sdist = only(folder / "dist", f"{start}-*.tar.gz")
+        run("tar", "-xzf", sdist, folder=unpacked)
+        (inside,) = unpacked.iterdir()
+        strays = STRAYS & {path.name for path in inside.iterdir()}
+        assert not strays, f"the sdist has {sorted(strays)}"
+        build(inside, folder / "again", "wheel")
+        again = only(folder / "again", f"{start}-*.whl")
+        differing = names(found[name]) ^ names(again)
+        assert not differing, f"in only one of the wheels: {sorted(differing)}"
+    assert "gantt/py.typed" in names(found["gantt-agent"])
+    return found
 
 
-def install(wheel: Path, folder: Path) -> Path:
-    """The Python of a new environment that has the wheel, all extras, and mypy."""
+def install(wheels: dict[str, Path], folder: Path) -> Path:
+    """The Python of a new environment that has the wheels, all extras, and mypy."""
     venv.create(folder / "venv", with_pip=True)
     python = folder / "venv" / "bin" / "python"
     # An empty cache and isolated builds: as on another machine.
     pip = ("-m", "pip", "--disable-pip-version-check", "--no-cache-dir", "install")
     constraints = ROOT / "constraints.txt"
-    both = (f"{wheel}[all]", "mypy")
-    run(python, *pip, "--constraint", constraints, *both, folder=folder)
+    wanted: list[str | Path] = [*wheels.values()]
+    wanted += [f"{wheels['gantt-scheduler']}[all]", "mypy"]
+    run(python, *pip, "--constraint", constraints, *wanted, folder=folder)
     run(python, "-m", "pip", "check", folder=folder)
     where = run(python, "-c", "import gantt; print(gantt.__file__)", folder=folder)
     assert where.startswith(str(folder)), f"gantt comes from {where}"
@@ -119,11 +127,35 @@ def check_sdist(folder: Path, python: Path) -> None:
     """pip makes the same version of it, without git."""
     target = folder / "from-sdist"
     pip = ("-m", "pip", "--disable-pip-version-check", "install", "--no-deps")
-    sdist = only(folder / "dist", "*.tar.gz")
+    sdist = only(folder / "dist", "gantt_scheduler-*.tar.gz")
     words: list[str | Path] = [python, *pip, "--target", target, sdist]
     run(*words, folder=folder, programs="/nonexistent")
     name = only(target, "gantt_scheduler-*.dist-info").name
     assert sdist.name == f"{name.removesuffix('.dist-info')}.tar.gz"
+
+
+def check_removal(folder: Path, python: Path, wheels: dict[str, Path]) -> None:
+    """Without the agent's wheel what is left does not start, and pip says why; without
+    the others the agent's goes on."""
+    pip = (python, "-m", "pip", "--disable-pip-version-check")
+    scripts = folder / "venv" / "bin"
+    run(*pip, "uninstall", "--yes", "gantt-agent", folder=folder)
+    said = run(*pip, "check", folder=folder, status=1)
+    assert "requires gantt-agent, which is not installed" in said, said
+    run(scripts / "gantt", "--version", folder=folder, status=1)
+    run(*pip, "install", "--no-deps", wheels["gantt-agent"], folder=folder)
+    assert "gantt, version" in run(scripts / "gantt", "--version", folder=folder)
+    others = ("gantt-lab", "gantt-scheduler")
+    run(*pip, "uninstall", "--yes", *others, folder=folder)
+    run(*pip, "check", folder=folder)
+    agent = scripts / "gantt-agent"
+    shown = run(agent, "--once", "--show", "--workloads", "none", folder=folder)
+    assert '"report":' in shown, shown
+    assert "gantt-launch, version" in run(
+        scripts / "gantt-launch", "--version", folder=folder
+    )
+    left = sorted(path.name for path in scripts.glob("gantt*"))
+    assert left == ["gantt-agent", "gantt-launch"], left
 
 
 def check_service(folder: Path) -> None:
@@ -180,9 +212,10 @@ def check_types(python: Path, folder: Path) -> None:
 
 def check(folder: Path) -> None:
     """All of it; AssertionError or SystemExit says what is wrong."""
-    wheel = check_builds(folder)
-    print(f"built {wheel.name}, and the same from the sdist", flush=True)
-    python = install(wheel, folder)
+    wheels = check_builds(folder)
+    built = ", ".join(one.name for one in wheels.values())
+    print(f"built {built}, and the same from their sdists", flush=True)
+    python = install(wheels, folder)
     print("installed with all extras into an empty environment", flush=True)
     check_sdist(folder, python)
     check_service(folder)
@@ -199,6 +232,8 @@ def check(folder: Path) -> None:
         "mypy --strict and the conformance kit, and decides; "
         f"{len(MISTAKES)} mistakes in it are found"
     )
+    check_removal(folder, python, wheels)
+    print("each of gantt-agent and gantt-scheduler was removed from under the other")
 
 
 def main() -> None:
@@ -206,7 +241,7 @@ def main() -> None:
     begun = time.monotonic()
     with tempfile.TemporaryDirectory() as name:
         check(Path(name).resolve())
-    print(f"== wheel: took {(time.monotonic() - begun) / 60:.1f} minutes")
+    print(f"== wheels: took {(time.monotonic() - begun) / 60:.1f} minutes")
 
 
 if __name__ == "__main__":

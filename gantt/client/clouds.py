@@ -1,8 +1,8 @@
 """Signing in as OpenStack's clients do: a cloud of clouds.yaml, or ``OS_*`` variables.
 
-Separate from ``remote``, which reads the options of services: these are a person's, for
-one command. The kinds of authentication and their options are keystoneauth's; the names
-of files and variables, and which comes first, are those of openstacksdk.
+Separate from the options of services, which ``gantt.conf`` reads: these are a person's,
+for one command. The kinds of authentication and their options are keystoneauth's; the
+names of files and variables, and which comes first, are those of openstacksdk.
 """
 
 from __future__ import annotations
