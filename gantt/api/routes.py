@@ -1,7 +1,7 @@
 """Every path of the service, from the tables of operations, and the router over it.
 
-A ``Route`` gives its first microversion; the checks that a handler makes itself
-(accept, content type, policy, body) are not repeated here.
+The checks that precede a handler (microversion, accept or content type, policy) are
+made here, as its row says.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Final
 from urllib.parse import parse_qsl
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from gantt.api.call import Call, text_of
 from gantt.api.handlers import (
@@ -39,12 +40,17 @@ Handler = Callable[..., None]
 
 class Route(Struct, frozen=True):
     """``too_old``: the status at microversions before ``since``; ``first``: a check
-    that precedes the one of the version."""
+    that precedes the one of the version; ``rule``: what the caller must be allowed, "":
+    the handler sees to that, if anybody; ``shows``: an answer in JSON, which must be
+    acceptable; ``reads``: a body in JSON, which the handler takes as bytes."""
 
     handler: Handler
     since: int = 0
     too_old: int = 404
     first: Callable[[Call], None] | None = None
+    rule: str = ""
+    shows: bool = False
+    reads: bool = False
 
 
 _PROVIDER: Final = "/resource_providers/{uuid}"
@@ -90,12 +96,14 @@ _FIRST: Final[Mapping[Handler, Callable[[Call], None]]] = {
     aggregates.show: Call.check_accept,
     aggregates.replace: Call.check_content_type,
 }
+# For these more decides than the rule: the project in the query, the microversion.
+_JUDGING: Final = (usages.total, resource_classes.update)
 # Those of Gantt that stream or take a microversion.
 _OWN: Final = {
     "diagnosis_explain": Route(
-        diagnosis.explain, since=10, first=diagnosis.assume_newest
+        diagnosis.explain, since=10, first=diagnosis.assume_newest, shows=True
     ),
-    "verification_verify": Route(verification.verify),
+    "verification_verify": Route(verification.verify, shows=True),
     "snapshot_snapshot": Route(snapshot.snapshot),
     "watch_watch": Route(watch.watch, first=diagnosis.assume_newest),
 }
@@ -103,13 +111,21 @@ _OWN: Final = {
 
 def _of_placement(one: Described) -> Route:
     handler = _SERVED[one.at]
-    return Route(handler, one.since, one.too_old, _FIRST.get(handler))
+    return Route(
+        handler,
+        one.since,
+        one.too_old,
+        _FIRST.get(handler),
+        rule="" if handler in _JUDGING else one.policy_rule,
+        shows=one.method == "GET" and not one.success and bool(one.rule),
+        reads=one.body is not None,
+    )
 
 
 def _of_gantt(one: Operation) -> Route:
     """Without a microversion in the request, errors are those of the newest."""
-    own = _OWN.get(one.known_as)
-    return own or Route(performer(one), first=diagnosis.assume_newest)
+    usual = Route(performer(one), first=diagnosis.assume_newest, shows=True)
+    return replace(_OWN.get(one.known_as, usual), rule=one.rule)
 
 
 def _table() -> dict[str, dict[str, Route]]:
@@ -201,7 +217,12 @@ class Router:
             route.first(call)
         if call.version < route.since:
             raise Problem(route.too_old)
-        route.handler(call, **fields)
+        sent = (call.json_body(),) if route.reads else ()
+        if route.shows:
+            call.check_accept()
+        if route.rule:
+            call.authorize(route.rule)
+        route.handler(call, *sent, **fields)
 
     def _find(self, path: str) -> tuple[_Node, dict[str, str]]:
         """The node of ``path``, and the fields in it. Raises Problem 404."""

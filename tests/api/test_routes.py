@@ -38,7 +38,7 @@ CONTRACT: list[tuple[str, str, int]] = [
 ]
 
 
-def echo(call: Call, **fields: Any) -> None:
+def echo(call: Call, *_raw: bytes, **fields: Any) -> None:
     call.reply(fields)
 
 
@@ -47,7 +47,8 @@ def client() -> WsgiClient:
     """The real table with handlers that echo their fields."""
     table = {
         path: {
-            method: replace(route, handler=echo) for method, route in methods.items()
+            method: replace(route, handler=echo, rule="")
+            for method, route in methods.items()
         }
         for path, methods in ROUTES.items()
     }

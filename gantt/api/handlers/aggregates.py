@@ -14,18 +14,14 @@ from gantt.placement import queries
 
 def show(call: Call, uuid: str) -> None:
     """GET /resource_providers/{uuid}/aggregates"""
-    call.check_accept()
-    call.authorize("placement:resource_providers:aggregates:list")
     found = call.gantt.read(queries.aggregates, uuid)
     if found is None:
         raise NotFound(no_provider(uuid))
     _reply(call, found)
 
 
-def replace(call: Call, uuid: str) -> None:
+def replace(call: Call, raw: bytes, uuid: str) -> None:
     """PUT /resource_providers/{uuid}/aggregates"""
-    raw = call.json_body()
-    call.authorize("placement:resource_providers:aggregates:update")
     command = provider_first(
         call, uuid, lambda: bodies.set_aggregates(raw, call.version, uuid)
     )

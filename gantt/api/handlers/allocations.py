@@ -32,8 +32,6 @@ _RESHAPE = (
 
 def show(call: Call, consumer_uuid: str) -> None:
     """GET /allocations/{consumer_uuid} - an unknown consumer is not an error"""
-    call.check_accept()
-    call.authorize("placement:allocations:list")
     found = call.gantt.read_touched(
         queries.touched_allocations, consumer_uuid, at_once=call.is_at_once
     )
@@ -44,10 +42,8 @@ def show(call: Call, consumer_uuid: str) -> None:
     call.reply(encoded(found, call.version), modified_at=modified_at)
 
 
-def put(call: Call, consumer_uuid: str) -> None:
+def put(call: Call, raw: bytes, consumer_uuid: str) -> None:
     """PUT /allocations/{consumer_uuid}"""
-    raw = call.json_body()
-    call.authorize("placement:allocations:update")
     consumer = canonical_uuid(consumer_uuid)
     if consumer is None:
         raise Problem(400, f"Malformed consumer_uuid: {consumer_uuid}")
@@ -63,10 +59,8 @@ def put(call: Call, consumer_uuid: str) -> None:
     call.no_content()
 
 
-def post(call: Call) -> None:
+def post(call: Call, raw: bytes) -> None:
     """POST /allocations"""
-    raw = call.json_body()
-    call.authorize("placement:allocations:manage")
     command = bodies.set_many_allocations(raw, call.version)
     unable = Wording(UnknownName, "Unable to allocate inventory ")
     submit(call, command, unable, DOES_NOT_FIT)
@@ -75,15 +69,12 @@ def post(call: Call) -> None:
 
 def delete(call: Call, consumer_uuid: str) -> None:
     """DELETE /allocations/{consumer_uuid}"""
-    call.authorize("placement:allocations:delete")
     submit(call, DeleteAllocations(consumer_uuid), Wording(NotFound, status=404))
     call.no_content()
 
 
 def of_provider(call: Call, uuid: str) -> None:
     """GET /resource_providers/{uuid}/allocations"""
-    call.check_accept()
-    call.authorize("placement:resource_providers:allocations:list")
     found = call.gantt.read(queries.provider_allocations, uuid)
     if found is None:
         raise Problem(404, f"Resource provider '{uuid}' not found: {no_provider(uuid)}")
@@ -126,10 +117,8 @@ def encoded(found: ConsumerView, version: int) -> bytes:
     return f"{body}}}".encode()
 
 
-def reshape(call: Call) -> None:
+def reshape(call: Call, raw: bytes) -> None:
     """POST /reshaper"""
-    raw = call.json_body()
-    call.authorize("placement:reshaper:reshape")
     try:
         command = bodies.reshape(raw, call.version)
     except UnknownName as error:

@@ -15,8 +15,6 @@ UNKNOWN_CLASS = Wording(
 
 def list_(call: Call) -> None:
     """GET /allocation_candidates"""
-    call.check_accept()
-    call.authorize("placement:allocation_candidates:list")
     request = candidate_request(Params(call.query_string), call.version, call.options)
     try:
         found = call.gantt.search(call.door.candidates, request, call.version)

@@ -25,8 +25,6 @@ def assume_newest(call: Call) -> None:
 
 def explain(call: Call) -> None:
     """GET /gantt/candidates/explain"""
-    call.check_accept()
-    call.authorize("placement:allocation_candidates:list")
     request = candidate_request(Params(call.query_string), call.version, call.options)
     try:
         found = call.gantt.explain_candidates(request)

@@ -38,8 +38,6 @@ from gantt.placement import queries
 
 def list_(call: Call, uuid: str) -> None:
     """GET /resource_providers/{uuid}/inventories"""
-    call.check_accept()
-    call.authorize("placement:resource_providers:inventories:list")
     found = _read(call, uuid)
     call.reply(
         {
@@ -52,10 +50,8 @@ def list_(call: Call, uuid: str) -> None:
     )
 
 
-def create(call: Call, uuid: str) -> None:
+def create(call: Call, raw: bytes, uuid: str) -> None:
     """POST /resource_providers/{uuid}/inventories"""
-    raw = call.json_body()
-    call.authorize("placement:resource_providers:inventories:create")
     record = provider_first(call, uuid, lambda: bodies.ADD_INVENTORY.read(raw))
     name = record.resource_class
     command = AddInventory(uuid, name, record.inventory(), _may_be_full(call))
@@ -66,10 +62,8 @@ def create(call: Call, uuid: str) -> None:
     call.reply(body, status=201, modified_at=NOW)
 
 
-def replace(call: Call, uuid: str) -> None:
+def replace(call: Call, raw: bytes, uuid: str) -> None:
     """PUT /resource_providers/{uuid}/inventories"""
-    raw = call.json_body()
-    call.authorize("placement:resource_providers:inventories:update")
     wordings = (
         Wording(
             UnknownName,
@@ -102,15 +96,12 @@ def replace(call: Call, uuid: str) -> None:
 
 def delete_all(call: Call, uuid: str) -> None:
     """DELETE /resource_providers/{uuid}/inventories"""
-    call.authorize("placement:resource_providers:inventories:delete")
     submit(call, DeleteInventories(uuid))
     call.no_content()
 
 
 def show(call: Call, uuid: str, resource_class: str) -> None:
     """GET /resource_providers/{uuid}/inventories/{resource_class}"""
-    call.check_accept()
-    call.authorize("placement:resource_providers:inventories:show")
     found = _read(call, uuid)
     inventory = found.inventories.get(resource_class)
     if inventory is None:
@@ -121,10 +112,8 @@ def show(call: Call, uuid: str, resource_class: str) -> None:
     call.reply(body, modified_at=found.modified_at)
 
 
-def update(call: Call, uuid: str, resource_class: str) -> None:
+def update(call: Call, raw: bytes, uuid: str, resource_class: str) -> None:
     """PUT /resource_providers/{uuid}/inventories/{resource_class}"""
-    raw = call.json_body()
-    call.authorize("placement:resource_providers:inventories:update")
     record = provider_first(call, uuid, lambda: bodies.SET_INVENTORY.read(raw))
     command = SetInventory(
         uuid,
@@ -146,7 +135,6 @@ def update(call: Call, uuid: str, resource_class: str) -> None:
 
 def delete(call: Call, uuid: str, resource_class: str) -> None:
     """DELETE /resource_providers/{uuid}/inventories/{resource_class}"""
-    call.authorize("placement:resource_providers:inventories:delete")
     absent = f"No inventory of class {resource_class} found for delete"
     submit(
         call,

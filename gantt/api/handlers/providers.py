@@ -34,8 +34,6 @@ _UNKNOWN_NAMES = (
 
 def list_(call: Call) -> None:
     """GET /resource_providers"""
-    call.check_accept()
-    call.authorize("placement:resource_providers:list")
     query = provider_query(Params(call.query_string), call.version)
     try:
         found = call.gantt.list_providers(query)
@@ -48,10 +46,8 @@ def list_(call: Call) -> None:
     )
 
 
-def create(call: Call) -> None:
+def create(call: Call, raw: bytes) -> None:
     """POST /resource_providers"""
-    raw = call.json_body()
-    call.authorize("placement:resource_providers:create")
     made = submit(call, bodies.create_provider(raw, call.version))
     call.location(f"/resource_providers/{made.uuid}")
     if call.version < 20:
@@ -62,18 +58,14 @@ def create(call: Call) -> None:
 
 def show(call: Call, uuid: str) -> None:
     """GET /resource_providers/{uuid}"""
-    call.check_accept()
-    call.authorize("placement:resource_providers:show")
     found = call.gantt.read(queries.provider, uuid)
     if found is None:
         raise NotFound(no_provider(uuid))
     call.reply(_represent(call, found), modified_at=found.modified_at)
 
 
-def update(call: Call, uuid: str) -> None:
+def update(call: Call, raw: bytes, uuid: str) -> None:
     """PUT /resource_providers/{uuid}"""
-    raw = call.json_body()
-    call.authorize("placement:resource_providers:update")
     command = provider_first(
         call, uuid, lambda: bodies.update_provider(raw, call.version, uuid)
     )
@@ -83,7 +75,6 @@ def update(call: Call, uuid: str) -> None:
 
 def delete(call: Call, uuid: str) -> None:
     """DELETE /resource_providers/{uuid}"""
-    call.authorize("placement:resource_providers:delete")
     submit(call, DeleteProvider(uuid), Wording(NotFound, status=404))
     call.no_content(modified_at=NO_CACHE_HEADERS)
 

@@ -20,8 +20,6 @@ from gantt.placement import queries
 
 def list_(call: Call) -> None:
     """GET /resource_classes"""
-    call.check_accept()
-    call.authorize("placement:resource_classes:list")
     found = call.gantt.read(queries.resource_classes)
     times = [one.modified_at for one in found if one.modified_at is not None]
     call.reply(
@@ -30,10 +28,8 @@ def list_(call: Call) -> None:
     )
 
 
-def create(call: Call) -> None:
+def create(call: Call, raw: bytes) -> None:
     """POST /resource_classes"""
-    raw = call.json_body()
-    call.authorize("placement:resource_classes:create")
     name = bodies.NAME_CLASS.read(raw).name
     submit(call, CreateResourceClass(name, must_be_new=True))
     call.location(f"/resource_classes/{name}")
@@ -42,8 +38,6 @@ def create(call: Call) -> None:
 
 def show(call: Call, name: str) -> None:
     """GET /resource_classes/{name}"""
-    call.check_accept()
-    call.authorize("placement:resource_classes:show")
     found = call.gantt.read(queries.resource_class, name)
     if found is None:
         raise NotFound(f"No such resource class {name}.")
@@ -65,7 +59,6 @@ def update(call: Call, name: str) -> None:
 
 def delete(call: Call, name: str) -> None:
     """DELETE /resource_classes/{name}"""
-    call.authorize("placement:resource_classes:delete")
     submit(call, DeleteResourceClass(name))
     call.no_content()
 

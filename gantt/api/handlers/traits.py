@@ -15,8 +15,6 @@ from gantt.placement import queries
 
 def list_(call: Call) -> None:
     """GET /traits"""
-    call.check_accept()
-    call.authorize("placement:traits:list")
     query = trait_query(Params(call.query_string))
     found = call.gantt.read(queries.trait_names, query)
     times = [one.modified_at for one in found if one.modified_at is not None]
@@ -27,7 +25,6 @@ def list_(call: Call) -> None:
 
 def show(call: Call, name: str) -> None:
     """GET /traits/{name} - the answer has no body, so Accept does not matter"""
-    call.authorize("placement:traits:show")
     found = call.gantt.read(queries.trait, name)
     if found is None:
         raise Problem(404, f"No such trait(s): {name}.")
@@ -36,7 +33,6 @@ def show(call: Call, name: str) -> None:
 
 def create(call: Call, name: str) -> None:
     """PUT /traits/{name}"""
-    call.authorize("placement:traits:update")
     made = submit(call, CreateTrait(name))
     call.location(f"/traits/{name}")
     call.no_content(201 if made.is_new else 204, modified_at=made.created_at)
@@ -44,31 +40,25 @@ def create(call: Call, name: str) -> None:
 
 def delete(call: Call, name: str) -> None:
     """DELETE /traits/{name}"""
-    call.authorize("placement:traits:delete")
     submit(call, DeleteTrait(name), Wording(NotFound, status=404))
     call.no_content()
 
 
 def of_provider(call: Call, uuid: str) -> None:
     """GET /resource_providers/{uuid}/traits"""
-    call.check_accept()
-    call.authorize("placement:resource_providers:traits:list")
     found = call.gantt.read(queries.traits, uuid)
     if found is None:
         raise Problem(404, f"{no_provider(uuid)}: {no_provider(uuid)}")
     _reply(call, found)
 
 
-def replace_for_provider(call: Call, uuid: str) -> None:
+def replace_for_provider(call: Call, raw: bytes, uuid: str) -> None:
     """PUT /resource_providers/{uuid}/traits - checks the body before the provider"""
-    raw = call.json_body()
-    call.authorize("placement:resource_providers:traits:update")
     _reply(call, submit(call, bodies.set_traits(raw, uuid)))
 
 
 def delete_for_provider(call: Call, uuid: str) -> None:
     """DELETE /resource_providers/{uuid}/traits"""
-    call.authorize("placement:resource_providers:traits:delete")
     submit(call, DeleteTraits(uuid))
     call.no_content()
 

@@ -13,8 +13,6 @@ from gantt.placement import queries
 
 def of_provider(call: Call, uuid: str) -> None:
     """GET /resource_providers/{uuid}/usages"""
-    call.check_accept()
-    call.authorize("placement:resource_providers:usages")
     found = call.gantt.read_touched(
         queries.touched_usages, uuid, at_once=call.is_at_once
     )
@@ -31,7 +29,6 @@ def of_provider(call: Call, uuid: str) -> None:
 
 def total(call: Call) -> None:
     """GET /usages - policy considers the project in the query."""
-    call.check_accept()
     params = Params(call.query_string)
     call.authorize("placement:usages", project_id=params.last.get("project_id"))
     query = usage_query(params, call.version)
