@@ -98,15 +98,6 @@ def native(reply: Reply, kind: type[T]) -> T:
     return msgspec.json.decode(reply.body, type=kind)
 
 
-@understood
-def enclosed(reply: Reply, name: str, kind: type[T], missing: T | None = None) -> T:
-    """The member ``name`` of the body as ``kind``; ``missing`` where there is none."""
-    members = msgspec.json.decode(reply.body, type=dict[str, msgspec.Raw])
-    if missing is not None and name not in members:
-        return missing
-    return msgspec.json.decode(members[name], type=kind)
-
-
 # -- Placement's API ------------------------------------------------------------------
 
 

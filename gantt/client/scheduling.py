@@ -19,6 +19,7 @@ from gantt.model.fleet import FleetRefusal, FleetStatement
 from gantt.model.forms import reports as reports_forms
 from gantt.model.forms import scalars, values
 from gantt.model.hosts import HostStats, HostView, ServerGroup
+from gantt.model.operation_bodies import Outcomes, Refused, Selected
 from gantt.model.reports import Report, ReportOutcome
 from gantt.model.scheduling import Selections
 from gantt.model.selection import Decision
@@ -44,7 +45,7 @@ class RemoteScheduling(Native):
             return decision.chosen
         body = encode.schedule_body(request)
         reply = self._native("POST", "select", body=body)
-        return decode.enclosed(reply, "selections", Selections)
+        return decode.native(reply, Selected).selections
 
     def decide(
         self, request: ScheduleRequest, given_up: Sequence[Relaxation] = ()
@@ -87,7 +88,7 @@ class RemoteScheduling(Native):
             some = places[start : start + REPORTS_PART]
             body = {"reports": [good[place] for place in some]}
             reply = self._native("POST", "reports", body=body)
-            outcomes = decode.enclosed(reply, "outcomes", tuple[ReportOutcome, ...])
+            outcomes = decode.native(reply, Outcomes).outcomes
             for place, outcome in zip(some, outcomes, strict=True):
                 found[place] = outcome
         return tuple(one for one in found if one is not None)
@@ -96,7 +97,7 @@ class RemoteScheduling(Native):
         found: list[FleetRefusal] = []
         for part in statement.parts(FLEET_PART):
             reply = self._native("PUT", "fleet", body=part)
-            found += decode.enclosed(reply, "refused", tuple[FleetRefusal, ...])
+            found += decode.native(reply, Refused).refused
         return tuple(found)
 
     def set_server_group(self, group: ServerGroup) -> None:

@@ -14,7 +14,7 @@ from gantt.client.exchange import refusal
 from gantt.client.transport import Reply
 from gantt.model.answers import ProviderUsages
 from gantt.model.diagnosis import Diagnosis
-from gantt.model.hosts import HostView
+from gantt.model.hosts import HostPage
 
 STOCK = "There was a conflict when trying to complete your request."
 
@@ -122,7 +122,7 @@ def test_unexpected_answers_are_unavailable(body: bytes) -> None:
         decode.usages,
         decode.candidates,
         partial(decode.native, kind=Diagnosis),
-        partial(decode.enclosed, name="hosts", kind=tuple[HostView, ...]),
+        partial(decode.native, kind=HostPage),
     ):
         with pytest.raises(errors.Unavailable, match="Placement service"):
             read(Reply(200, {}, body))
