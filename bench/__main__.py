@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 from bench.report import Row, say, tell
 from gantt.bench.bench_report import check_writable
-from gantt.cli.stopping import unwound
+from gantt.cli.stop_signals import unwound
 from gantt.errors import Invalid
 from tests.guarded import Missing
 

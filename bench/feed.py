@@ -16,7 +16,7 @@ from uuid import uuid4
 import gantt
 from bench.report import Row, at_most, say
 from bench.timing import seconds
-from gantt.conf.feed import FeedOptions
+from gantt.conf.feed_settings import FeedOptions
 from gantt.engine.gantt import Gantt
 from gantt.openstack.feed import Feed
 from tests.databases import Databases

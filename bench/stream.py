@@ -28,9 +28,9 @@ from gantt.engine.gantt import Gantt
 from gantt.engine.protocol import Engine
 from gantt.model.reports import Delivery, ReportOutcome
 from gantt.store import schema
-from gantt.stream.connection import ensure
-from gantt.stream.consuming import Intake
+from gantt.stream.broker_connection import ensure
 from gantt.stream.options import StreamOptions
+from gantt.stream.report_consumer import Intake
 from gantt.stream.topics import reports_topic
 from tests.kafka_broker import start_kafka
 

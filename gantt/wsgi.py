@@ -53,12 +53,12 @@ def _open() -> WsgiApp:
     from contextlib import ExitStack
 
     from gantt.api.hosting.server import open_app, warn_of_unknown
-    from gantt.conf import Source
-    from gantt.liveness.watching import watching
+    from gantt.conf import ConfigSource
+    from gantt.liveness.watcher_setup import watching
     from gantt.observe.log_file import begin_logging
-    from gantt.stream.starting import publishing, taking_in
+    from gantt.stream.service_streams import publishing, taking_in
 
-    settings = Source().load()
+    settings = ConfigSource().load()
     # Logging that the server has configured is left alone.
     begin_logging(settings.log, "gantt")
     warn_of_unknown(settings)

@@ -12,8 +12,8 @@ import pytest
 from gantt.conf import (
     GANTT,
     ApiOptions,
+    ConfigSource,
     ServeOptions,
-    Source,
     list_opts,
     load,
 )
@@ -219,7 +219,7 @@ def test_given_file_replaces_the_default_files(tmp_path: Path) -> None:
     given = write(tmp_path / "other.conf", "[gantt]\nbatch_size = 9\n")
     found = load([given], environ={"OS_GANTT_CONFIG_DIR": str(tmp_path)})
     assert (found.serve.workers, found.engine.batch_size) == (1, 9)
-    assert Source((given,)).load().engine.batch_size == 9
+    assert ConfigSource((given,)).load().engine.batch_size == 9
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import asdict
 from oslo_config import types
 
-from gantt.conf.allowed import check_values
-from gantt.conf.scheduling import fields
+from gantt.conf.known_values import check_values
+from gantt.conf.scheduler_settings import fields
 from gantt.errors import Invalid
 from gantt.scheduler.options import SchedulerOptions
 

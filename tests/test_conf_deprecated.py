@@ -12,15 +12,15 @@ import placement.conf.opts
 import pytest
 from oslo_config import cfg
 
-from gantt.conf import identity, list_opts, load
-from gantt.conf.feed import _THEIRS
+from gantt.conf import credentials, list_opts, load
+from gantt.conf.feed_settings import _THEIRS
 from gantt.conf.options import PROBES
-from gantt.conf.unknown import FORMER
+from gantt.conf.unknown_options import FORMER
 
 
 def ours() -> dict[tuple[str, str], cfg.Opt]:
     lists = [*list_opts(), *PROBES.items(), *_THEIRS]
-    lists.append((identity.GROUP, identity.OPTIONS))
+    lists.append((credentials.GROUP, credentials.OPTIONS))
     return {(group, opt.name): opt for group, opts in lists for opt in opts}
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from gantt.conf import load
 from gantt.conf.options import RETIRED
-from gantt.conf.scheduling import DEFAULT, GROUPS, REPORTS, pairs
+from gantt.conf.scheduler_settings import DEFAULT, GROUPS, REPORTS, pairs
 from gantt.errors import Refused
 from gantt.scheduler.options import (
     DEFAULT_FILTERS,

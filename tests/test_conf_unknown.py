@@ -13,7 +13,7 @@ from gantt.api.hosting.server import warn_of_unknown
 from gantt.cli.manage import manage
 from gantt.conf import list_opts, load
 from gantt.conf.options import RETIRED
-from gantt.conf.unknown import unknown_options
+from gantt.conf.unknown_options import unknown_options
 from tests.cli.conftest import Program
 from tests.test_conf import UPSTREAM
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import Consumer, Message, Producer
 
-from gantt.stream.connection import Topic, ensure
+from gantt.stream.broker_connection import Topic, ensure
 from gantt.stream.options import StreamOptions
 from tests.guarded import Missing
 from tests.kafka_broker import Kafka, start_kafka

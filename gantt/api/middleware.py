@@ -29,7 +29,7 @@ from gantt.api.call import ANONYMOUS, AT_ONCE, Caller, Environ
 from gantt.api.wire.problem import STATUS_LINES, Problem, Scene, render
 from gantt.engine.reading.reader import WouldWait
 from gantt.errors import Refused, how_to_install
-from gantt.observe.logs import NOTHING, Lines
+from gantt.observe.logs import NOTHING, RepeatedRecords
 from gantt.observe.tracing import Tracing
 
 # In the environment: keystonemiddleware has passed the request on.
@@ -175,7 +175,7 @@ def logged(app: WsgiApp, served: Served = _unmeasured) -> WsgiApp:
     """Give the request an id, normalize its Accept header, log a line about it, and
     call ``served`` with its route, method, status and seconds to the answer's start."""
     make_id = request_ids(random.Random())  # noqa: S311 - ids are not secret
-    lines = Lines(LOG, _LINE, _FIELDS)
+    lines = RepeatedRecords(LOG, _LINE, _FIELDS)
     clock = time.perf_counter
 
     def handle(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:

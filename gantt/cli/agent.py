@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
+from gantt.cli.connection_options import BooksLocation, open_books, where_options
 from gantt.cli.failure import OneCommand, refusals_reported
 from gantt.cli.output import print_document, say
 from gantt.cli.program import config_file_option, log_json_option
-from gantt.cli.stopping import stop_signals
-from gantt.cli.where import Where, open_books, where_options
+from gantt.cli.stop_signals import stop_signals
 from gantt.errors import Invalid, Unavailable, needed_extra, needed_wheel
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ Counts: TypeAlias = "Callable[[], dict[str, float]]"
 @log_json_option
 @click.option("--debug", is_flag=True, help="Log at DEBUG level.")
 def agent(
-    where: Where,
+    where: BooksLocation,
     *,
     interval: float,
     once: bool,
@@ -255,7 +255,7 @@ def _agent(
         running = Agent(service, told, pace=Pace(interval), **rest)
         return running, running.counts
     with needed_extra("kafka", by="bootstrap_servers of [stream]"):
-        from gantt.stream.producing import ReportStream
+        from gantt.stream.report_producer import ReportStream
     stream = stack.enter_context(closing(ReportStream(streams, service)))
     whole = WholeReporter(
         *named, renewal_s=streams.renewal_s, constants=constants, beats=beats

@@ -7,8 +7,8 @@ from uuid import uuid4
 import click
 from msgspec import UNSET, UnsetType
 
-from gantt.cli.amounts import placed_amounts
-from gantt.cli.session import Session, books_command
+from gantt.cli.amount_text import placed_amounts
+from gantt.cli.command_session import CommandSession, books_command
 from gantt.errors import Invalid, NotFound
 from gantt.model.answers import ConsumerView
 from gantt.model.commands import ConsumerAllocations
@@ -35,7 +35,7 @@ def _consumer_uuid(text: str) -> str:
     return uuid
 
 
-def _print(session: Session, uuid: str, found: ConsumerView) -> None:
+def _print(session: CommandSession, uuid: str, found: ConsumerView) -> None:
     session.print_rows(
         COLUMNS,
         (
@@ -54,7 +54,7 @@ def _print(session: Session, uuid: str, found: ConsumerView) -> None:
     )
 
 
-def _name_of(session: Session, provider: str) -> str | None:
+def _name_of(session: CommandSession, provider: str) -> str | None:
     """None: it has been deleted since."""
     try:
         return session.books.get_provider(provider).name
@@ -62,7 +62,7 @@ def _name_of(session: Session, provider: str) -> str | None:
         return None
 
 
-def _known(session: Session, uuid: str) -> ConsumerView:
+def _known(session: CommandSession, uuid: str) -> ConsumerView:
     found = session.books.get_allocations(uuid)
     if found is None:
         raise NotFound(f"The consumer {uuid} has no allocations.")
@@ -72,7 +72,7 @@ def _known(session: Session, uuid: str) -> ConsumerView:
 @allocation.command("show")
 @click.argument("consumer")
 @books_command
-def show_allocation(session: Session, *, consumer: str) -> None:
+def show_allocation(session: CommandSession, *, consumer: str) -> None:
     """Show the allocations of a consumer."""
     uuid = _consumer_uuid(consumer)
     _print(session, uuid, _known(session, uuid))
@@ -81,7 +81,7 @@ def show_allocation(session: Session, *, consumer: str) -> None:
 @allocation.command("list")
 @click.argument("provider")
 @books_command
-def list_allocations(session: Session, *, provider: str) -> None:
+def list_allocations(session: CommandSession, *, provider: str) -> None:
     """List the allocations on a provider."""
     found = session.books.get_provider_allocations(session.uuid_of(provider))
     session.print_rows(
@@ -105,7 +105,7 @@ def list_allocations(session: Session, *, provider: str) -> None:
 )
 @books_command
 def set_allocation(
-    session: Session,
+    session: CommandSession,
     *,
     consumer: str,
     words: tuple[str, ...],
@@ -144,7 +144,7 @@ def set_allocation(
 @allocation.command("delete")
 @click.argument("consumers", nargs=-1, required=True, metavar="CONSUMER...")
 @books_command
-def delete_allocations(session: Session, *, consumers: tuple[str, ...]) -> None:
+def delete_allocations(session: CommandSession, *, consumers: tuple[str, ...]) -> None:
     """Delete all allocations of consumers."""
     for each in consumers:
         session.books.delete_allocations(_consumer_uuid(each))

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import click
 
+from gantt.cli.command_session import CommandSession, books_command
 from gantt.cli.output import say
-from gantt.cli.session import Session, books_command
 from gantt.errors import Conflict
 from gantt.model.audit import (
     GRACE_S,
@@ -72,7 +72,7 @@ _WHY_SILENT: Final[dict[Silence, str]] = {
 @click.option("--yes", is_flag=True, help="With --heal: repair what is shown.")
 @books_command
 def audit(
-    session: Session,
+    session: CommandSession,
     *,
     grace_s: float,
     limit: int,
@@ -138,7 +138,7 @@ def _may_repair(finding: Finding, kinds: tuple[Kind, ...]) -> bool:
 
 
 def _heal(
-    session: Session,
+    session: CommandSession,
     findings: Iterable[Finding],
     terms: tuple[float, tuple[Kind, ...]],
     done: list[Finding],
@@ -153,7 +153,7 @@ def _heal(
             refused.append(refusal.message)
 
 
-def _print(session: Session, found: Audit, findings: list[Finding]) -> None:
+def _print(session: CommandSession, found: Audit, findings: list[Finding]) -> None:
     if session.is_whole:
         session.print_document({"audit": found, "findings": findings})
         return

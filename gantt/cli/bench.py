@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from gantt.cli.failure import refusals_reported
-from gantt.cli.given import given_options, refuse
 from gantt.cli.output import bars, plain, print_document, say
-from gantt.cli.stopping import unwound
+from gantt.cli.stop_signals import unwound
+from gantt.cli.typed_options import given_options, refuse
 from gantt.errors import Invalid
 
 if TYPE_CHECKING:

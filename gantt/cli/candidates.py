@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from gantt.cli.amounts import amounts, labels
+from gantt.cli.amount_text import amounts, labels
+from gantt.cli.command_session import CommandSession, books_command, repeated
 from gantt.cli.output import plain, say
-from gantt.cli.session import Session, books_command, repeated
 from gantt.model.answers import Candidates
 from gantt.model.diagnosis import Count, Diagnosis, document
 from gantt.model.printable import counted
@@ -49,7 +49,7 @@ _ADVICE = ("part", *_COUNTS)
 )
 @books_command
 def candidates(
-    session: Session,
+    session: CommandSession,
     /,
     *,
     resources: Words,
@@ -97,7 +97,7 @@ def candidates(
 
 
 def _group(
-    session: Session,
+    session: CommandSession,
     suffix: str,
     resources: dict[str, int],
     words: dict[str, list[str]],
@@ -128,7 +128,7 @@ def _sorted_out(words: Iterable[str], suffixes: Iterable[str]) -> dict[str, list
     return found
 
 
-def _rows(session: Session, found: Candidates) -> Iterable[Sequence[object]]:
+def _rows(session: CommandSession, found: Candidates) -> Iterable[Sequence[object]]:
     known = session.books.list_providers() if found.candidates else ()
     names = {each.uuid: each.name for each in known}
     for number, each in enumerate(found.candidates, start=1):
@@ -144,7 +144,7 @@ def _rows(session: Session, found: Candidates) -> Iterable[Sequence[object]]:
 # -- with --explain -------------------------------------------------------------------
 
 
-def _print_diagnosis(session: Session, found: Diagnosis) -> None:
+def _print_diagnosis(session: CommandSession, found: Diagnosis) -> None:
     """Print ``found`` in one of the formats."""
     if session.is_prose:
         session.print_rows(_COUNTS, _counts(found))

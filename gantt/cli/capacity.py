@@ -11,18 +11,18 @@ import msgspec
 from gantt.cli.capacity_forecast import show_forecast
 from gantt.cli.capacity_prices import show_prices
 from gantt.cli.capacity_split import show_split, weights_of
+from gantt.cli.command_session import CommandSession, books_command
 from gantt.cli.flavor import flavors_of
-from gantt.cli.given import refuse
 from gantt.cli.output import plain, say, table
 from gantt.cli.refusal import why_text
-from gantt.cli.session import Session, books_command
-from gantt.cli.what_if import what_if_option
+from gantt.cli.typed_options import refuse
 from gantt.cli.what_if_capacity import (
     try_capacity,
     try_forecast,
     try_prices,
     try_split,
 )
+from gantt.cli.what_if_engines import what_if_option
 from gantt.model.capacity import BY, MOST_DAYS, By
 from gantt.model.selection import Capacity, Why
 from gantt.model.spec import RequestSpec
@@ -93,7 +93,7 @@ _ENDS: Final = {
 @what_if_option
 @books_command
 def capacity(
-    session: Session,
+    session: CommandSession,
     *,
     sizes: tuple[str, ...],
     names: tuple[str, ...],
@@ -158,7 +158,7 @@ def capacity(
 
 
 def _show(
-    session: Session,
+    session: CommandSession,
     flavors: Sequence[tuple[str, RequestSpec]],
     *,
     shows_hosts: bool,

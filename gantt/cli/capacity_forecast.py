@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from gantt.cli.command_session import CommandSession
 from gantt.cli.output import plain, say, table
-from gantt.cli.session import Session
-from gantt.cli.times import shown_at
+from gantt.cli.time_text import shown_at
 from gantt.model.capacity import By, Forecast, Outlook
 from gantt.model.spec import RequestSpec
 
@@ -20,7 +20,7 @@ _COLUMNS = tuple(
 
 
 def show_forecast(
-    session: Session, specs: Sequence[RequestSpec], by: By, days: int
+    session: CommandSession, specs: Sequence[RequestSpec], by: By, days: int
 ) -> None:
     """Ask for it and print it."""
     found = session.books.runs_out(specs, by=by, horizon_days=days)

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from gantt.cli.command_session import CommandSession
 from gantt.cli.output import plain, say, table
-from gantt.cli.session import Session
 from gantt.model.capacity import Price, Prices
 from gantt.model.spec import RequestSpec
 
@@ -16,7 +16,7 @@ _COLUMNS = ("flavor", "kind", "rule", "more")
 Found = list[tuple[str, Prices]]
 
 
-def show_prices(session: Session, specs: Sequence[RequestSpec]) -> None:
+def show_prices(session: CommandSession, specs: Sequence[RequestSpec]) -> None:
     """Ask for those of each flavor and print them."""
     found = [(one.flavor.name or "", session.books.rule_prices(one)) for one in specs]
     if session.is_prose:

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
+from gantt.cli.command_session import CommandSession
 from gantt.cli.output import plain, say, table
-from gantt.cli.session import Session
 from gantt.model.capacity import By, FairSplit, Share, Split
 from gantt.model.spec import RequestSpec
 
@@ -37,7 +37,10 @@ def weights_of(mix: str | None, specs: Sequence[RequestSpec]) -> list[float] | N
 
 
 def show_split(
-    session: Session, specs: Sequence[RequestSpec], weights: list[float] | None, by: By
+    session: CommandSession,
+    specs: Sequence[RequestSpec],
+    weights: list[float] | None,
+    by: By,
 ) -> None:
     """Ask for it and print it."""
     found = session.books.fair_split(specs, weights, by=by)

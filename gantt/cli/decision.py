@@ -9,9 +9,9 @@ from typing import Any, Final, TypeVar
 import click
 
 from gantt.cli.columns import Columns
+from gantt.cli.command_session import CommandSession, books_command
 from gantt.cli.output import plain, say, table, time_text
 from gantt.cli.refusal import steps_text, why_text
-from gantt.cli.session import Session, books_command
 from gantt.errors import NotFound
 from gantt.model.diagnosis import some
 from gantt.model.printable import counted
@@ -33,7 +33,7 @@ _RECORDS: Final = Columns(
 @click.command("explain")
 @click.argument("request_or_instance")
 @books_command
-def explain(session: Session, *, request_or_instance: str) -> None:
+def explain(session: CommandSession, *, request_or_instance: str) -> None:
     """Show how hosts were chosen for a request or instance, or why none was.
 
     A service keeps the latest decisions of all its processes.
@@ -53,7 +53,7 @@ def explain(session: Session, *, request_or_instance: str) -> None:
         session.print_answer(found, _RECORDS.names, _RECORDS.rows(found))
 
 
-def print_decision(session: Session, found: Decision) -> None:
+def print_decision(session: CommandSession, found: Decision) -> None:
     """Print one decision: all of it as table, JSON or YAML, else only the scores."""
     if session.is_prose:
         say(decision_text(found))

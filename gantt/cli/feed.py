@@ -8,14 +8,14 @@ from contextlib import closing
 import click
 from msgspec.structs import replace
 
+from gantt.cli.connection_options import BooksLocation, open_books, where_options
 from gantt.cli.failure import refusals_reported
 from gantt.cli.program import (
     config_file_option,
     log_json_option,
     metrics_listen_option,
 )
-from gantt.cli.stopping import stop_signals
-from gantt.cli.where import Where, open_books, where_options
+from gantt.cli.stop_signals import stop_signals
 
 
 @click.command("feed")
@@ -25,7 +25,7 @@ from gantt.cli.where import Where, open_books, where_options
 @log_json_option
 def feed(
     config_files: tuple[str, ...],
-    where: Where,
+    where: BooksLocation,
     metrics_listen: str | None,
     log_json: bool,
 ) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 import click
 
 from gantt.cli.columns import Columns
+from gantt.cli.command_session import CommandSession, books_command
 from gantt.cli.output import time_text
-from gantt.cli.paging import paged, print_page
-from gantt.cli.session import Session, books_command
+from gantt.cli.page_options import paged, print_page
 from gantt.model.fleet_lists import GroupQuery, HostAggregateQuery, ServiceQuery
 from gantt.model.hosts import Service
 
@@ -27,7 +27,7 @@ def service() -> None:
 @paged
 @books_command
 def list_services(
-    session: Session, /, *, host: str | None, binary: str | None, **page: Any
+    session: CommandSession, /, *, host: str | None, binary: str | None, **page: Any
 ) -> None:
     """List services with their state."""
     query = ServiceQuery(host, binary, **page)
@@ -68,7 +68,7 @@ def server_group() -> None:
 @click.option("--member", help="Only groups with this instance.")
 @paged
 @books_command
-def list_groups(session: Session, /, *, member: str | None, **page: Any) -> None:
+def list_groups(session: CommandSession, /, *, member: str | None, **page: Any) -> None:
     """List server groups with their policies and members."""
     query = GroupQuery(member, **page)
     print_page(session, _GROUP, session.books.list_server_groups(query), query.limit)
@@ -91,7 +91,7 @@ def host_aggregate() -> None:
 @paged
 @books_command
 def list_aggregates(
-    session: Session, /, *, host: str | None, zone: str | None, **page: Any
+    session: CommandSession, /, *, host: str | None, zone: str | None, **page: Any
 ) -> None:
     """List aggregates of hosts with their zones, hosts and metadata."""
     query = HostAggregateQuery(None, host, zone, **page)

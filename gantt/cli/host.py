@@ -9,11 +9,11 @@ import click
 import msgspec
 
 from gantt.cli.columns import Columns
+from gantt.cli.command_session import CommandSession, books_command
 from gantt.cli.flavor import document
 from gantt.cli.output import say, time_text
-from gantt.cli.paging import cut, page_of
-from gantt.cli.session import Session, books_command
-from gantt.cli.topology import draw
+from gantt.cli.page_options import cut, page_of
+from gantt.cli.topology_text import draw
 from gantt.errors import Invalid, NotFound
 from gantt.model.fleet import OPERATOR
 from gantt.model.forms.stats import read_stats
@@ -39,7 +39,9 @@ def host() -> None:
 @host.command("list")
 @cut
 @books_command
-def list_hosts(session: Session, *, limit: int | None, marker: str | None) -> None:
+def list_hosts(
+    session: CommandSession, *, limit: int | None, marker: str | None
+) -> None:
     """List hosts with their used and total resources.
 
     '3/4 x 16': 3 of 4 are used, and each of the 4 may be given 16 times.
@@ -62,7 +64,9 @@ def _node_of(view: HostView) -> str:
     help="Draw its NUMA cells, CPUs, pages and devices instead.",
 )
 @books_command
-def show(session: Session, *, host: str, node: str | None, is_topology: bool) -> None:
+def show(
+    session: CommandSession, *, host: str, node: str | None, is_topology: bool
+) -> None:
     """Show everything that is known about a host."""
     view = _one(session, host, node)
     if is_topology:
@@ -80,7 +84,7 @@ def show(session: Session, *, host: str, node: str | None, is_topology: bool) ->
 )
 @books_command
 def update(
-    session: Session,
+    session: CommandSession,
     *,
     host: str,
     words: tuple[str, ...],
@@ -108,7 +112,7 @@ def update(
 
 @host.command("needs")
 @books_command
-def needs(session: Session) -> None:
+def needs(session: CommandSession) -> None:
     """List what agents are to report, and which plug-in reads it.
 
     'everything': a filter or weigher does not say what it reads, so that agents send
@@ -126,7 +130,7 @@ def needs(session: Session) -> None:
 @click.argument("host")
 @click.argument("node", required=False)
 @books_command
-def delete(session: Session, *, host: str, node: str | None) -> None:
+def delete(session: CommandSession, *, host: str, node: str | None) -> None:
     """Delete a host, but keep its provider.
 
     Its inventory and traits go, unless an API client wrote them; where some of it is in
@@ -140,7 +144,7 @@ def delete(session: Session, *, host: str, node: str | None) -> None:
 @click.argument("hosts", nargs=-1, required=True, metavar="HOST...")
 @click.option("--reason", required=True, help="Why; shown with the host.")
 @books_command
-def disable(session: Session, *, hosts: tuple[str, ...], reason: str) -> None:
+def disable(session: CommandSession, *, hosts: tuple[str, ...], reason: str) -> None:
     """Choose these hosts no more, whatever their services and agents say.
 
     gantt host disable host1 host2 --reason "memory is replaced"
@@ -158,7 +162,7 @@ def disable(session: Session, *, hosts: tuple[str, ...], reason: str) -> None:
 @host.command("enable")
 @click.argument("hosts", nargs=-1, required=True, metavar="HOST...")
 @books_command
-def enable(session: Session, *, hosts: tuple[str, ...]) -> None:
+def enable(session: CommandSession, *, hosts: tuple[str, ...]) -> None:
     """Let these hosts be chosen again; one that is not disabled is no error."""
     session.expect(*_WORD.names)
     _check_known(session, hosts)
@@ -167,14 +171,14 @@ def enable(session: Session, *, hosts: tuple[str, ...]) -> None:
     _print_words(session, hosts)
 
 
-def _check_known(session: Session, hosts: tuple[str, ...]) -> None:
+def _check_known(session: CommandSession, hosts: tuple[str, ...]) -> None:
     """All of them, before the first is changed. Raises NotFound."""
     for name in hosts:
         if not session.books.list_hosts(host=name):
             raise NotFound(f"There is no host {name}: 'gantt host list' shows all.")
 
 
-def _print_words(session: Session, hosts: tuple[str, ...]) -> None:
+def _print_words(session: CommandSession, hosts: tuple[str, ...]) -> None:
     found = [session.books.list_hosts(host=name) for name in hosts]
     session.print_each(_WORD, [views[0] for views in found if views])
 
@@ -200,7 +204,7 @@ def _reason(view: HostView) -> str | None:
 @click.option("--yes", is_flag=True, help="Do it; without, only show what would move.")
 @books_command
 def adopt(
-    session: Session,
+    session: CommandSession,
     *,
     host: str,
     new_host: str,
@@ -245,7 +249,7 @@ def _field(word: str) -> tuple[str, Any]:
         return name, value
 
 
-def _one(session: Session, host: str, node: str | None) -> HostView:
+def _one(session: CommandSession, host: str, node: str | None) -> HostView:
     found = session.books.list_hosts(host=host, node=node)
     if not found:
         where = "" if node is None else f" with node {node!r}"
@@ -258,7 +262,7 @@ def _one(session: Session, host: str, node: str | None) -> HostView:
     return found[0]
 
 
-def _print(session: Session, view: HostView) -> None:
+def _print(session: CommandSession, view: HostView) -> None:
     if session.is_whole:
         session.print_document(view)
         return
@@ -280,7 +284,7 @@ def _print(session: Session, view: HostView) -> None:
     )
 
 
-def _draw(session: Session, view: HostTopologyView) -> None:
+def _draw(session: CommandSession, view: HostTopologyView) -> None:
     if session.is_whole:
         session.print_document(view)
     elif session.is_prose:

@@ -9,10 +9,10 @@ from typing import Any, Final
 import click
 
 from gantt.cli.columns import Columns
+from gantt.cli.command_session import CommandSession, books_command
 from gantt.cli.output import time_text
-from gantt.cli.paging import paged, print_page
+from gantt.cli.page_options import paged, print_page
 from gantt.cli.select import claim as claims
-from gantt.cli.session import Session, books_command
 from gantt.errors import NotFound
 from gantt.model.fleet_lists import InstanceQuery
 from gantt.model.hosts import InstanceView
@@ -27,7 +27,9 @@ def instance() -> None:
 @click.option("--host", help="Only instances on this host.")
 @paged
 @books_command
-def list_instances(session: Session, /, *, host: str | None, **page: Any) -> None:
+def list_instances(
+    session: CommandSession, /, *, host: str | None, **page: Any
+) -> None:
     """List instances that have a claim or that a host names."""
     query = InstanceQuery(host=host, **page)
     print_page(session, _INSTANCE, session.books.list_instances(query), query.limit)
@@ -36,7 +38,7 @@ def list_instances(session: Session, /, *, host: str | None, **page: Any) -> Non
 @instance.command("show")
 @click.argument("uuid")
 @books_command
-def show(session: Session, *, uuid: str) -> None:
+def show(session: CommandSession, *, uuid: str) -> None:
     """Show where an instance is, its claim and its allocations."""
     session.print_each(_SHOWN, [_known(session, uuid)])
 
@@ -44,7 +46,7 @@ def show(session: Session, *, uuid: str) -> None:
 @instance.command("release")
 @click.argument("uuid")
 @books_command
-def release(session: Session, *, uuid: str) -> None:
+def release(session: CommandSession, *, uuid: str) -> None:
     """Free what an instance has: its claim, or its part of one, and its allocations.
 
     It does not end the instance, nor its name on a host that says it runs there.
@@ -74,14 +76,14 @@ def release(session: Session, *, uuid: str) -> None:
 @paged
 @books_command
 def list_claims(
-    session: Session, /, *, host: str | None, name: str | None, **page: Any
+    session: CommandSession, /, *, host: str | None, name: str | None, **page: Any
 ) -> None:
     """List claims, a line for each of their instances, by the instance."""
     query = InstanceQuery(None, host, name, is_claimed=True, **page)
     print_page(session, _CLAIM, session.books.list_instances(query), query.limit)
 
 
-def _known(session: Session, uuid: str) -> InstanceView:
+def _known(session: CommandSession, uuid: str) -> InstanceView:
     found = session.books.list_instances(InstanceQuery(uuid=uuid))
     if not found:
         raise NotFound(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from gantt.cli.amounts import FIELDS, inventories
-from gantt.cli.session import Session, books_command
+from gantt.cli.amount_text import FIELDS, inventories
+from gantt.cli.command_session import CommandSession, books_command
 from gantt.client.exchange import until_settled
 from gantt.model.answers import ProviderInventories
 
@@ -17,7 +17,7 @@ def inventory() -> None:
     """Resources of a provider: total and limits of each resource class."""
 
 
-def _print(session: Session, found: ProviderInventories) -> None:
+def _print(session: CommandSession, found: ProviderInventories) -> None:
     session.print_rows(
         COLUMNS,
         (
@@ -30,7 +30,7 @@ def _print(session: Session, found: ProviderInventories) -> None:
 @inventory.command("list")
 @click.argument("provider")
 @books_command
-def list_inventories(session: Session, *, provider: str) -> None:
+def list_inventories(session: CommandSession, *, provider: str) -> None:
     """List the inventories of a provider."""
     uuid = session.uuid_of(provider)
     _print(session, session.books.get_inventories(uuid))
@@ -44,7 +44,7 @@ def list_inventories(session: Session, *, provider: str) -> None:
 )
 @books_command
 def set_inventories(
-    session: Session, *, provider: str, words: tuple[str, ...], replace: bool
+    session: CommandSession, *, provider: str, words: tuple[str, ...], replace: bool
 ) -> None:
     """Set inventories of a provider; fields not given keep their values.
 
@@ -68,7 +68,11 @@ def set_inventories(
 @click.option("--all", "everything", is_flag=True, help="Delete all inventories.")
 @books_command
 def delete_inventories(
-    session: Session, *, provider: str, classes: tuple[str, ...], everything: bool
+    session: CommandSession,
+    *,
+    provider: str,
+    classes: tuple[str, ...],
+    everything: bool,
 ) -> None:
     """Delete the inventories of some resource classes, or all."""
     if bool(classes) == everything:

@@ -9,23 +9,23 @@ from collections.abc import Callable, Iterable
 
 import click
 
-from gantt.cli.session import Session, books_command
+from gantt.cli.command_session import CommandSession, books_command
 from gantt.client.exchange import until_settled
 from gantt.model.answers import Created, ProviderAggregates, ProviderTraits
 from gantt.model.requests import TraitQuery
 
 Change = Callable[[list[str]], list[str]]
 # Changes the labels of the provider with a uuid once; what they are then.
-Write = Callable[[Session, str, Change], tuple[str, ...]]
+Write = Callable[[CommandSession, str, Change], tuple[str, ...]]
 
 _CREATED = ("name", "is_new")
 
 
-def _print(session: Session, column: str, names: Iterable[str]) -> None:
+def _print(session: CommandSession, column: str, names: Iterable[str]) -> None:
     session.print_rows((column,), ((name,) for name in names))
 
 
-def _print_created(session: Session, made: list[Created]) -> None:
+def _print_created(session: CommandSession, made: list[Created]) -> None:
     session.print_rows(_CREATED, ((each.name, each.is_new) for each in made))
 
 
@@ -41,7 +41,9 @@ def _add_edits(
         @click.argument("provider")
         @click.argument("names", nargs=-1, required=name != "set", metavar=metavar)
         @books_command
-        def edit(session: Session, *, provider: str, names: tuple[str, ...]) -> None:
+        def edit(
+            session: CommandSession, *, provider: str, names: tuple[str, ...]
+        ) -> None:
             session.expect(column)
             uuid = session.uuid_of(provider)
             found = until_settled(
@@ -76,7 +78,7 @@ def trait() -> None:
 )
 @books_command
 def list_traits(
-    session: Session,
+    session: CommandSession,
     *,
     provider: str | None,
     prefix: str | None,
@@ -96,7 +98,7 @@ def list_traits(
 @trait.command("create")
 @SOME_TRAITS
 @books_command
-def create_traits(session: Session, *, traits: tuple[str, ...]) -> None:
+def create_traits(session: CommandSession, *, traits: tuple[str, ...]) -> None:
     """Create custom traits; existing ones are left unchanged."""
     session.expect(*_CREATED)
     _print_created(session, [session.books.create_trait(name) for name in traits])
@@ -105,13 +107,15 @@ def create_traits(session: Session, *, traits: tuple[str, ...]) -> None:
 @trait.command("delete")
 @SOME_TRAITS
 @books_command
-def delete_traits(session: Session, *, traits: tuple[str, ...]) -> None:
+def delete_traits(session: CommandSession, *, traits: tuple[str, ...]) -> None:
     """Delete custom traits that no provider has."""
     for name in traits:
         session.books.delete_trait(name)
 
 
-def _write_traits(session: Session, uuid: str, change: Change) -> tuple[str, ...]:
+def _write_traits(
+    session: CommandSession, uuid: str, change: Change
+) -> tuple[str, ...]:
     known: ProviderTraits = session.books.get_traits(uuid)
     wanted = change(list(known.traits))
     return session.books.set_traits(uuid, wanted, generation=known.generation).traits
@@ -141,13 +145,15 @@ def aggregate() -> None:
 @aggregate.command("list")
 @click.argument("provider")
 @books_command
-def list_aggregates(session: Session, *, provider: str) -> None:
+def list_aggregates(session: CommandSession, *, provider: str) -> None:
     """List the aggregates that a provider is a member of."""
     found = session.books.get_aggregates(session.uuid_of(provider))
     _print(session, "uuid", found.aggregates)
 
 
-def _write_aggregates(session: Session, uuid: str, change: Change) -> tuple[str, ...]:
+def _write_aggregates(
+    session: CommandSession, uuid: str, change: Change
+) -> tuple[str, ...]:
     known: ProviderAggregates = session.books.get_aggregates(uuid)
     wanted, at = change(list(known.aggregates)), known.generation
     return session.books.set_aggregates(uuid, wanted, generation=at).aggregates
@@ -178,7 +184,7 @@ def resource_class() -> None:
 
 @resource_class.command("list")
 @books_command
-def list_resource_classes(session: Session) -> None:
+def list_resource_classes(session: CommandSession) -> None:
     """List all resource classes, standard ones first."""
     found = session.books.list_resource_classes()
     _print(session, "name", (each.name for each in found))
@@ -187,7 +193,7 @@ def list_resource_classes(session: Session) -> None:
 @resource_class.command("create")
 @NAMES
 @books_command
-def create_resource_classes(session: Session, *, names: tuple[str, ...]) -> None:
+def create_resource_classes(session: CommandSession, *, names: tuple[str, ...]) -> None:
     """Create custom resource classes; existing ones are left unchanged."""
     session.expect(*_CREATED)
     made = [session.books.create_resource_class(name) for name in names]
@@ -197,7 +203,7 @@ def create_resource_classes(session: Session, *, names: tuple[str, ...]) -> None
 @resource_class.command("delete")
 @NAMES
 @books_command
-def delete_resource_classes(session: Session, *, names: tuple[str, ...]) -> None:
+def delete_resource_classes(session: CommandSession, *, names: tuple[str, ...]) -> None:
     """Delete custom resource classes that are not in use by any provider."""
     for name in names:
         session.books.delete_resource_class(name)

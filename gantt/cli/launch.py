@@ -13,12 +13,12 @@ from uuid import uuid4
 import click
 from msgspec.structs import replace
 
+from gantt.cli.command_traces import traced
+from gantt.cli.connection_options import BooksLocation, open_books, where_options
 from gantt.cli.failure import Failed, OneCommand, refusals_reported
 from gantt.cli.flavor import asked_of
 from gantt.cli.output import say
 from gantt.cli.refusal import refused
-from gantt.cli.tracing import traced
-from gantt.cli.where import Where, open_books, where_options
 from gantt.errors import NoValidHost
 from gantt.launch.outcome import LaunchOptions
 from gantt.model.bounds import MAX_LEASE_S
@@ -91,7 +91,7 @@ def launch(
     max_attempts: int,
     timeout: float,
     metrics_listen: str,
-    where: Where,
+    where: BooksLocation,
     command: tuple[str, ...],
 ) -> None:
     """Claim resources, start COMMAND with them, and release them when it ends.

@@ -17,6 +17,7 @@ from gantt.cli.bench import bench
 from gantt.cli.candidates import candidates
 from gantt.cli.capacity import capacity
 from gantt.cli.completion import completion
+from gantt.cli.connection_options import given_above, takes_books, with_where_options
 from gantt.cli.decision import explain
 from gantt.cli.failure import Program
 from gantt.cli.feed import feed
@@ -36,7 +37,6 @@ from gantt.cli.snapshot import snapshot
 from gantt.cli.top import top
 from gantt.cli.usage import usage
 from gantt.cli.watch import watch
-from gantt.cli.where import given_above, takes_books, with_where_options
 from gantt.version import __version__
 
 SECTIONS: Mapping[str, tuple[click.Command, ...]] = {

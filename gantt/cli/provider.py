@@ -8,10 +8,10 @@ from typing import Any
 import click
 from msgspec import UNSET, UnsetType
 
-from gantt.cli.amounts import amounts, capacity_of, labels
+from gantt.cli.amount_text import amounts, capacity_of, labels
+from gantt.cli.command_session import CommandSession, books_command, repeated
 from gantt.cli.output import plain
-from gantt.cli.paging import cut, page_of
-from gantt.cli.session import Session, books_command, repeated
+from gantt.cli.page_options import cut, page_of
 from gantt.model.answers import Provider
 from gantt.model.requests import ProviderQuery
 
@@ -43,7 +43,7 @@ def _record(found: Provider) -> dict[str, Any]:
 @cut
 @books_command
 def list_providers(
-    session: Session,
+    session: CommandSession,
     /,
     *,
     name: str | None,
@@ -72,7 +72,7 @@ def list_providers(
 
 
 def _parents(
-    session: Session, page: Sequence[Provider], found: Sequence[Provider]
+    session: CommandSession, page: Sequence[Provider], found: Sequence[Provider]
 ) -> dict[str, str]:
     """Names by uuid, of the parents of ``page`` at least."""
     names = {each.uuid: each.name for each in found}
@@ -84,7 +84,7 @@ def _parents(
 @provider.command("tree")
 @click.argument("provider")
 @books_command
-def show_tree(session: Session, *, provider: str) -> None:
+def show_tree(session: CommandSession, *, provider: str) -> None:
     """Show the tree that a provider, by name or uuid, belongs to, and what of each
     resource is used in it.
 
@@ -127,7 +127,7 @@ def _walk(found: Sequence[Provider]) -> Iterator[tuple[str, Provider]]:
             waiting.append((margin + branch, margin + rest, child))
 
 
-def _used(session: Session, uuid: str) -> dict[str, str]:
+def _used(session: CommandSession, uuid: str) -> dict[str, str]:
     used = session.books.get_usages(uuid).usages
     has = session.books.get_inventories(uuid).inventories
     return {
@@ -139,7 +139,7 @@ def _used(session: Session, uuid: str) -> dict[str, str]:
 @provider.command("show")
 @click.argument("provider")
 @books_command
-def show_provider(session: Session, *, provider: str) -> None:
+def show_provider(session: CommandSession, *, provider: str) -> None:
     """Show one provider, by name or uuid."""
     session.print_record(_record(session.provider(provider)))
 
@@ -150,7 +150,7 @@ def show_provider(session: Session, *, provider: str) -> None:
 @click.option("--parent", metavar="PROVIDER", help="Parent provider.")
 @books_command
 def create_provider(
-    session: Session, *, name: str, uuid: str | None, parent: str | None
+    session: CommandSession, *, name: str, uuid: str | None, parent: str | None
 ) -> None:
     """Create a provider."""
     session.expect(*COLUMNS)
@@ -166,7 +166,7 @@ def create_provider(
 @click.option("--no-parent", is_flag=True, help="Make it a root provider.")
 @books_command
 def set_provider(
-    session: Session,
+    session: CommandSession,
     *,
     provider: str,
     name: str | None,
@@ -194,7 +194,7 @@ def set_provider(
 @provider.command("delete")
 @click.argument("providers", nargs=-1, required=True, metavar="PROVIDER...")
 @books_command
-def delete_providers(session: Session, *, providers: tuple[str, ...]) -> None:
+def delete_providers(session: CommandSession, *, providers: tuple[str, ...]) -> None:
     """Delete providers, which must have no allocations and no children."""
     for each in providers:
         session.books.delete_provider(session.uuid_of(each))

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 from gantt.cli.failure import refusals_reported
-from gantt.cli.given import refuse
 from gantt.cli.output import plain, print_document, say
 from gantt.cli.program import config_file_option
-from gantt.cli.what_if import tell_unasked
+from gantt.cli.typed_options import refuse
+from gantt.cli.what_if_engines import tell_unasked
 from gantt.errors import Invalid, needed_wheel
 from gantt.version import __version__
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gantt.cli.output import plain, print_document, say, table
-from gantt.cli.what_if import tell_unasked
+from gantt.cli.what_if_engines import tell_unasked
 from gantt.errors import Invalid
 from gantt.model.printable import counted
 from gantt.version import __version__

@@ -48,10 +48,10 @@ def scheduler(
     }
     with refusals_reported():
         _check_installed()
-        from gantt.conf import Source
+        from gantt.conf import ConfigSource
         from gantt.openstack.rpc import workers as processes
 
-        processes.serve(Source(config_files, overrides_of(given)))
+        processes.serve(ConfigSource(config_files, overrides_of(given)))
 
 
 def _check_installed() -> None:

@@ -9,12 +9,12 @@ from uuid import uuid4
 import click
 from msgspec.structs import replace
 
+from gantt.cli.command_session import CommandSession, books_command
 from gantt.cli.decision import print_decision
 from gantt.cli.flavor import asked_of
 from gantt.cli.refusal import refused
-from gantt.cli.session import Session, books_command
-from gantt.cli.topology import tag_texts
-from gantt.cli.what_if import what_if_option
+from gantt.cli.topology_text import tag_texts
+from gantt.cli.what_if_engines import what_if_option
 from gantt.cli.what_if_select import try_select
 from gantt.errors import NoValidHost
 from gantt.model.scheduling import Selections
@@ -65,7 +65,7 @@ PLACE = "place"
 @what_if_option
 @books_command
 def select(
-    session: Session,
+    session: CommandSession,
     *,
     size: str | None,
     spec: str | None,
@@ -124,7 +124,9 @@ def _new(count: int) -> tuple[str, ...]:
     return tuple(str(uuid4()) for _ in range(count))
 
 
-def _print(session: Session, request: ScheduleRequest, found: Selections) -> None:
+def _print(
+    session: CommandSession, request: ScheduleRequest, found: Selections
+) -> None:
     named = zip(request.instance_uuids or (), found, strict=True)
     document = [{"instance": uuid, "selections": mine} for uuid, mine in named]
     rows, columns = list(_rows(request, found)), COLUMNS
@@ -199,7 +201,7 @@ def claim() -> None:
 @claim.command("confirm")
 @click.argument("claim")
 @books_command
-def confirm(session: Session, *, claim: str) -> None:
+def confirm(session: CommandSession, *, claim: str) -> None:
     """Make a claim permanent: its lease no longer expires."""
     session.books.confirm_claim(claim)
 
@@ -207,6 +209,6 @@ def confirm(session: Session, *, claim: str) -> None:
 @claim.command("release")
 @click.argument("claim")
 @books_command
-def release(session: Session, *, claim: str) -> None:
+def release(session: CommandSession, *, claim: str) -> None:
     """Release a claim and its resources."""
     session.books.release_claim(claim)

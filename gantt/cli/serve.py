@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gantt.cli.connection_options import DEFAULT_URL
 from gantt.cli.failure import refusals_reported
 from gantt.cli.output import bars, say
 from gantt.cli.program import config_file_option, log_json_option, overrides_of
-from gantt.cli.where import DEFAULT_URL
 from gantt.errors import Refused
 from gantt.model.printable import printable
 
@@ -77,9 +77,9 @@ def serve(
     }
     with refusals_reported():
         from gantt.api.hosting import server
-        from gantt.conf import Source
+        from gantt.conf import ConfigSource
 
-        source = Source(config_files, overrides_of(given), default_auth="noauth2")
+        source = ConfigSource(config_files, overrides_of(given), default_auth="noauth2")
         settings = source.load()
         server.check_bind(settings)
         server.check_database(settings)

@@ -10,11 +10,11 @@ import click
 import msgspec
 
 from gantt.cli.columns import Columns
+from gantt.cli.command_session import CommandSession, books_command
 from gantt.cli.output import plain, say, table, time_text
 from gantt.cli.program import config_file_option
-from gantt.cli.session import Session, books_command
-from gantt.cli.stopping import stop_signals
-from gantt.cli.times import time_option
+from gantt.cli.stop_signals import stop_signals
+from gantt.cli.time_text import time_option
 from gantt.errors import NotFound, Refused, how_to_install
 from gantt.model.printable import counted
 from gantt.model.shadow import (
@@ -34,7 +34,7 @@ def shadow() -> None:
 @time_option("--since", "Only requests from this time on (UTC).")
 @time_option("--until", "Only requests before this time (UTC).")
 @books_command
-def report(session: Session, *, since: int | None, until: int | None) -> None:
+def report(session: CommandSession, *, since: int | None, until: int | None) -> None:
     """Show how far Gantt and Nova agree, where they differ, and why."""
     found = session.books.shadow_report(since=since, until=until)
     if session.is_prose:
@@ -56,7 +56,7 @@ def report(session: Session, *, since: int | None, until: int | None) -> None:
 )
 @books_command
 def list_(
-    session: Session,
+    session: CommandSession,
     *,
     since: int | None,
     until: int | None,
@@ -73,7 +73,7 @@ def list_(
 @shadow.command("show")
 @click.argument("request_or_instance")
 @books_command
-def show(session: Session, *, request_or_instance: str) -> None:
+def show(session: CommandSession, *, request_or_instance: str) -> None:
     """Show all that is recorded of a request or an instance."""
     name, books = request_or_instance, session.books
     found = books.shadow_records(request_id=name)
@@ -89,7 +89,7 @@ def show(session: Session, *, request_or_instance: str) -> None:
         _print(session, found)
 
 
-def _print(session: Session, found: Sequence[ShadowRecord]) -> None:
+def _print(session: CommandSession, found: Sequence[ShadowRecord]) -> None:
     session.print_answer(found, _COLUMNS.names, _COLUMNS.rows(found))
 
 
@@ -105,7 +105,9 @@ def _print(session: Session, found: Sequence[ShadowRecord]) -> None:
     'each as well. "": use the queue that consumers without a pool share.',
 )
 @books_command
-def listen(session: Session, *, config_files: tuple[str, ...], pool: str) -> None:
+def listen(
+    session: CommandSession, *, config_files: tuple[str, ...], pool: str
+) -> None:
     """Decide whenever Nova does, by its notifications, until SIGTERM or Ctrl-C."""
     from importlib.util import find_spec
 

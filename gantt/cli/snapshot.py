@@ -9,17 +9,17 @@ from pathlib import Path
 
 import click
 
+from gantt.cli.connection_options import BooksLocation, where_options
 from gantt.cli.failure import refusals_reported
 from gantt.cli.output import plain, say
-from gantt.cli.what_if import is_service, service_lines
-from gantt.cli.where import Where, where_options
+from gantt.cli.what_if_engines import is_service, service_lines
 from gantt.errors import Invalid
 
 
 @click.command("snapshot")
 @click.argument("file", type=click.Path(path_type=Path))
 @where_options("Books to copy")
-def snapshot(file: Path, *, where: Where) -> None:
+def snapshot(file: Path, *, where: BooksLocation) -> None:
     """Write all rows of the books and the fleet at one revision to FILE.
 
     gantt select, capacity and replay take it as --url with --what-if. FILE should end

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 IMPOSSIBLE = 255
 
 
-class Verdict(IntEnum):
+class CheckVerdict(IntEnum):
     """Result of a check; the worst one is the exit status."""
 
     SUCCESS = 0
@@ -39,19 +39,19 @@ class Verdict(IntEnum):
     FAILURE = 2
 
 
-class Finding(Struct, frozen=True):
+class CheckResult(Struct, frozen=True):
     """Result of one check, and what to do about it."""
 
     check: str
-    verdict: Verdict
+    verdict: CheckVerdict
     details: str = ""
 
 
-def check_rows(name: str, found: int, verdict: Verdict, lack: str) -> Finding:
+def check_rows(name: str, found: int, verdict: CheckVerdict, lack: str) -> CheckResult:
     """``found`` rows should have what they ``lack``."""
     if not found:
-        return Finding(name, Verdict.SUCCESS)
-    return Finding(
+        return CheckResult(name, CheckVerdict.SUCCESS)
+    return CheckResult(
         name,
         verdict,
         f"{found} {lack}, as does 'placement-manage db online_data_migrations' of a "
@@ -59,21 +59,21 @@ def check_rows(name: str, found: int, verdict: Verdict, lack: str) -> Finding:
     )
 
 
-def check_policy(settings: Settings) -> Finding:
+def check_policy(settings: Settings) -> CheckResult:
     """A policy file must be YAML."""
     name = "Policy File JSON to YAML Migration"
     for path in _policy_files(settings):
         if _is_json(path):
-            return Finding(
+            return CheckResult(
                 name,
-                Verdict.WARNING,
+                CheckVerdict.WARNING,
                 f"{path} is JSON. Convert it with 'oslopolicy-convert-json-to-yaml' "
                 "and name the new file in [oslo_policy] policy_file.",
             )
-    return Finding(name, Verdict.SUCCESS)
+    return CheckResult(name, CheckVerdict.SUCCESS)
 
 
-def check_policy_rules(settings: Settings) -> Finding:
+def check_policy_rules(settings: Settings) -> CheckResult:
     """The service must be able to load the policy file."""
     name = "Policy File Rules"
     from gantt.api.access.policy_engine import build_policy, warnings
@@ -81,9 +81,11 @@ def check_policy_rules(settings: Settings) -> Finding:
     try:
         build_policy(settings)
     except GanttError as error:
-        return Finding(name, Verdict.FAILURE, error.message)
+        return CheckResult(name, CheckVerdict.FAILURE, error.message)
     found = " ".join(warnings(settings))
-    return Finding(name, Verdict.WARNING if found else Verdict.SUCCESS, found)
+    return CheckResult(
+        name, CheckVerdict.WARNING if found else CheckVerdict.SUCCESS, found
+    )
 
 
 def _policy_files(settings: Settings) -> Iterator[Path]:
@@ -146,14 +148,14 @@ def check(
         check_rows(
             "Missing Root Provider IDs",
             found.no_root,
-            Verdict.FAILURE,
+            CheckVerdict.FAILURE,
             "resource providers have no root_provider_id. 'gantt-manage adopt' fills "
             "it in",
         ),
         check_rows(
             "Incomplete Consumers",
             found.no_record,
-            Verdict.WARNING,
+            CheckVerdict.WARNING,
             "consumers have allocations but no record of project and user. "
             "'gantt-manage adopt' creates it",
         ),

@@ -8,8 +8,8 @@ from typing import Any, Final, TypeAlias
 
 import click
 
+from gantt.cli.command_session import CommandSession, books_command
 from gantt.cli.output import has_terminal, plain, say, screen, table, time_text
-from gantt.cli.session import Session, books_command
 from gantt.errors import Refused, Unavailable
 from gantt.model.selection import Decision
 
@@ -49,7 +49,7 @@ _QUEUES: Final = {
     help="Number of decisions to show, the latest first.",
 )
 @books_command
-def top(session: Session, *, interval: float, once: bool, most: int) -> None:
+def top(session: CommandSession, *, interval: float, once: bool, most: int) -> None:
     """Show hosts, queue and decisions of a running service, until Ctrl-C.
 
     One screen is printed, as with --once, where the output is no terminal. Formats
@@ -66,7 +66,7 @@ def top(session: Session, *, interval: float, once: bool, most: int) -> None:
         _follow(session, interval, most)
 
 
-def _follow(session: Session, interval: float, most: int) -> None:
+def _follow(session: CommandSession, interval: float, most: int) -> None:
     before: Figures = {}
     at = 0.0
     try:
@@ -84,7 +84,7 @@ def _follow(session: Session, interval: float, most: int) -> None:
         return
 
 
-def _metrics(session: Session) -> str:
+def _metrics(session: CommandSession) -> str:
     """Raises Refused, Unavailable."""
     from gantt.client.remote import RemoteGantt
 
@@ -97,7 +97,7 @@ def _metrics(session: Session) -> str:
 
 
 def _screen(
-    session: Session, before: Figures, seconds: float, most: int
+    session: CommandSession, before: Figures, seconds: float, most: int
 ) -> tuple[str, Figures]:
     """The text, and its figures. ``before``: those of ``seconds`` ago, if any."""
     now = figures_of(_metrics(session))

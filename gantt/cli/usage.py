@@ -7,9 +7,9 @@ from typing import get_args
 
 import click
 
-from gantt.cli.amounts import capacity_of
-from gantt.cli.session import Session, books_command
-from gantt.cli.times import EPOCH, time_option
+from gantt.cli.amount_text import capacity_of
+from gantt.cli.command_session import CommandSession, books_command
+from gantt.cli.time_text import EPOCH, time_option
 from gantt.model.requests import UsageQuery
 from gantt.model.usage_history import MOST_RECORDS, Period, UsageRecord
 
@@ -22,7 +22,7 @@ def usage() -> None:
 @usage.command("show")
 @click.argument("provider")
 @books_command
-def show_usage(session: Session, *, provider: str) -> None:
+def show_usage(session: CommandSession, *, provider: str) -> None:
     """Show the usage and capacity of a provider."""
     uuid = session.uuid_of(provider)
     used = session.books.get_usages(uuid).usages
@@ -42,7 +42,12 @@ def show_usage(session: Session, *, provider: str) -> None:
 @click.option("--by-type", is_flag=True, help="Show each consumer type separately.")
 @books_command
 def total_usage(
-    session: Session, *, project: str, user: str | None, kind: str | None, by_type: bool
+    session: CommandSession,
+    *,
+    project: str,
+    user: str | None,
+    kind: str | None,
+    by_type: bool,
 ) -> None:
     """Show the total usage of a project."""
     query = UsageQuery(
@@ -83,7 +88,7 @@ def total_usage(
 )
 @books_command
 def usage_history(
-    session: Session,
+    session: CommandSession,
     *,
     resource_class: str | None,
     zone: str | None,

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import click
 
+from gantt.cli.command_session import CommandSession, books_command
 from gantt.cli.output import print_csv, print_json_line, print_line, time_text
-from gantt.cli.session import Session, books_command
 from gantt.errors import Gone, Unavailable
 from gantt.model.watching import Event
 
@@ -28,7 +28,7 @@ COLUMNS = ("id", "at", "kind", "request_id", "changes")
     help="Wait for new events, or stop at the end of the log.",
 )
 @books_command
-def watch(session: Session, *, since: str | None, follow: bool) -> None:
+def watch(session: CommandSession, *, since: str | None, follow: bool) -> None:
     """Print every change to the books, until Ctrl-C.
 
     With -o json each line is an object with the new state of the changed rows. To
@@ -53,7 +53,9 @@ def watch(session: Session, *, since: str | None, follow: bool) -> None:
         ) from error
 
 
-def _events(session: Session, since: str | None, *, follow: bool) -> Iterator[Event]:
+def _events(
+    session: CommandSession, since: str | None, *, follow: bool
+) -> Iterator[Event]:
     if follow:
         yield from session.books.watch(since)
         return
@@ -66,7 +68,7 @@ def _events(session: Session, since: str | None, *, follow: bool) -> Iterator[Ev
         place = found.cursor
 
 
-def _print(session: Session, event: Event) -> None:
+def _print(session: CommandSession, event: Event) -> None:
     if not session.is_whole:
         print_line(session.output, COLUMNS, _cells(event), session.columns)
     elif session.output == "yaml":

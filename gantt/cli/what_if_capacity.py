@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from gantt.cli.capacity_prices import left_out_text
+from gantt.cli.connection_options import BooksLocation, open_books
 from gantt.cli.output import plain, say, table
-from gantt.cli.times import shown_at
-from gantt.cli.what_if import Tried, is_service
-from gantt.cli.where import Where, open_books
+from gantt.cli.time_text import shown_at
+from gantt.cli.what_if_engines import WhatIfEngines, is_service
 from gantt.errors import Invalid
 from gantt.model.capacity import By, FairSplit, Forecast, Outlook, Prices, period_of
 from gantt.model.protocol import GanttProtocol
@@ -22,14 +22,16 @@ from gantt.model.spec import RequestSpec
 from gantt.model.usage_history import MOST_RECORDS, SECONDS, UsageRecord
 
 if TYPE_CHECKING:
-    from gantt.cli.session import Session
+    from gantt.cli.command_session import CommandSession
 
 Answers: TypeAlias = tuple[str, Any, Any]
 """What a flavor is called, and the answers of both copies."""
 
 
 def try_capacity(
-    session: Session, tried: Tried, flavors: Sequence[tuple[str, RequestSpec]]
+    session: CommandSession,
+    tried: WhatIfEngines,
+    flavors: Sequence[tuple[str, RequestSpec]],
 ) -> None:
     """How many of each fit; ``flavors``: in words, and what they say."""
     specs = _specs(tried, [asked for _, asked in flavors])
@@ -54,8 +56,8 @@ def try_capacity(
 
 
 def try_split(
-    session: Session,
-    tried: Tried,
+    session: CommandSession,
+    tried: WhatIfEngines,
     flavors: Sequence[RequestSpec],
     weights: list[float] | None,
     by: By,
@@ -75,7 +77,9 @@ def try_split(
     _print(session, tried, {"live": live, "what_if": changed}, columns, rows)
 
 
-def try_prices(session: Session, tried: Tried, flavors: Sequence[RequestSpec]) -> None:
+def try_prices(
+    session: CommandSession, tried: WhatIfEngines, flavors: Sequence[RequestSpec]
+) -> None:
     """What each rule costs on both."""
     found: list[tuple[str, Prices, Prices]] = []
     for spec in _specs(tried, flavors):
@@ -94,7 +98,11 @@ def try_prices(session: Session, tried: Tried, flavors: Sequence[RequestSpec]) -
 
 
 def try_forecast(
-    session: Session, tried: Tried, flavors: Sequence[RequestSpec], by: By, days: int
+    session: CommandSession,
+    tried: WhatIfEngines,
+    flavors: Sequence[RequestSpec],
+    by: By,
+    days: int,
 ) -> None:
     """What is left and lasts until when, from the usage history of the live books."""
     tried.remember(usage_at(tried, period_of(days), zones=by == "zone"))
@@ -120,7 +128,7 @@ def try_forecast(
     _print(session, tried, {"live": live, "what_if": changed}, columns, rows)
 
 
-def usage_at(tried: Tried, period: str, *, zones: bool) -> list[UsageRecord]:
+def usage_at(tried: WhatIfEngines, period: str, *, zones: bool) -> list[UsageRecord]:
     """The usage history of the books that ``tried`` copied. Raises Invalid where they
     have none, Forbidden, StoreFailed, Unavailable."""
     where = tried.where
@@ -138,7 +146,7 @@ def usage_at(tried: Tried, period: str, *, zones: bool) -> list[UsageRecord]:
 
 
 def _usage_of_service(
-    where: Where, period: str, zones: Iterable[str]
+    where: BooksLocation, period: str, zones: Iterable[str]
 ) -> list[UsageRecord]:
     with closing(open_books(where)) as books:
         return [
@@ -165,7 +173,7 @@ def _usage_of_zone(
         until = min(one.start for one in page) + 1
 
 
-def _specs(tried: Tried, asked: Iterable[RequestSpec]) -> list[RequestSpec]:
+def _specs(tried: WhatIfEngines, asked: Iterable[RequestSpec]) -> list[RequestSpec]:
     """The requests of the flavors that were asked about; says which flavors of the
     what-if are not among them. Raises Invalid."""
     specs = list(asked)
@@ -175,8 +183,8 @@ def _specs(tried: Tried, asked: Iterable[RequestSpec]) -> list[RequestSpec]:
 
 
 def _print(
-    session: Session,
-    tried: Tried,
+    session: CommandSession,
+    tried: WhatIfEngines,
     answers: dict[str, Any],
     columns: tuple[str, ...],
     rows: Sequence[Sequence[Any]],

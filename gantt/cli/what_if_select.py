@@ -7,14 +7,16 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from gantt.cli.command_session import CommandSession
 from gantt.cli.output import plain, say, table
-from gantt.cli.session import Session
-from gantt.cli.what_if import Tried
+from gantt.cli.what_if_engines import WhatIfEngines
 from gantt.model.selection import Decision
 from gantt.model.spec import ScheduleRequest
 
 
-def try_select(session: Session, tried: Tried, request: ScheduleRequest) -> None:
+def try_select(
+    session: CommandSession, tried: WhatIfEngines, request: ScheduleRequest
+) -> None:
     """Both decisions, and where they differ."""
     request = replace(request, dry_run=True)
     tried.tell_unasked([request.spec])

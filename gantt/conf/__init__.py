@@ -5,13 +5,19 @@ unchanged. Nothing here is global: an entry point loads a ``Settings`` and passe
 values down.
 """
 
-from gantt.conf.feed import FeedOptions, feed_options
+from gantt.conf.feed_settings import FeedOptions, feed_options
 from gantt.conf.guests import check as check_guests
 from gantt.conf.options import GANTT, list_opts
-from gantt.conf.reading import Source, engine_options, load, policy_options
 from gantt.conf.references import add_references
-from gantt.conf.remote import neutron_session, placement_session
 from gantt.conf.rpc import has_nova_databases
+from gantt.conf.service_sessions import neutron_session, placement_session
+from gantt.conf.setting_sources import (
+    ConfigSource,
+    engine_options,
+    load,
+    policy_options,
+)
+from gantt.conf.suspect_values import check_written
 from gantt.conf.values import (
     AUTH_STRATEGIES,
     SYSTEM_DIRECTORY,
@@ -24,7 +30,6 @@ from gantt.conf.values import (
     Settings,
     TracingOptions,
 )
-from gantt.conf.written import check_written
 
 __all__ = [
     "AUTH_STRATEGIES",
@@ -32,13 +37,13 @@ __all__ = [
     "SYSTEM_DIRECTORY",
     "ApiOptions",
     "AuthOptions",
+    "ConfigSource",
     "FeedOptions",
     "LogOptions",
     "Mutable",
     "RpcOptions",
     "ServeOptions",
     "Settings",
-    "Source",
     "TracingOptions",
     "add_references",
     "check_guests",

@@ -1,7 +1,7 @@
 """The options of the books and of the service: names, types, defaults, help.
 
 Groups and names match OpenStack Placement's ``placement.conf``; options that only
-Gantt has are in ``[gantt]``. Scheduler options are in ``scheduling``.
+Gantt has are in ``[gantt]``. Scheduler options are in ``scheduler_settings``.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 from oslo_config import cfg
 
-from gantt.conf import advice, feed, rpc, scheduling, stream
+from gantt.conf import advice_settings, feed_settings, rpc, scheduler_settings, stream
+from gantt.conf.option_table import rows
 from gantt.conf.references import PATHS
-from gantt.conf.table import rows
 from gantt.conf.values import (
     AUTH_STRATEGIES,
     ApiOptions,
@@ -259,10 +259,10 @@ GANTT = [
             "again; a revoked one is accepted for so long.",
         },
     ),
-    *advice.OPTIONS,
+    *advice_settings.OPTIONS,
     *SHADOW,
     *RECORDING,
-    *scheduling.REPORTS,
+    *scheduler_settings.REPORTS,
     *rows(
         EngineOptions(),
         {
@@ -413,7 +413,7 @@ def _joined(*tables: Mapping[str, Sequence[cfg.Opt]]) -> dict[str, list[cfg.Opt]
 def list_opts() -> Options:
     """For oslo.config's sample generator."""
     return [
-        ("DEFAULT", [*LOG, *PATHS, *scheduling.DEFAULT, *rpc.DEFAULT]),
+        ("DEFAULT", [*LOG, *PATHS, *scheduler_settings.DEFAULT, *rpc.DEFAULT]),
         ("api", API),
         ("placement", PLACEMENT),
         ("placement_database", DATABASE),
@@ -421,5 +421,7 @@ def list_opts() -> Options:
         ("coordination", COORDINATION),
         ("stream", stream.OPTIONS),
         ("tracing", TRACING),
-        *_joined(scheduling.GROUPS, {"nova": feed.NOVA}, rpc.GROUPS).items(),
+        *_joined(
+            scheduler_settings.GROUPS, {"nova": feed_settings.NOVA}, rpc.GROUPS
+        ).items(),
     ]

@@ -13,7 +13,7 @@ from typing import Final
 
 from oslo_config import cfg
 
-from gantt.conf.table import rows, values_of
+from gantt.conf.option_table import rows, values_of
 from gantt.conf.values import RpcOptions
 
 _OURS: Final = RpcOptions()

@@ -10,7 +10,7 @@ from typing import Any
 
 from oslo_config import cfg
 
-from gantt.conf.table import rows, values_of
+from gantt.conf.option_table import rows, values_of
 from gantt.errors import Refused
 from gantt.stream.options import StreamOptions
 

@@ -14,9 +14,9 @@ from gantt.engine.memberships import statement, tell
 from gantt.engine.protocol import Engine
 from gantt.errors import GanttError, Unavailable
 from gantt.liveness.group import HOST, WATCHER, Group
+from gantt.liveness.group_verdict import MemberSightings, judge
 from gantt.liveness.options import CoordinationOptions
 from gantt.liveness.repeating_thread import RepeatingThread
-from gantt.liveness.verdict import Sightings, judge
 from gantt.model.fleet import FleetStatement
 from gantt.placement.fleet_queries import frozen_since, memberships
 
@@ -38,7 +38,7 @@ class Watcher:
         self._books = books
         self._now = now
         self._group = Group(options, WATCHER + books.name)
-        self._seen = Sightings(time.monotonic())
+        self._seen = MemberSightings(time.monotonic())
         self._trouble = ""
         self._thread = RepeatingThread(self._look, options.pause_s, "gantt-watcher")
 

@@ -50,7 +50,7 @@ def answering(listen: str, monitored: Monitored) -> Iterator[None]:
     if not listen:
         yield
         return
-    endpoint = Endpoint(split_listen(listen), monitored)
+    endpoint = MonitoringServer(split_listen(listen), monitored)
     LOG.info("Metrics on http://%s/metrics", listen)
     try:
         yield
@@ -58,7 +58,7 @@ def answering(listen: str, monitored: Monitored) -> Iterator[None]:
         endpoint.close()
 
 
-class Endpoint:
+class MonitoringServer:
     """Serves at ``listen`` (host, port; 0: any free one) until ``close``.
 
     Raises Refused: the address cannot be used.

@@ -124,7 +124,7 @@ def _field(value: object) -> object:
     return None if value is NOTHING else shortened(str(value), LONGEST)
 
 
-class Lines:
+class RepeatedRecords:
     """Repeated records of one logger and one place in the code.
 
     The common attributes are made once: making a record costs as much as writing it.

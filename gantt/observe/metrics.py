@@ -28,7 +28,7 @@ from prometheus_client.registry import Collector
 
 from gantt.engine.observing import StageTime
 from gantt.model.selection import Decision
-from gantt.observe.mirroring import EACH, NEWEST, SUM, Mirrored
+from gantt.observe.mirrored_counts import EACH, NEWEST, SUM, Mirrored
 from gantt.observe.run_folder import keep_counts, made
 
 FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"

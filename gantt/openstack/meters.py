@@ -8,7 +8,7 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 
-from gantt.observe.mirroring import NEWEST, SUM, Mirrored
+from gantt.observe.mirrored_counts import NEWEST, SUM, Mirrored
 from gantt.openstack.feed import Feed
 
 _GAUGES: Final = {

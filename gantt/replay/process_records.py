@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 from msgspec import Raw, Struct
 
-from gantt.conf.allowed import check_values
+from gantt.conf.known_values import check_values
 from gantt.errors import Invalid
 from gantt.model.record import (
     FORMAT,

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import asdict, replace
 
-from gantt.conf.allowed import check_values
+from gantt.conf.known_values import check_values
 from gantt.errors import Conflict, Invalid, NotFound, Refused
 from gantt.model.bounds import Amount, ExtraSpecs
 from gantt.model.spec import RequestSpec

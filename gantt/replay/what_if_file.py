@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import fields
 
-from gantt.conf.allowed import check_values
+from gantt.conf.known_values import check_values
 from gantt.errors import Invalid
 from gantt.model.bounds import MAX_EXTRA_SPECS, MAX_TEXT, MAX_WHOLE
 from gantt.replay.what_if import (

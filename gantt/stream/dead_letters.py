@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from gantt.errors import shortened
 from gantt.model.reports import ReportOutcome
-from gantt.stream.connection import LIBRARY_LOG, properties, reason
+from gantt.stream.broker_connection import LIBRARY_LOG, properties, reason
 from gantt.stream.options import StreamOptions
 
 LOG = logging.getLogger(__name__)

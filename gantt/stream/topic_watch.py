@@ -14,7 +14,7 @@ from typing import Final
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient
 
-from gantt.stream.connection import LIBRARY_LOG, properties, reason
+from gantt.stream.broker_connection import LIBRARY_LOG, properties, reason
 from gantt.stream.options import StreamOptions
 
 LOG = logging.getLogger(__name__)

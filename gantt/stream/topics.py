@@ -5,7 +5,7 @@ Separate from the connection so that agents and schedulers need not know each ot
 
 from __future__ import annotations
 
-from gantt.stream.connection import Topic
+from gantt.stream.broker_connection import Topic
 from gantt.stream.options import StreamOptions
 
 

@@ -17,7 +17,7 @@ from granian.server.mp import MPServer
 from gantt.api.hosting.processes import Processes
 from gantt.api.hosting.running import Configured, RunDirectory
 from gantt.api.hosting.upkeep import Upkeep
-from gantt.conf import Mutable, Settings, Source, load
+from gantt.conf import ConfigSource, Mutable, Settings, load
 from gantt.connection import open_gantt
 from gantt.errors import Refused
 from gantt.observe.metrics import Meters
@@ -29,7 +29,7 @@ FILTERS = "[filter_scheduler]\nenabled_filters = {}\n"
 def test_bad_configuration_changes_nothing(tmp_path: Path) -> None:
     file = tmp_path / "gantt.conf"
     file.write_text(FILTERS.format("ComputeFilter"))
-    configured = Configured(Source((str(file),)))
+    configured = Configured(ConfigSource((str(file),)))
     before = configured.settings
     for bad in (FILTERS.format("NoSuchFilter"), "[gantt]\nworkers = none\n", "x"):
         file.write_text(bad)
@@ -70,7 +70,7 @@ def test_bad_configuration_is_refused_at_start(tmp_path: Path) -> None:
     file = tmp_path / "gantt.conf"
     file.write_text(FILTERS.format("NoSuchFilter"))
     with pytest.raises(Refused, match="NoSuchFilter"):
-        Configured(Source((str(file),)))
+        Configured(ConfigSource((str(file),)))
 
 
 def test_mutable_settings_are_complete_and_contain_no_secrets() -> None:

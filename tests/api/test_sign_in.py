@@ -15,7 +15,7 @@ import pytest
 from gantt.api.app import build_app
 from gantt.api.ui.sign_in import MOST_BYTES, SignIn
 from gantt.conf import load
-from gantt.conf.identity import Credentials, SignedIn
+from gantt.conf.credentials import Credentials, IssuedToken
 from gantt.connection import open_gantt
 from tests.api.wsgi_client import WsgiClient
 from tests.http_server import LoopbackHandler, LoopbackServer, answering
@@ -150,10 +150,10 @@ def test_what_is_not_passed_on(
 def test_only_so_many_at_once() -> None:
     reached, released = threading.Event(), threading.Event()
 
-    def ask(given: Credentials) -> SignedIn:
+    def ask(given: Credentials) -> IssuedToken:
         reached.set()
         assert released.wait(20)
-        return SignedIn(given.user)
+        return IssuedToken(given.user)
 
     door = SignIn(ask, 1)
     answers: list[bytes] = []

@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 import click
 import pytest
 
+from gantt.cli.connection_options import DEFAULT_URL
 from gantt.cli.main import gantt
-from gantt.cli.where import DEFAULT_URL
 from gantt.client.remote import RemoteGantt
 from gantt.connection import open_gantt
 from gantt.store import schema

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from gantt.cli.topology import draw
+from gantt.cli.topology_text import draw
 from gantt.connection import open_gantt
 from gantt.model.hosts import HostStats
 from gantt.model.topology import HostTopology

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gantt.cli.tracing import traced
+from gantt.cli.command_traces import traced
 
 PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 from gantt.cli import what_if_capacity
 from gantt.cli.main import gantt
-from gantt.cli.times import shown_at
-from gantt.cli.what_if import Tried
+from gantt.cli.time_text import shown_at
+from gantt.cli.what_if_engines import WhatIfEngines
 from gantt.engine.gantt import Gantt
 from gantt.model.hosts import HostAggregate
 from gantt.model.usage_history import MICROS, UsageRecord
@@ -236,19 +236,19 @@ def test_no_more_copies_than_two_are_made(
 ) -> None:
     """And the rows that they are made of are kept no longer."""
     made: list[Gantt] = []
-    kept: list[Tried] = []
-    engine, init = LoadedSnapshot.engine, Tried.__init__
+    kept: list[WhatIfEngines] = []
+    engine, init = LoadedSnapshot.engine, WhatIfEngines.__init__
 
     def counted(one: LoadedSnapshot, **changed: Any) -> Gantt:
         made.append(engine(one, **changed))
         return made[-1]
 
-    def seen(one: Tried, *words: Any) -> None:
+    def seen(one: WhatIfEngines, *words: Any) -> None:
         init(one, *words)
         kept.append(one)
 
     monkeypatch.setattr(LoadedSnapshot, "engine", counted)
-    monkeypatch.setattr(Tried, "__init__", seen)
+    monkeypatch.setattr(WhatIfEngines, "__init__", seen)
     for words in ((), ("--fair",), ("--price",), ("--runs-out", "--by", by)):
         made.clear()
         run("--url", url, *drained, *words, A)

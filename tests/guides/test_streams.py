@@ -10,9 +10,9 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 from msgspec.structs import replace
 
 from gantt.errors import Unavailable
-from gantt.stream.connection import ensure
+from gantt.stream.broker_connection import ensure
 from gantt.stream.options import StreamOptions
-from gantt.stream.producing import ReportStream
+from gantt.stream.report_producer import ReportStream
 from gantt.stream.topics import dead_letters_topic, reports_topic
 from tests.guides.guide import shown, values
 from tests.guides.kafka import guarded_broker, three_brokers, write_commands

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gantt.client.remote import RemoteGantt
-from gantt.conf import Source
+from gantt.conf import ConfigSource
 from gantt.errors import NoValidHost, Unavailable
 from gantt.liveness.options import CoordinationOptions
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
@@ -32,7 +32,7 @@ def test_options_of_coordination_are_read(tmp_path: Path) -> None:
     file.write_text(
         "[coordination]\nbackend_url = redis://h:1\nheartbeat_interval = 5\n"
     )
-    found = Source((str(file),)).load().coordination
+    found = ConfigSource((str(file),)).load().coordination
     assert found == CoordinationOptions("redis://h:1", "gantt-hosts", 5)
 
 

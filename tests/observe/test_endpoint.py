@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from gantt.errors import Refused
-from gantt.observe.endpoint import MOST, Endpoint, answering
+from gantt.observe.endpoint import MOST, MonitoringServer, answering
 
 
 class Program:
@@ -36,13 +36,15 @@ def program() -> Program:
 
 
 @pytest.fixture
-def endpoint(program: Program) -> Iterator[Endpoint]:
-    found = Endpoint(("127.0.0.1", 0), program)
+def endpoint(program: Program) -> Iterator[MonitoringServer]:
+    found = MonitoringServer(("127.0.0.1", 0), program)
     yield found
     found.close()
 
 
-def get(endpoint: Endpoint, path: str, method: str = "GET") -> tuple[int, bytes]:
+def get(
+    endpoint: MonitoringServer, path: str, method: str = "GET"
+) -> tuple[int, bytes]:
     request = urllib.request.Request(
         f"http://127.0.0.1:{endpoint.port}{path}", method=method
     )
@@ -54,7 +56,9 @@ def get(endpoint: Endpoint, path: str, method: str = "GET") -> tuple[int, bytes]
             return error.code, error.read()
 
 
-def test_it_answers_for_the_program(endpoint: Endpoint, program: Program) -> None:
+def test_it_answers_for_the_program(
+    endpoint: MonitoringServer, program: Program
+) -> None:
     assert get(endpoint, "/metrics") == (200, b"gantt_up 1.0\n")
     assert get(endpoint, "/livez") == (200, b"OK")
     assert get(endpoint, "/readyz?verbose") == (200, b"OK")
@@ -69,14 +73,16 @@ def test_it_answers_for_the_program(endpoint: Endpoint, program: Program) -> Non
 
 
 def test_a_fault_is_an_answer_without_its_text(
-    endpoint: Endpoint, program: Program
+    endpoint: MonitoringServer, program: Program
 ) -> None:
     program.reason = "broken"
     status, body = get(endpoint, "/metrics")
     assert status == 500 and b"broken" not in body
 
 
-def test_silent_clients_get_no_more_than_their_threads(endpoint: Endpoint) -> None:
+def test_silent_clients_get_no_more_than_their_threads(
+    endpoint: MonitoringServer,
+) -> None:
     address = ("127.0.0.1", endpoint.port)
     silent = [socket.create_connection(address) for _ in range(MOST)]
     try:
@@ -87,7 +93,9 @@ def test_silent_clients_get_no_more_than_their_threads(endpoint: Endpoint) -> No
             one.close()
 
 
-def test_an_address_in_use_is_refused(endpoint: Endpoint, program: Program) -> None:
+def test_an_address_in_use_is_refused(
+    endpoint: MonitoringServer, program: Program
+) -> None:
     with (
         pytest.raises(Refused, match="metrics_listen"),
         answering(f"127.0.0.1:{endpoint.port}", program),

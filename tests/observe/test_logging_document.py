@@ -14,7 +14,13 @@ import gantt
 from gantt.api.app import build_app
 from gantt.conf import load
 from gantt.connection import open_gantt
-from gantt.observe.logs import LONGEST, NOTHING, BunchHandler, JsonFormatter, Lines
+from gantt.observe.logs import (
+    LONGEST,
+    NOTHING,
+    BunchHandler,
+    JsonFormatter,
+    RepeatedRecords,
+)
 from tests.api.wsgi_client import WsgiClient
 from tests.tidy.source import ROOT
 
@@ -96,7 +102,7 @@ def test_every_request_has_the_documented_fields() -> None:
 
 def test_a_number_that_is_not_known_is_null() -> None:
     with told() as lines:
-        made = Lines(logging.getLogger("gantt.sample"), "len: %s", ("len",))
+        made = RepeatedRecords(logging.getLogger("gantt.sample"), "len: %s", ("len",))
         made.log((NOTHING,))
         made.log((7,))
     assert [(one["len"], one["message"]) for one in lines] == [

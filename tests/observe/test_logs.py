@@ -14,7 +14,7 @@ from gantt.observe.logs import (
     BunchHandler,
     JsonFormatter,
     LineFormatter,
-    Lines,
+    RepeatedRecords,
 )
 
 
@@ -121,7 +121,7 @@ def test_lines_equal_those_of_logging() -> None:
 def test_prepared_lines_equal_ordinary_ones() -> None:
     logger = logging.Logger("test")
     records = kept(logger)
-    lines = Lines(logger, "%s and %s")
+    lines = RepeatedRecords(logger, "%s and %s")
     time.sleep(0.002)
     logger.info("%s and %s", "one", "two")
     lines.log(("one", "two"))
@@ -141,7 +141,7 @@ def test_filtered_lines_are_dropped() -> None:
     logger = logging.Logger("test")
     records = kept(logger)
     logger.addFilter(lambda record: "secret" not in record.getMessage())
-    Lines(logger, "%s").log(("a secret",))
+    RepeatedRecords(logger, "%s").log(("a secret",))
     assert records == []
 
 

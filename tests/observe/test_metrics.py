@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gantt.model.selection import Decision, Step
-from gantt.observe.logs import JsonFormatter, Lines
+from gantt.observe.logs import JsonFormatter, RepeatedRecords
 from gantt.observe.metrics import Meters
 from tests.live import ending
 
@@ -143,7 +143,7 @@ def test_json_lines_have_text_and_fields() -> None:
     handler = Keep()
     handler.setFormatter(JsonFormatter())
     logger.addHandler(handler)
-    Lines(logger, "[%s] %s", ("request_id", "status")).log(("req-1", "200"))
+    RepeatedRecords(logger, "[%s] %s", ("request_id", "status")).log(("req-1", "200"))
     try:
         raise ValueError("no")
     except ValueError:

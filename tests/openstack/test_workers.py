@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from gantt.conf import Source
+from gantt.conf import ConfigSource
 from gantt.openstack.rpc.workers import Workers
 
 
@@ -15,7 +15,7 @@ def test_a_signal_that_another_thread_gets_is_taken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As of two at once, when the first still waits for the main thread."""
-    workers, is_over = Workers(Source(), 1, 1.0), threading.Event()
+    workers, is_over = Workers(ConfigSource(), 1, 1.0), threading.Event()
     monkeypatch.setattr(workers, "_start", lambda number: None)
     late: list[str] = []
 

@@ -23,7 +23,7 @@ from gantt_nova_plugin.settings import (
 from oslo_config import cfg
 
 from gantt.conf import list_opts
-from gantt.conf.unknown import UPSTREAMS
+from gantt.conf.unknown_options import UPSTREAMS
 from tests.plugin.clouds import filtered, hosts, spec, weighed
 from tests.plugin.fake_gantt import FakeGantt
 from tests.programs import captured

@@ -8,7 +8,7 @@ import msgspec
 
 from gantt.errors import Gone, Unavailable
 from gantt.model.watching import Event, Events, RowChange, Snapshot
-from gantt.stream.changes.contract import Fenced
+from gantt.stream.changes.change_topic import Fenced
 from gantt.stream.changes.messages import Message, decode
 
 BOOKS = "b0000000-0000-0000-0000-000000000000"

@@ -14,7 +14,7 @@ from confluent_kafka import Producer
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
 from gantt.store import StoreOptions, open_store
-from gantt.stream.changes.keeping import Publishing
+from gantt.stream.changes.publisher_thread import Publishing
 from gantt.stream.changes.topic import KafkaChanges
 from gantt.stream.options import StreamOptions
 

@@ -16,8 +16,8 @@ from gantt.connection import open_gantt
 from gantt.engine.gantt import Gantt
 from gantt.model.hosts import HostStats
 from gantt.model.reports import Report
-from gantt.stream.consuming import Intake
 from gantt.stream.options import StreamOptions
+from gantt.stream.report_consumer import Intake
 from tests.kafka_broker import Kafka
 from tests.waiting import until
 

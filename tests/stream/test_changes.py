@@ -27,11 +27,11 @@ from gantt.model.commands import (
     SyncNames,
 )
 from gantt.store import StoreOptions, open_store
-from gantt.stream.changes.contract import Fenced
-from gantt.stream.changes.keeping import Publishing
-from gantt.stream.changes.messages import Begin, End, Rows, decode
+from gantt.stream.broker_connection import Topic, ensure
+from gantt.stream.changes.change_topic import Fenced
+from gantt.stream.changes.messages import Begin, End, SnapshotRows, decode
+from gantt.stream.changes.publisher_thread import Publishing
 from gantt.stream.changes.topic import KafkaChanges
-from gantt.stream.connection import Topic, ensure
 from gantt.stream.options import StreamOptions
 from tests.kafka_broker import Kafka, start_kafka
 from tests.stream.change_fakes import shown
@@ -336,6 +336,6 @@ def test_a_topic_whose_messages_have_expired_goes_on_with_a_snapshot(
         assert read_all(options) == []
         with publishing(options, books):
             values = read_all(options, until=books.revision)
-        assert [type(decode(one)) for one in values[:2]] == [Begin, Rows]
+        assert [type(decode(one)) for one in values[:2]] == [Begin, SnapshotRows]
         assert revisions(values) == []
         assert tables(copy_of(values).tables) == kept(books)

@@ -19,9 +19,9 @@ from gantt.model.hosts import HostStats
 from gantt.observe.metrics import Meters
 from gantt.store import StoreOptions, open_store
 from gantt.stream.changes.copy import Tables
-from gantt.stream.changes.keeping import Publishing
-from gantt.stream.changes.messages import Begin, End, Revision, Rows
-from gantt.stream.changes.publishing import Limits, Publisher
+from gantt.stream.changes.messages import Begin, End, Revision, SnapshotRows
+from gantt.stream.changes.publisher import Publisher, TransactionLimits
+from gantt.stream.changes.publisher_thread import Publishing
 from gantt.stream.changes.topic import KafkaChanges
 from gantt.stream.options import StreamOptions
 from tests.kafka_broker import Kafka
@@ -90,7 +90,7 @@ def change(books: Gantt) -> None:
 def publish(options: StreamOptions, books: Gantt) -> None:
     """Until all is in the topic."""
     topic = KafkaChanges(options)
-    publisher = Publisher(books, topic, Limits())
+    publisher = Publisher(books, topic, TransactionLimits())
     while publisher.reached is None or publisher.reached < books.revision:
         publisher.step(0.0)
     publisher.close()
@@ -156,7 +156,7 @@ def test_fields_are_those_of_the_messages() -> None:
     rows = re.findall(r"^\| `(\w+)` \| .* \| (.*) \|$", MESSAGES, re.MULTILINE)
     assert rows.pop(0) == ("type", "fields besides `books`")
     told = {name: set(re.findall(r"`(\w+)`", fields)) for name, fields in rows}
-    kinds = (Revision, Begin, Rows, End)
+    kinds = (Revision, Begin, SnapshotRows, End)
     assert told == {
         str(one.__struct_config__.tag): {*one.__struct_fields__} - {"books"}
         for one in kinds

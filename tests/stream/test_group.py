@@ -19,10 +19,10 @@ from gantt.engine.gantt import Gantt
 from gantt.errors import Unavailable
 from gantt.model.reports import Report
 from gantt.store import schema
-from gantt.stream.connection import Topic, ensure
-from gantt.stream.consuming import Intake
+from gantt.stream.broker_connection import Topic, ensure
 from gantt.stream.options import StreamOptions
-from gantt.stream.producing import ReportStream
+from gantt.stream.report_consumer import Intake
+from gantt.stream.report_producer import ReportStream
 from gantt.stream.topics import reports_topic
 from tests.kafka_broker import Kafka, start_kafka
 from tests.stream.streams import (
@@ -43,16 +43,16 @@ KILLED = """
 import os, signal, sys, threading
 import msgspec
 from gantt.connection import open_gantt
-from gantt.stream import consuming
+from gantt.stream import report_consumer
 from gantt.stream.options import StreamOptions
 
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 
-consuming._commit = die
+report_consumer._commit = die
 options = msgspec.json.decode(sys.argv[2], type=StreamOptions)
 with open_gantt(sys.argv[1]) as books:
-    consuming.Intake(options, books).start()
+    report_consumer.Intake(options, books).start()
     threading.Event().wait()
 """
 

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from gantt.stream.connection import ensure
-from gantt.stream.producing import ReportStream
+from gantt.stream.broker_connection import ensure
+from gantt.stream.report_producer import ReportStream
 from gantt.stream.topics import reports_topic
 from tests.kafka_broker import Kafka
 from tests.stream.streams import (

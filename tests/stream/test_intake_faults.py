@@ -16,11 +16,11 @@ from gantt.connection import open_gantt
 from gantt.engine.gantt import Gantt
 from gantt.errors import GanttError, Refused, StoreFailed
 from gantt.model.reports import Delivery, ReportOutcome
-from gantt.stream import starting, topic_watch
-from gantt.stream.connection import Topic, ensure, properties
-from gantt.stream.consuming import Intake
+from gantt.stream import service_streams, topic_watch
+from gantt.stream.broker_connection import Topic, ensure, properties
+from gantt.stream.client_status import ClientStatus
 from gantt.stream.options import StreamOptions
-from gantt.stream.standing import Standing
+from gantt.stream.report_consumer import Intake
 from gantt.stream.topics import dead_letters_topic, reports_topic
 from tests.kafka_broker import Kafka
 from tests.live import free_port
@@ -175,7 +175,7 @@ class _Later:
 
 def test_without_a_broker_the_books_open_and_close_and_say_so() -> None:
     options = StreamOptions((f"127.0.0.1:{free_port()}",))
-    with open_gantt("memory://") as books, starting.taking_in(options, books):
+    with open_gantt("memory://") as books, service_streams.taking_in(options, books):
         until(lambda: "Kafka" in books.notice(), tell=books.notice)
         assert books.unready() == ""
         assert books.counts()["stream_silence_seconds"] >= 0
@@ -187,7 +187,7 @@ def test_without_a_broker_the_books_open_and_close_and_say_so() -> None:
 def test_without_options_nothing_is_started() -> None:
     with (
         open_gantt("memory://") as books,
-        starting.taking_in(StreamOptions(), books),
+        service_streams.taking_in(StreamOptions(), books),
     ):
         assert "stream_lag" not in books.counts()
 
@@ -228,7 +228,7 @@ LAG = (
 
 def test_the_standing_tells_lag_and_silence() -> None:
     now = [10.0]
-    standing = Standing(lambda: now[0])
+    standing = ClientStatus(lambda: now[0])
     standing.told(UP % LAG)
     assert (standing.lag, standing.silence_s(), standing.notice()) == (3, 0, "")
     standing.noted(KafkaError(KafkaError._TRANSPORT, "refused"))

@@ -29,7 +29,8 @@ PUBLIC = {
     "oslo.messaging",
     r"gantt\.stream\.changes\.copy:\w+(\.\w+)?": "for readers of the topic of changes",
     r"gantt\.openstack\.feed\.row_times:UtcTime\.\w+": "called by SQLAlchemy",
-    r"gantt\.conf\.unknown:\w+\.(new_section|assignment)": "called by oslo.config",
+    r"gantt\.conf\.unknown_options:\w+\.(new_section|assignment)": "called by "
+    "oslo.config",
 }
 # Decorators that leave a function to be called by its name.
 PLAIN = re.compile(

@@ -60,7 +60,7 @@ BELOW: dict[str, frozenset[str]] = {
 LEAVING = {
     "__init__": frozenset({"conf", "engine"}),
     "cli/agent": frozenset({"conf"}),
-    "cli/tracing": frozenset({"conf", "observe"}),
+    "cli/command_traces": frozenset({"conf", "observe"}),
     "client/scheduler": frozenset({"engine", "store"}),
     "connection": frozenset({"engine", "store"}),
 }

@@ -45,16 +45,17 @@ ORDER = {
         page
     """,
     "cli": """
-        amounts columns flavor given start stopping streams times tracing
-        output where
+        amount_text columns flavor typed_options start stop_signals streams
+            time_text command_traces
+        output connection_options
         program
-        bench_text completion database failure replay_text
-            topology what_if
-        adoption agent bench feed refusal replay_packing replay_records scheduler
-            serve session snapshot status
+        bench_text completion database failure replay_text topology_text
+            what_if_engines
+        adoption agent bench feed refusal replay_packing replay_records
+            scheduler serve command_session snapshot status
         allocation audit candidates capacity_forecast capacity_prices
-            capacity_split decision inventory labels manage paging replay shadow top
-            usage watch what_if_select
+            capacity_split decision inventory labels manage page_options replay
+            shadow top usage watch what_if_select
         fleet host provider select what_if_capacity
         capacity instances launch
         main
@@ -69,11 +70,12 @@ ORDER = {
         scheduler
     """,
     "conf": """
-        references table unknown values
-        advice guests identity remote rpc scheduling stream written
-        allowed feed
+        references option_table unknown_options values
+        advice_settings guests credentials service_sessions rpc
+            scheduler_settings stream suspect_values
+        known_values feed_settings
         options
-        reading
+        setting_sources
     """,
     "engine": """
         clock memberships observing options threads uuids
@@ -92,10 +94,10 @@ ORDER = {
         launchers launching
     """,
     "liveness": """
-        options repeating_thread verdict
+        options repeating_thread group_verdict
         group
         membership watcher
-        watching
+        watcher_setup
     """,
     "model": """
         addresses bounds fleet_map holding names operation paging printable
@@ -109,8 +111,8 @@ ORDER = {
         operations
     """,
     "observe": """
-        agent_signs launch_signs loading logs milestones mirroring run_folder
-            supervisor tracing
+        agent_signs launch_signs load_progress logs milestones mirrored_counts
+            run_folder supervisor tracing
         context_lines metrics
         endpoint log_file
     """,
@@ -171,11 +173,11 @@ ORDER = {
         snapshot
     """,
     "stream": """
-        options standing
-        connection
-        dead_letters producing topic_watch topics
-        changes consuming
-        starting
+        options client_status
+        broker_connection
+        dead_letters report_producer topic_watch topics
+        changes report_consumer
+        service_streams
     """,
     "testing": """
         worlds

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from gantt.conf import Mutable, Settings, Source, check_guests
+from gantt.conf import ConfigSource, Mutable, Settings, check_guests
 from gantt.engine.opening import check_options
 from gantt.errors import Refused
 from gantt.observe.run_folder import made, place
@@ -147,7 +147,7 @@ class Configured:
     spawned one reads the files.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: ConfigSource) -> None:
         """Raises Refused."""
         self._source = source
         self.settings = self._read()

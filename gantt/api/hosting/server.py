@@ -29,18 +29,18 @@ from gantt.api.hosting.port_owner import is_taken, port_owner
 from gantt.api.hosting.running import Configured, RunDirectory
 from gantt.api.middleware import WsgiApp
 from gantt.api.watchers import Watchers
-from gantt.conf import ServeOptions, Settings, Source, placement_session
+from gantt.conf import ConfigSource, ServeOptions, Settings, placement_session
 from gantt.engine.protocol import Engine
 from gantt.errors import GanttError, Refused
-from gantt.liveness.watching import watching
+from gantt.liveness.watcher_setup import watching
 from gantt.model.addresses import without_secrets
-from gantt.observe.loading import LoadingLog
+from gantt.observe.load_progress import LoadingLog
 from gantt.observe.log_file import begin_logging
 from gantt.observe.logs import flush_logs
 from gantt.observe.milestones import serving
 from gantt.observe.supervisor import Supervisor
 from gantt.observe.tracing import Tracing, check_tracing, tracing
-from gantt.stream.starting import publishing, taking_in
+from gantt.stream.service_streams import publishing, taking_in
 
 if TYPE_CHECKING:
     from gantt.api.access.confirmed_tokens import ConfirmedTokens
@@ -64,7 +64,7 @@ _GRANIAN_LOGS = {
 }
 
 
-def serve(source: Source) -> None:
+def serve(source: ConfigSource) -> None:
     """Serve until SIGTERM or SIGINT, then finish requests in progress.
 
     Raises Refused before anything listens; SystemExit(1) when a worker gives up.

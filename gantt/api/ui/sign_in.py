@@ -19,12 +19,12 @@ from msgspec import Struct
 from gantt.api.call import UNREAD, Environ
 from gantt.api.wire.accept import JSON
 from gantt.conf import Settings
-from gantt.conf.identity import Credentials, SignedIn, can_sign_in, sign_in
+from gantt.conf.credentials import Credentials, IssuedToken, can_sign_in, sign_in
 from gantt.errors import GanttError
 
 MOST_BYTES: Final = 8192
 
-Ask = Callable[[Credentials], SignedIn | None]
+Ask = Callable[[Credentials], IssuedToken | None]
 
 
 class Reply(Struct, frozen=True):

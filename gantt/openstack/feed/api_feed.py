@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Final
 
-from gantt.conf.feed import FLAVOR, FeedOptions
+from gantt.conf.feed_settings import FLAVOR, FeedOptions
 from gantt.model.fleet import FleetStatement
 from gantt.model.hosts import HostAggregate, ServerGroup
 from gantt.openstack.feed import nova_tables as t

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 
 from msgspec import UNSET, Struct
 
-from gantt.conf.feed import FeedOptions
+from gantt.conf.feed_settings import FeedOptions
 from gantt.errors import GanttError
 from gantt.model.fleet import Cell
 from gantt.openstack.feed.cell_mappings import CellMapping, open_cell

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from msgspec import Struct
 from sqlalchemy import exc, make_url
 
-from gantt.conf.feed import FeedOptions
+from gantt.conf.feed_settings import FeedOptions
 from gantt.errors import Refused
 from gantt.model.addresses import without_secrets
 from gantt.openstack.feed.nova_connection import NovaDatabase

@@ -15,7 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 from msgspec import Struct
 
-from gantt.conf.feed import FLAVOR, IMAGE, FeedOptions
+from gantt.conf.feed_settings import FLAVOR, IMAGE, FeedOptions
 from gantt.errors import Invalid
 from gantt.model.fleet import FleetStatement, HostReport, Move
 from gantt.model.forms import values

@@ -13,7 +13,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from gantt.conf.feed import FeedOptions
+from gantt.conf.feed_settings import FeedOptions
 from gantt.errors import GanttError, NotFound
 from gantt.model.fleet import FleetNames, FleetStatement
 from gantt.model.protocol import GanttProtocol

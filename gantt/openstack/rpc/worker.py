@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from gantt.conf import (
+    ConfigSource,
     Settings,
-    Source,
     feed_options,
     has_nova_databases,
     neutron_session,
@@ -30,13 +30,13 @@ from gantt.connection import open_gantt
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
 from gantt.errors import GanttError
-from gantt.liveness.watching import watching
-from gantt.observe.loading import LoadingLog
+from gantt.liveness.watcher_setup import watching
+from gantt.observe.load_progress import LoadingLog
 from gantt.observe.log_file import begin_logging
 from gantt.observe.logs import flush_logs, set_debug
 from gantt.observe.milestones import serving
 from gantt.observe.tracing import Tracing, tracing
-from gantt.stream.starting import publishing, taking_in
+from gantt.stream.service_streams import publishing, taking_in
 
 if TYPE_CHECKING:
     # Loads the RPC library, before which eventlet must be out of its sight.
@@ -51,7 +51,7 @@ TAKEN: Final = {signal.SIGTERM, signal.SIGHUP}
 
 
 def run_worker(
-    source: Source, number: int, served: ctypes.c_bool, folder: Path | None = None
+    source: ConfigSource, number: int, served: ctypes.c_bool, folder: Path | None = None
 ) -> None:
     """Serve until SIGTERM, then drain and end the process. ``number``: 0 is the first
     worker of this host; ``served``: its shared ``value`` is set to true once it serves;
@@ -77,7 +77,7 @@ def run_worker(
 
 
 def _serve(
-    source: Source,
+    source: ConfigSource,
     settings: Settings,
     number: int,
     served: ctypes.c_bool,
@@ -189,7 +189,7 @@ def _appear(settings: Settings, stack: ExitStack) -> Presence | None:
     return presence
 
 
-def _reload(source: Source, gantt: Gantt, networks: RoutedNetworks) -> None:
+def _reload(source: ConfigSource, gantt: Gantt, networks: RoutedNetworks) -> None:
     """Apply what may change while this runs; keep the old options if the new ones
     cannot be used. Which cells there are the feed sees by itself."""
     try:

@@ -23,7 +23,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from gantt.conf import Settings, Source, check_guests, neutron_session
+from gantt.conf import ConfigSource, Settings, check_guests, neutron_session
 from gantt.engine.opening import check_options
 from gantt.errors import Refused
 from gantt.observe.endpoint import answering
@@ -45,7 +45,7 @@ _STOPS: Final = (signal.SIGTERM, signal.SIGINT)
 _STARTING_S: Final = 0.1
 
 
-def serve(source: Source) -> None:
+def serve(source: ConfigSource) -> None:
     """Serve until SIGTERM or SIGINT, then drain. Raises Refused before a worker starts;
     SystemExit(1) when no worker can start, or one had to be killed."""
     supervisor = Supervisor.of_process()
@@ -120,7 +120,7 @@ class Workers:
 
     def __init__(
         self,
-        source: Source,
+        source: ConfigSource,
         count: int,
         drain_s: float,
         *,

@@ -14,7 +14,7 @@ from gantt.stream.changes.messages import (
     End,
     Message,
     Revision,
-    Rows,
+    SnapshotRows,
     decode,
 )
 
@@ -38,7 +38,9 @@ class Copy:
         match message:
             case Begin():
                 self._coming = (message.id, {})
-            case Rows() if self._coming is not None and self._coming[0] == message.id:
+            case SnapshotRows() if (
+                self._coming is not None and self._coming[0] == message.id
+            ):
                 self._apply(self._coming[1], message)
             case End() if self._coming is not None and self._coming[0] == message.id:
                 self.tables, self.revision = self._coming[1], message.revision
@@ -64,7 +66,7 @@ class Copy:
             self.revision = message.revision
 
     @staticmethod
-    def _apply(tables: Tables, message: Revision | Rows) -> None:
+    def _apply(tables: Tables, message: Revision | SnapshotRows) -> None:
         for change in message.changes:
             table = tables.setdefault(change.table, {})
             if change.row is None:

@@ -39,7 +39,7 @@ class Begin(Struct, frozen=True, tag_field="type", tag="begin"):
     reason: str
 
 
-class Rows(Struct, frozen=True, tag_field="type", tag="rows"):
+class SnapshotRows(Struct, frozen=True, tag_field="type", tag="rows"):
     """Some rows of the snapshot ``id``, those that others refer to first."""
 
     books: str
@@ -57,7 +57,7 @@ class End(Struct, frozen=True, tag_field="type", tag="end"):
     base_at: int
 
 
-Message: TypeAlias = Revision | Begin | Rows | End
+Message: TypeAlias = Revision | Begin | SnapshotRows | End
 
 encode = msgspec.json.Encoder().encode
 _decoder = msgspec.json.Decoder(Message)
@@ -98,9 +98,9 @@ def rows_messages(
     changes: Iterable[RowChange], *, books: str, cursor: str, most_bytes: int
 ) -> Iterator[bytes]:
     """``changes`` as messages of at most ``most_bytes``, unless a row is larger."""
-    frame = len(encode(Rows(books, cursor, ())))
+    frame = len(encode(SnapshotRows(books, cursor, ())))
     for group in grouped(changes, most_bytes - frame):
-        yield encode(Rows(books, cursor, group))
+        yield encode(SnapshotRows(books, cursor, group))
 
 
 def grouped(

@@ -21,8 +21,8 @@ from confluent_kafka import (
 )
 
 from gantt.errors import Refused, Unavailable
-from gantt.stream.changes.contract import Fenced
-from gantt.stream.connection import LIBRARY_LOG, ensure, properties, unavailable
+from gantt.stream.broker_connection import LIBRARY_LOG, ensure, properties, unavailable
+from gantt.stream.changes.change_topic import Fenced
 from gantt.stream.options import StreamOptions
 from gantt.stream.topics import changes_topic
 

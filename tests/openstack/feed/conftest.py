@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import gantt
-from gantt.conf.feed import FeedOptions
+from gantt.conf.feed_settings import FeedOptions
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
 from gantt.openstack.feed import Feed

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gantt.conf.feed import FeedOptions
+from gantt.conf.feed_settings import FeedOptions
 from gantt.errors import NotFound, Refused, StoreFailed
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.openstack.feed import Feed, cell_feed

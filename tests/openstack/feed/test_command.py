@@ -152,7 +152,7 @@ def test_options_out_of_range_are_refused(tmp_path: Path, value: str) -> None:
 
 
 def test_the_document_names_each_option() -> None:
-    from gantt.conf.feed import NOVA as OPTIONS
+    from gantt.conf.feed_settings import NOVA as OPTIONS
 
     text = (Path(__file__).parents[3] / "docs" / "how-to" / "feed.md").read_text()
     missing = [opt.name for opt in OPTIONS if f"`{opt.name}`" not in text]

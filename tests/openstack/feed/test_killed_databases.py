@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 import gantt
-from gantt.conf.feed import FeedOptions
+from gantt.conf.feed_settings import FeedOptions
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
 from gantt.model.commands import Inventory

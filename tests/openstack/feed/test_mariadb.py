@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy import exc
 
 import gantt
-from gantt.conf.feed import FeedOptions
+from gantt.conf.feed_settings import FeedOptions
 from gantt.engine.gantt import Gantt
 from gantt.errors import Refused, StoreFailed
 from gantt.openstack.feed import Feed

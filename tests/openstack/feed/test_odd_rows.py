@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gantt.conf.feed import FLAVOR, IMAGE
+from gantt.conf.feed_settings import FLAVOR, IMAGE
 from tests.openstack.feed.conftest import Cloud
 from tests.waiting import until
 

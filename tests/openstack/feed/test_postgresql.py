@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 import gantt
-from gantt.conf.feed import FLAVOR, IMAGE, FeedOptions
+from gantt.conf.feed_settings import FLAVOR, IMAGE, FeedOptions
 from gantt.engine.gantt import Gantt
 from gantt.openstack.feed import Feed
 from gantt.openstack.feed.nova_tables import API, CELL

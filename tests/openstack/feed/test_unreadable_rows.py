@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from gantt.conf.feed import FLAVOR, IMAGE
+from gantt.conf.feed_settings import FLAVOR, IMAGE
 from gantt.errors import NoValidHost
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.openstack.feed import Feed

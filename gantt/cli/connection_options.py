@@ -18,7 +18,7 @@ import click
 from click.core import ParameterSource
 from msgspec import Struct
 
-from gantt.cli.tracing import Propagate
+from gantt.cli.command_traces import Propagate
 from gantt.errors import Invalid
 from gantt.model.protocol import GanttProtocol
 from gantt.model.record import SUFFIX
@@ -31,7 +31,7 @@ _NAMES: Final = ("url", "token", "os_cloud", "http_timeout")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Where(Struct, frozen=True):
+class BooksLocation(Struct, frozen=True):
     """Books, and who asks. ``is_given``: ``url`` was named, and is not the default.
     ``cloud``: to sign in to; None: ``token`` is sent; "": the one of the variables.
     ``timeout_s``: for connecting, and for each wait for an answer."""
@@ -43,7 +43,7 @@ class Where(Struct, frozen=True):
     timeout_s: float
 
 
-def open_books(where: Where, propagate: Propagate = dict) -> GanttProtocol:
+def open_books(where: BooksLocation, propagate: Propagate = dict) -> GanttProtocol:
     """The books there; ``propagate``: headers to send along. Raises Refused,
     SignInRefused, Unavailable, and what a database raises."""
     is_remote = where.url.startswith(_HTTP)
@@ -67,7 +67,7 @@ def open_books(where: Where, propagate: Propagate = dict) -> GanttProtocol:
     return connect(where.url)
 
 
-def _signed_in(where: Where) -> tuple[str, dict[str, Any]]:
+def _signed_in(where: BooksLocation) -> tuple[str, dict[str, Any]]:
     """The service of the cloud, and the session to ask it in. Raises Refused,
     SignInRefused."""
     from gantt.client.clouds import sign_in
@@ -149,7 +149,7 @@ class _Seconds(click.FloatRange):
 _SECONDS: Final = _Seconds(0.1, 86_400)
 
 
-def _where(given: dict[str, Any]) -> Where:
+def _where(given: dict[str, Any]) -> BooksLocation:
     """Raises click.UsageError."""
     url, token, cloud, timeout_s = (given[name] for name in _NAMES)
     source = click.get_current_context().get_parameter_source
@@ -160,7 +160,7 @@ def _where(given: dict[str, Any]) -> Where:
     is_named = bool(os.environ.get("OS_CLOUD") or os.environ.get("OS_AUTH_URL"))
     if cloud is None and not has_token and is_named:
         cloud = ""
-    return Where(url, token, source("url") is not none, cloud, timeout_s)
+    return BooksLocation(url, token, source("url") is not none, cloud, timeout_s)
 
 
 def _from_above(context: click.Context, option: click.Parameter, given: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gantt.engine.memberships import statement
-from gantt.liveness.verdict import Sightings, judge
+from gantt.liveness.group_verdict import MemberSightings, judge
 from gantt.model.fleet import AGENT, LIVENESS, Verdict
 from gantt.model.hosts import Service
 
@@ -14,16 +14,16 @@ BOTH = frozenset({"a", "b"})
 A = frozenset({"a"})
 
 
-def looks(*found: frozenset[str] | None, every: float = 10 / 3) -> Sightings:
+def looks(*found: frozenset[str] | None, every: float = 10 / 3) -> MemberSightings:
     """What was seen when looks found this, None: no answer."""
-    seen, now = Sightings(0.0), 0.0
+    seen, now = MemberSightings(0.0), 0.0
     for hosts in found:
         seen = seen.failed() if hosts is None else seen.answered(hosts, now)
         now += every
     return seen
 
 
-def verdict(seen: Sightings, now: float, **known: bool) -> Verdict:
+def verdict(seen: MemberSightings, now: float, **known: bool) -> Verdict:
     return judge(seen, known, now=now, interval=INTERVAL)
 
 

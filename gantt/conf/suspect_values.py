@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 from oslo_config import cfg
 
 from gantt.conf.references import UNSET, add_references
-from gantt.conf.unknown import written_in
+from gantt.conf.unknown_options import written_in
 from gantt.errors import Refused
 
 Options = Sequence[tuple[str, Sequence[cfg.Opt]]]

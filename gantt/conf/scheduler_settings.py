@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 from oslo_config import cfg
 
-from gantt.conf.table import rows
+from gantt.conf.option_table import rows
 from gantt.errors import Refused
 from gantt.scheduler.options import (
     DEFAULT_MULTIPLIERS,

@@ -18,11 +18,19 @@ from msgspec import Struct
 from msgspec.structs import replace
 from oslo_config import cfg
 
-from gantt.conf import advice, guests, identity, rpc, scheduling, stream
+from gantt.conf import (
+    advice_settings,
+    credentials,
+    guests,
+    rpc,
+    scheduler_settings,
+    stream,
+)
+from gantt.conf.option_table import values_of
 from gantt.conf.options import IGNORED, PROBES, RETIRED, Options, list_opts
 from gantt.conf.references import add_references
-from gantt.conf.table import values_of
-from gantt.conf.unknown import unknown_options
+from gantt.conf.suspect_values import check_written
+from gantt.conf.unknown_options import unknown_options
 from gantt.conf.values import (
     SYSTEM_DIRECTORY,
     ApiOptions,
@@ -32,7 +40,6 @@ from gantt.conf.values import (
     Settings,
     TracingOptions,
 )
-from gantt.conf.written import check_written
 from gantt.engine.options import EngineOptions, RecordOptions, ShadowOptions
 from gantt.errors import Refused
 from gantt.liveness.options import CoordinationOptions
@@ -44,7 +51,7 @@ MEMORY = "memory://"
 _CONNECTION = ("placement_database", "connection")
 
 
-class Source(Struct, frozen=True):
+class ConfigSource(Struct, frozen=True):
     """Where settings come from: small enough to pass to another process."""
 
     config_files: tuple[str, ...] = ()
@@ -82,7 +89,7 @@ def load(
     ours = _parse(files, directories, known)
     doubtful = check_written(files, directories, known)
     probe = _parse(files, directories, list(PROBES.items()))
-    keystone = _parse(files, directories, [(identity.GROUP, identity.OPTIONS)])
+    keystone = _parse(files, directories, [(credentials.GROUP, credentials.OPTIONS)])
     if not (files or directories):
         ours.set_default("auth_strategy", default_auth, "api")
     try:
@@ -94,7 +101,7 @@ def load(
         )
         named = None if _CONNECTION in overrides else _named(config_files)
         settings = _settings(ours, probe, places, (*unknown, *doubtful), named)
-        found = replace(settings, identity=identity.identity_options(keystone))
+        found = replace(settings, identity=credentials.identity_options(keystone))
     except (cfg.Error, OSError, ValueError) as error:
         raise Refused(f"The configuration cannot be used: {error}") from error
     guests.lend(files, directories)
@@ -111,7 +118,7 @@ def policy_options(config_files: tuple[str, ...]) -> SchedulerOptions:
     """The policy of these files, else the default. Raises Refused."""
     if not config_files:
         return SchedulerOptions()
-    return Source(config_files).load().engine.scheduler
+    return ConfigSource(config_files).load().engine.scheduler
 
 
 def _find(
@@ -197,8 +204,8 @@ def _engine_options(ours: cfg.ConfigOpts, named: str | None) -> EngineOptions:
         poll_ms=0 if database.connection == MEMORY else own.poll_ms,
         heartbeats=not ours.coordination.backend_url,
         commit_attempts=max(1, ours.placement.allocation_conflict_retry_count),
-        scheduler=scheduling.scheduler_options(ours),
-        advice=advice.advice_options(own),
+        scheduler=scheduler_settings.scheduler_options(ours),
+        advice=advice_settings.advice_options(own),
         shadow=values_of(own, ShadowOptions),
         recording=values_of(own, RecordOptions),
         store=values_of(
@@ -237,7 +244,7 @@ def _settings(
             own,
             AuthOptions,
             strategy=ours.api.auth_strategy,
-            advice_from=advice.trusted(own, ours.api.auth_strategy),
+            advice_from=advice_settings.trusted(own, ours.api.auth_strategy),
         ),
         serve=values_of(own, ServeOptions, host=host, port=port),
         engine=_engine_options(ours, named),

@@ -23,7 +23,7 @@ def taking_in(options: StreamOptions, books: Engine) -> Iterator[None]:
         yield
         return
     with needed_extra("kafka", by=_SETTING):
-        from gantt.stream.consuming import Intake
+        from gantt.stream.report_consumer import Intake
     intake = Intake(options, books)
     books.accompany(intake)
     intake.start()
@@ -40,7 +40,7 @@ def publishing(options: StreamOptions, books: Engine) -> Iterator[None]:
         yield
         return
     with needed_extra("kafka", by=_SETTING):
-        from gantt.stream.changes.keeping import Publishing
+        from gantt.stream.changes.publisher_thread import Publishing
         from gantt.stream.changes.topic import KafkaChanges
     thread = Publishing(options, books, KafkaChanges(options))
     books.accompany(thread)

@@ -15,6 +15,8 @@ import click
 from msgspec import Struct
 
 from gantt.cli.columns import Columns
+from gantt.cli.command_traces import traced
+from gantt.cli.connection_options import BooksLocation, open_books, where_options
 from gantt.cli.failure import refusals_reported
 from gantt.cli.output import (
     DOCUMENTS,
@@ -24,9 +26,7 @@ from gantt.cli.output import (
     print_rows,
 )
 from gantt.cli.program import output_options
-from gantt.cli.tracing import traced
-from gantt.cli.what_if import Tried, open_tried
-from gantt.cli.where import Where, open_books, where_options
+from gantt.cli.what_if_engines import WhatIfEngines, open_tried
 from gantt.errors import Invalid, NotFound
 from gantt.model.answers import Provider
 from gantt.model.names import canonical_uuid, spellings
@@ -38,23 +38,25 @@ P = ParamSpec("P")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Session(Struct, frozen=True):
+class CommandSession(Struct, frozen=True):
     """What a command works on, its output format, and the columns to print.
     ``opened``: the books, or copies of them, one changed (``--what-if``)."""
 
-    opened: GanttProtocol | Tried
+    opened: GanttProtocol | WhatIfEngines
     output: str
     columns: tuple[str, ...] = ()
 
     @property
     def books(self) -> GanttProtocol:
         """Those that are asked."""
-        return self.opened.live if isinstance(self.opened, Tried) else self.opened
+        return (
+            self.opened.live if isinstance(self.opened, WhatIfEngines) else self.opened
+        )
 
     @property
-    def tried(self) -> Tried | None:
+    def tried(self) -> WhatIfEngines | None:
         """Two copies instead, if it is so."""
-        return self.opened if isinstance(self.opened, Tried) else None
+        return self.opened if isinstance(self.opened, WhatIfEngines) else None
 
     def named_flavors(self) -> tuple[Flavor, ...]:
         """Those that the configuration names; no copy is made for that."""
@@ -138,27 +140,29 @@ def repeated(flag: str, metavar: str, text: str) -> Callable[[F], F]:
 
 
 def books_command(
-    function: Callable[Concatenate[Session, P], None],
+    function: Callable[Concatenate[CommandSession, P], None],
 ) -> Callable[P, None]:
     """Add the options that say where the books are, ``-o`` and ``-c`` to a command, and
-    pass it a Session."""
+    pass it a CommandSession."""
 
     @where_options("Books to use")
     @output_options
     @functools.wraps(function)
     def command(*args: P.args, **kwargs: P.kwargs) -> None:
-        where = cast("Where", kwargs.pop("where"))
+        where = cast("BooksLocation", kwargs.pop("where"))
         output, columns = str(kwargs.pop("output")), kwargs.pop("columns")
         what_if = kwargs.pop("what_if", None)
         path = click.get_current_context().command_path
         with refusals_reported(), traced(path, os.environ) as propagate:
-            opened: GanttProtocol | Tried
+            opened: GanttProtocol | WhatIfEngines
             if isinstance(what_if, Path):
                 opened = open_tried(where, what_if)
             else:
                 opened = open_books(where, propagate)
             try:
-                session = Session(opened, output, cast("tuple[str, ...]", columns))
+                session = CommandSession(
+                    opened, output, cast("tuple[str, ...]", columns)
+                )
                 function(session, *args, **kwargs)
             finally:
                 opened.close()

@@ -16,8 +16,8 @@ from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
 import click
 from msgspec.structs import replace
 
+from gantt.cli.connection_options import BooksLocation, open_books
 from gantt.cli.output import plain, say
-from gantt.cli.where import Where, open_books
 from gantt.errors import Invalid
 from gantt.model.spec import Flavor, RequestSpec
 
@@ -42,12 +42,14 @@ what_if_option: Final[Callable[[F], F]] = click.option(
 )
 
 
-class Tried:
+class WhatIfEngines:
     """Two engines in memory, each made when it is first asked for: ``live``, a copy,
     and ``changed``. ``where``: what they are copies of. The rows are let go of once
     both have them."""
 
-    def __init__(self, where: Where, snapshot: LoadedSnapshot, what_if: WhatIf) -> None:
+    def __init__(
+        self, where: BooksLocation, snapshot: LoadedSnapshot, what_if: WhatIf
+    ) -> None:
         from gantt.scheduler.options import SchedulerOptions
 
         self.where = where
@@ -150,15 +152,15 @@ def tell_unasked(what_if: WhatIf, names: Sequence[str]) -> None:
         )
 
 
-def open_tried(where: Where, path: Path) -> Tried:
+def open_tried(where: BooksLocation, path: Path) -> WhatIfEngines:
     """Raises Invalid, Refused, Forbidden, StoreFailed, Unavailable."""
     from gantt.replay.what_if_file import read_what_if
 
     what_if = read_what_if(path)
-    return Tried(where, snapshot_at(where), what_if)
+    return WhatIfEngines(where, snapshot_at(where), what_if)
 
 
-def snapshot_at(where: Where) -> LoadedSnapshot:
+def snapshot_at(where: BooksLocation) -> LoadedSnapshot:
     """The snapshot of a service, of a database, which is only read, or of a file.
     Raises Invalid, Refused, Forbidden, StoreFailed, Unavailable."""
     from gantt.replay import snapshots
@@ -170,13 +172,13 @@ def snapshot_at(where: Where) -> LoadedSnapshot:
     return snapshots.of_database(where.url)
 
 
-def is_service(where: Where) -> bool:
+def is_service(where: BooksLocation) -> bool:
     """Whether a service is asked, not a database or a file."""
     is_named = where.is_given or where.cloud is None
     return not is_named or where.url.startswith(("http://", "https://"))
 
 
-def service_lines(where: Where) -> Iterator[bytes]:
+def service_lines(where: BooksLocation) -> Iterator[bytes]:
     """What a service sends as a snapshot, once all of it has come: it may be larger
     than the rows in memory, and is kept in a temporary file. Raises as above."""
     from gantt.client.remote import RemoteGantt

@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from gantt.errors import Unavailable
-from gantt.stream.connection import LIBRARY_LOG, ensure
+from gantt.stream.broker_connection import LIBRARY_LOG, ensure
 from gantt.stream.options import StreamOptions
 from gantt.stream.topics import changes_topic
 from tests.kafka_broker import Kafka
@@ -26,7 +26,7 @@ def test_what_the_broker_and_we_disagree_about_is_told(
 def test_what_the_library_says_of_each_attempt_is_for_debugging(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    caplog.set_level(logging.DEBUG, "gantt.stream.connection")
+    caplog.set_level(logging.DEBUG, "gantt.stream.broker_connection")
     LIBRARY_LOG.log(logging.ERROR, "%s: %s", "FAIL", "Connection refused")
     (record,) = caplog.records
     assert record.getMessage() == "FAIL: Connection refused"

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from gantt.observe.loading import EVERY_S, LoadingLog
+from gantt.observe.load_progress import EVERY_S, LoadingLog
 
 
 class Clock:

@@ -13,9 +13,9 @@ from gantt.engine.gantt import Gantt
 from gantt.errors import Unavailable
 from gantt.model.needs import Needs
 from gantt.model.reports import Delivery, Report, ReportOutcome
-from gantt.stream.connection import ensure
+from gantt.stream.broker_connection import ensure
 from gantt.stream.options import StreamOptions
-from gantt.stream.producing import EVERYTHING, ReportStream
+from gantt.stream.report_producer import EVERYTHING, ReportStream
 from gantt.stream.topics import reports_topic
 from tests.kafka_broker import Kafka, start_kafka
 from tests.stream.streams import (

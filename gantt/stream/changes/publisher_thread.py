@@ -14,8 +14,8 @@ from typing import Final
 
 from gantt.engine.protocol import Engine
 from gantt.errors import GanttError
-from gantt.stream.changes.contract import ChangeTopic, Fenced
-from gantt.stream.changes.publishing import Limits, Publisher
+from gantt.stream.changes.change_topic import ChangeTopic, Fenced
+from gantt.stream.changes.publisher import Publisher, TransactionLimits
 from gantt.stream.options import StreamOptions
 
 LOG = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ class Publishing:
         self, options: StreamOptions, books: Engine, topic: ChangeTopic
     ) -> None:
         self._books = books
-        self._limits = Limits(
+        self._limits = TransactionLimits(
             messages=options.changes_batch,
             message_bytes=options.changes_message_bytes,
             snapshot_s=options.changes_snapshot_s,

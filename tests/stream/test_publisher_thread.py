@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from gantt.engine.protocol import Engine
-from gantt.stream.changes.keeping import Publishing
+from gantt.stream.changes.publisher_thread import Publishing
 from gantt.stream.options import StreamOptions
 from tests.stream.change_fakes import Books, Broker, Producer
 from tests.waiting import until

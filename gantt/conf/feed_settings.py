@@ -13,9 +13,9 @@ from typing import Final
 from msgspec import Struct
 from oslo_config import cfg
 
+from gantt.conf.option_table import rows
 from gantt.conf.references import add_references
-from gantt.conf.table import rows
-from gantt.conf.written import check_written
+from gantt.conf.suspect_values import check_written
 from gantt.errors import Refused
 from gantt.scheduler.options import SchedulerOptions
 

@@ -41,7 +41,7 @@ class Credentials(Struct, frozen=True, forbid_unknown_fields=True):
     project_domain: Word = "Default"
 
 
-class SignedIn(Struct, frozen=True):
+class IssuedToken(Struct, frozen=True):
     """A token; ``expires_at`` as ISO 8601, "": not known."""
 
     token: str
@@ -63,7 +63,7 @@ def can_sign_in(settings: Settings) -> bool:
     return bool(is_asked) and find_spec("keystoneauth1") is not None
 
 
-def sign_in(options: IdentityOptions, given: Credentials) -> SignedIn | None:
+def sign_in(options: IdentityOptions, given: Credentials) -> IssuedToken | None:
     """A token for ``given``; None: Keystone refuses them. Raises Unavailable."""
     from keystoneauth1 import exceptions, identity, session
 
@@ -89,7 +89,7 @@ def sign_in(options: IdentityOptions, given: Credentials) -> SignedIn | None:
     except exceptions.ClientException:
         raise Unavailable("Keystone does not answer.") from None
     expires_at = access.expires
-    return SignedIn(
+    return IssuedToken(
         access.auth_token or "", expires_at.isoformat() if expires_at else ""
     )
 

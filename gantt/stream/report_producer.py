@@ -19,7 +19,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from gantt.errors import GanttError, Unavailable
 from gantt.model.needs import Needs, needs_of
 from gantt.model.reports import Report, ReportOutcome
-from gantt.stream.connection import LIBRARY_LOG, properties, reason
+from gantt.stream.broker_connection import LIBRARY_LOG, properties, reason
 from gantt.stream.options import StreamOptions
 
 LOG = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ _QUEUE: Final = 100
 EVERYTHING: Final = needs_of({"a scheduler that was not asked": None})
 
 
-class Service(Protocol):
+class ReportTaker(Protocol):
     """What else takes reports."""
 
     def needs(self) -> Needs:
@@ -54,7 +54,7 @@ class ReportStream:
     def __init__(
         self,
         options: StreamOptions,
-        service: Service | None = None,
+        service: ReportTaker | None = None,
         *,
         delivery_s: float = DELIVERY_S,
         clock: Callable[[], float] = time.monotonic,

@@ -15,7 +15,7 @@ class Fenced(Exception):
     """Another process has begun to publish these books."""
 
 
-class Log(Protocol):
+class ChangeLog(Protocol):
     """The engine, as far as its log is published."""
 
     @property

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from gantt.errors import Gone, Invalid
 from gantt.model.watching import Event, Snapshot, read_cursor
-from gantt.stream.changes.contract import ChangeTopic, Log
+from gantt.stream.changes.change_topic import ChangeLog, ChangeTopic
 from gantt.stream.changes.messages import (
     Begin,
     End,
@@ -30,7 +30,7 @@ from gantt.stream.changes.messages import (
 Clock = Callable[[], int]
 
 
-class Limits(Struct, frozen=True):
+class TransactionLimits(Struct, frozen=True):
     """``messages`` in one transaction, and how many bytes of them, unless one revision
     has more; ``message_bytes``: of one message, unless one row has more.
     ``snapshot_s``: seconds until another snapshot is published; 0: none is, but where
@@ -42,7 +42,7 @@ class Limits(Struct, frozen=True):
     snapshot_s: int = 86_400
 
 
-class Place(Struct, frozen=True):
+class TopicEnd(Struct, frozen=True):
     """Where the topic ends: at ``cursor``. ``gap``: why a snapshot must be next; "":
     the log continues. ``base_at``: as in messages; 0: nothing was published yet."""
 
@@ -55,24 +55,26 @@ class Place(Struct, frozen=True):
         return read_cursor(self.cursor).revision
 
 
-def place_after(last: bytes | None, books: str) -> Place:
+def place_after(last: bytes | None, books: str) -> TopicEnd:
     """Where to go on behind ``last``, as ``ChangeTopic.open`` returns it."""
     if last is None:
-        return Place()
+        return TopicEnd()
     if not last:
-        return Place(gap="What preceded is no longer in the topic.")
+        return TopicEnd(gap="What preceded is no longer in the topic.")
     try:
         message = decode(last)
     except Invalid as error:
-        return Place(gap=error.message)
+        return TopicEnd(gap=error.message)
     if message.books != books:
-        return Place(gap=f"What precedes are changes of other books, {message.books}.")
+        return TopicEnd(
+            gap=f"What precedes are changes of other books, {message.books}."
+        )
     match message:
         case Revision(part=part, parts=parts) if part == parts:
-            return Place(message.id, base_at=message.base_at)
+            return TopicEnd(message.id, base_at=message.base_at)
         case End():
-            return Place(message.id, base_at=message.base_at)
-    return Place(gap=f"What precedes, {message.id}, was published in part only.")
+            return TopicEnd(message.id, base_at=message.base_at)
+    return TopicEnd(gap=f"What precedes, {message.id}, was published in part only.")
 
 
 class Publisher:
@@ -81,9 +83,9 @@ class Publisher:
 
     def __init__(
         self,
-        log: Log,
+        log: ChangeLog,
         topic: ChangeTopic,
-        limits: Limits,
+        limits: TransactionLimits,
         now: Clock = lambda: time.time_ns() // 1000,
     ) -> None:
         self._log = log
@@ -91,7 +93,7 @@ class Publisher:
         self._limits = limits
         self._now = now
         self._books = ""
-        self._place: Place | None = None
+        self._place: TopicEnd | None = None
         self.revisions = 0
         self.snapshots = 0
 
@@ -125,7 +127,7 @@ class Publisher:
         self._place = None
         self._topic.close()
 
-    def _is_snapshot_due(self, place: Place) -> bool:
+    def _is_snapshot_due(self, place: TopicEnd) -> bool:
         age_s = (self._now() - place.base_at) // 1_000_000
         return bool(self._limits.snapshot_s and place.base_at) and (
             age_s >= self._limits.snapshot_s
@@ -165,9 +167,9 @@ class Publisher:
             self._topic.publish([message for group in batch for message in group])
             done += len(batch)
             self.revisions += len(batch)
-            self._place = Place(events[done - 1].id, base_at=base_at)
+            self._place = TopicEnd(events[done - 1].id, base_at=base_at)
 
-    def _publish_snapshot(self, place: Place) -> None:
+    def _publish_snapshot(self, place: TopicEnd) -> None:
         """Raises Gone when a snapshot that was only due has turned out necessary."""
         snapshot = self._log.snapshot()
         with closing(snapshot.pages):
@@ -178,7 +180,7 @@ class Publisher:
             messages = self._snapshot_messages(snapshot, reason, base_at)
             for batch in transactions(((one,) for one in messages), self._limits):
                 self._topic.publish([message for (message,) in batch])
-        self._place = Place(snapshot.cursor, base_at=base_at)
+        self._place = TopicEnd(snapshot.cursor, base_at=base_at)
         self.snapshots += 1
 
     def _catch_up(self, revision: int) -> None:
@@ -205,7 +207,7 @@ class Publisher:
 
 
 def transactions(
-    groups: Iterable[tuple[bytes, ...]], limits: Limits
+    groups: Iterable[tuple[bytes, ...]], limits: TransactionLimits
 ) -> Iterator[list[tuple[bytes, ...]]]:
     """``groups`` of messages in order, in lists within ``limits``; a group is never
     divided, so that one which exceeds them is alone."""

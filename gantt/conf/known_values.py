@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from oslo_config import cfg, types
 
-from gantt.conf.scheduling import ALIAS_KEYS, fields
-from gantt.conf.table import rows
+from gantt.conf.option_table import rows
+from gantt.conf.scheduler_settings import ALIAS_KEYS, fields
 from gantt.errors import Invalid
 from gantt.scheduler.options import SchedulerOptions
 

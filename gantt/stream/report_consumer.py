@@ -26,10 +26,10 @@ from confluent_kafka import (
 from gantt.engine.protocol import Engine
 from gantt.errors import GanttError, Unavailable
 from gantt.model.reports import HEARTBEAT, Delivery, ReportOutcome
-from gantt.stream.connection import LIBRARY_LOG, ensure, properties, reason
+from gantt.stream.broker_connection import LIBRARY_LOG, ensure, properties, reason
+from gantt.stream.client_status import ClientStatus
 from gantt.stream.dead_letters import DeadLetters
 from gantt.stream.options import StreamOptions
-from gantt.stream.standing import Standing
 from gantt.stream.topic_watch import TopicWatch
 from gantt.stream.topics import dead_letters_topic, reports_topic
 
@@ -53,7 +53,7 @@ class Intake:
     def __init__(self, options: StreamOptions, books: Engine) -> None:
         self._options = options
         self._books = books
-        self._standing = Standing()
+        self._standing = ClientStatus()
         self._counts: Counter[str] = Counter()
         self._stop = threading.Event()
         self._thread = threading.Thread(

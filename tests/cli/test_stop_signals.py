@@ -14,7 +14,7 @@ WAIT_S = 60
 # Two signals while the main thread has the lock of what it waits for.
 _TWICE = """
 import signal
-from gantt.cli.stopping import stop_signals
+from gantt.cli.stop_signals import stop_signals
 with stop_signals() as ended:
     with ended._cond:
         signal.raise_signal(signal.SIGINT)
@@ -24,7 +24,7 @@ print(signal.getsignal(signal.SIGTERM) is signal.SIG_DFL)
 """
 _UNWOUND = """
 import signal, time
-from gantt.cli.stopping import unwound
+from gantt.cli.stop_signals import unwound
 with unwound():
     try:
         {interrupted}

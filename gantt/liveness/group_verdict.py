@@ -20,7 +20,7 @@ SETTLING: Final = 2
 """Intervals after an outage in which hosts that are missing may still come back."""
 
 
-class Sightings(Struct, frozen=True):
+class MemberSightings(Struct, frozen=True):
     """What a watcher saw. Times are seconds of one monotonic clock.
 
     ``began_at``: when it began to look. ``answered_at``: when members were last known;
@@ -35,18 +35,18 @@ class Sightings(Struct, frozen=True):
     members: frozenset[str] = frozenset()
     before: frozenset[str] = frozenset()
 
-    def answered(self, hosts: frozenset[str], now: float) -> Sightings:
+    def answered(self, hosts: frozenset[str], now: float) -> MemberSightings:
         """A look found these hosts, and the watcher among the members."""
         since = now if self.whole_since is None else self.whole_since
-        return Sightings(self.began_at, now, since, hosts, self.members)
+        return MemberSightings(self.began_at, now, since, hosts, self.members)
 
-    def failed(self) -> Sightings:
+    def failed(self) -> MemberSightings:
         """A look found no answer, or the watcher not among the members."""
         return replace(self, whole_since=None)
 
 
 def judge(
-    seen: Sightings, known: Mapping[str, bool], *, now: float, interval: float
+    seen: MemberSightings, known: Mapping[str, bool], *, now: float, interval: float
 ) -> Verdict:
     """``known``: host -> whether it is up, as last decided; ``interval``: seconds
     between heartbeats, and the time after which a membership without one ends.

@@ -12,13 +12,13 @@ from msgspec.structs import replace
 
 from gantt.errors import Gone, Unavailable
 from gantt.model.watching import Events
-from gantt.stream.changes.contract import Fenced
+from gantt.stream.changes.change_topic import Fenced
 from gantt.stream.changes.copy import Copy
-from gantt.stream.changes.messages import Begin, End, Message, Revision, Rows
-from gantt.stream.changes.publishing import Limits, Publisher, place_after
+from gantt.stream.changes.messages import Begin, End, Message, Revision, SnapshotRows
+from gantt.stream.changes.publisher import Publisher, TransactionLimits, place_after
 from tests.stream.change_fakes import Books, Broker, Producer, shown
 
-LIMITS = Limits(messages=5, snapshot_s=0)
+LIMITS = TransactionLimits(messages=5, snapshot_s=0)
 DAY = 86_400 * 1_000_000
 
 
@@ -32,7 +32,10 @@ class Watch:
 
 
 def publisher(
-    books: Books, broker: Broker, limits: Limits = LIMITS, now: Watch | None = None
+    books: Books,
+    broker: Broker,
+    limits: TransactionLimits = LIMITS,
+    now: Watch | None = None,
 ) -> Publisher:
     return Publisher(books, Producer(broker), limits, now or Watch())
 
@@ -50,7 +53,12 @@ def revisions(messages: list[Message]) -> list[int]:
 
 def kinds(broker: Broker) -> str:
     """``r`` for a revision; a snapshot is ``b``, its rows ``*``, ``e``."""
-    letters: dict[type[Message], str] = {Revision: "r", Begin: "b", Rows: "*", End: "e"}
+    letters: dict[type[Message], str] = {
+        Revision: "r",
+        Begin: "b",
+        SnapshotRows: "*",
+        End: "e",
+    }
     return "".join(letters[type(one)] for one in broker.messages())
 
 
@@ -385,7 +393,7 @@ def test_whatever_happens_a_reader_has_a_copy(seed: int) -> None:
     """Writes, crashes, a second leader, compaction, restored backups: in any order."""
     rng = random.Random(seed)
     books, broker, watch = Books(page=rng.randint(1, 4)), Broker(), Watch()
-    limits = Limits(
+    limits = TransactionLimits(
         messages=rng.randint(1, 6), message_bytes=rng.choice((300, 9000)), snapshot_s=60
     )
     leaders = [publisher(books, broker, limits, watch) for _ in range(2)]

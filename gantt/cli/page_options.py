@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import click
 
 from gantt.cli.columns import Columns
+from gantt.cli.command_session import CommandSession
 from gantt.cli.output import plain, say
-from gantt.cli.session import Session
 from gantt.errors import NotFound
 from gantt.model.fleet_lists import MOST_LISTED
 
@@ -63,7 +63,7 @@ def page_of(
 
 
 def print_page(
-    session: Session,
+    session: CommandSession,
     columns: Columns,
     found: Sequence[T],
     limit: int,

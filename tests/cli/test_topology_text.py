@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gantt.cli.main import gantt
-from gantt.cli.topology import draw
+from gantt.cli.topology_text import draw
 from gantt.model.topology_view import (
     CellView,
     HostTopologyView,

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from oslo_config import cfg
 
-from gantt.conf.table import rows, values_of
+from gantt.conf.option_table import rows, values_of
 from gantt.conf.values import ApiOptions
 from gantt.errors import Refused
 from gantt.scheduler.options import AdviceOptions

@@ -39,7 +39,7 @@ class _Statistics(Struct):
 _decode: Final = msgspec.json.Decoder(_Statistics).decode
 
 
-class Standing:
+class ClientStatus:
     """How a client stands, by librdkafka's statistics and the errors of its caller."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
