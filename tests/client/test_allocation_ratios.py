@@ -3,7 +3,6 @@ and every question about the host is answered with it: one purchase, one figure.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,6 @@ from gantt.engine.options import EngineOptions
 from gantt.errors import NoValidHost
 from gantt.model.fleet import FleetStatement, HostReport
 from gantt.model.hosts import HostStats
-from gantt.model.reports import Report
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.replay.snapshots import of_lines
 from gantt.replay.what_if import Added, WhatIf
@@ -28,6 +26,7 @@ from gantt.scheduler.options import SchedulerOptions
 from tests import inprocess
 from tests.cli.conftest import Program
 from tests.model.forms.objects import nova
+from tests.reported import report_of
 
 SIZE: dict[str, Any] = {"vcpus": 4, "memory_mb": 65536, "local_gb": 1000}
 FREE: dict[str, Any] = {"free_ram_mb": 65536, "free_disk_gb": 1000}
@@ -49,15 +48,7 @@ def fields(books: Any, more: dict[str, Any]) -> None:
 @way
 def an_agent(books: Any, more: dict[str, Any]) -> None:
     stats = HostStats(**SIZE, **FREE, **more)
-    report = Report(
-        host="h1",
-        node="h1",
-        incarnation="agent",
-        sequence=1,
-        taken_at=time.time_ns() // 1000,
-        full=True,
-        fields=stats,
-    )
+    report = report_of("h1", 1, stats, incarnation="agent")
     (outcome,) = books.report_hosts([report])
     assert outcome.outcome == "applied", outcome
 

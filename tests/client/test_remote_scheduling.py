@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +19,6 @@ from gantt.model.hosts import (
     ServerGroup,
 )
 from gantt.model.protocol import GanttProtocol
-from gantt.model.reports import Report
 from gantt.model.selection import Why
 from gantt.model.spec import (
     Destination,
@@ -33,6 +31,7 @@ from gantt.model.spec import (
 )
 from tests import inprocess
 from tests.idle_host import idle
+from tests.reported import report_of
 
 A, B, C, D = (f"0000000{n}-aaaa-4000-8000-000000000000" for n in (1, 2, 3, 4))
 AGGREGATE = "0000000a-aaaa-4000-8000-000000000000"
@@ -284,15 +283,7 @@ def test_scheduling_requires_a_gantt(tmp_path: Path) -> None:
 
 
 def test_reports_of_agents_are_answered_one_by_one(books: GanttProtocol) -> None:
-    first = Report(
-        host="agent",
-        node="agent",
-        incarnation="a",
-        sequence=1,
-        taken_at=int(time.time() * 1_000_000),
-        full=True,
-        fields=STATS,
-    )
+    first = report_of("agent", 1, STATS)
     gap = replace(first, sequence=7, full=False)
     found = books.report_hosts([first, msgspec.json.encode(gap), first, b"{"])
     told = [(one.outcome, one.code, one.wants_full) for one in found]

@@ -14,13 +14,14 @@ from gantt.engine.options import EngineOptions
 from gantt.errors import NoValidHost, StoreFailed
 from gantt.model.fleet import AGENT, LIVENESS, Verdict
 from gantt.model.hosts import HostStats, Service
-from gantt.model.reports import Delivery, Report, ReportOutcome
+from gantt.model.reports import Delivery, ReportOutcome
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.scheduler.options import SchedulerOptions
 from gantt.store.interface import HEARTBEATS, Heartbeat
 from gantt.store.memory import MemoryStore
 from tests.engine.test_clock import NOON_US
 from tests.engine.test_leader_tasks import Steady
+from tests.reported import report_of
 
 DOWN_S = 60.0
 SECOND = 1_000_000
@@ -80,14 +81,12 @@ class Fleet:
             vcpus=4, memory_mb=1024, local_gb=10, memory_mb_used=memory_mb_used
         )
         reports = [
-            Report(
-                host=host,
-                node=host,
+            report_of(
+                host,
+                self.sequence,
+                stats,
                 incarnation=f"{agent}{host}",
-                sequence=self.sequence,
                 taken_at=self.hosts_now(),
-                full=True,
-                fields=stats,
                 beats=beats,
             )
             for host in hosts
@@ -97,13 +96,13 @@ class Fleet:
     def quiet(self, *hosts: str) -> None:
         """Reports that say that nothing changed."""
         reports = [
-            Report(
-                host=host,
-                node=host,
+            report_of(
+                host,
+                self.sequence,
                 incarnation=f"agent-of-{host}",
-                sequence=self.sequence,
                 taken_at=self.hosts_now(),
                 beats=True,
+                full=False,
             )
             for host in hosts
         ]
@@ -192,13 +191,13 @@ def test_what_may_not_be_reported_is_no_heartbeat(fleet: Fleet) -> None:
     fleet.go_on(3 * DOWN_S, "a", "b")
     (word,) = fleet.books.report_hosts(
         [
-            Report(
-                host="b",
-                node="b",
+            report_of(
+                "b",
+                fleet.sequence,
                 incarnation="agent-of-b",
-                sequence=fleet.sequence,
                 taken_at=fleet.wall.now(),
                 beats=True,
+                full=False,
             )
         ],
         only_host="a",
@@ -214,14 +213,12 @@ def test_what_may_not_be_reported_is_no_heartbeat(fleet: Fleet) -> None:
 
 def test_an_agent_that_another_one_followed_keeps_no_host_up(fleet: Fleet) -> None:
     fleet.report("a")
-    later = Report(
-        host="a",
-        node="a",
+    later = report_of(
+        "a",
+        1,
+        HostStats(vcpus=4),
         incarnation="later",
-        sequence=1,
         taken_at=fleet.wall.now() + 1,
-        full=True,
-        fields=HostStats(vcpus=4),
         beats=True,
     )
     assert fleet.books.report_hosts([later])[0].outcome == "applied"
@@ -297,13 +294,13 @@ def late(fleet: Fleet, *hosts: str, by_s: float) -> None:
     """Reports without news that waited in a topic for so long."""
     at = fleet.wall.now() - int(by_s * SECOND)
     said = [
-        Report(
-            host=host,
-            node=host,
+        report_of(
+            host,
+            fleet.sequence,
             incarnation=f"agent-of-{host}",
-            sequence=fleet.sequence,
             taken_at=at,
             beats=True,
+            full=False,
         )
         for host in hosts
     ]

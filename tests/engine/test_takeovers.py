@@ -14,11 +14,12 @@ from gantt.errors import Conflict, GanttError, Invalid, NotFound
 from gantt.model.commands import ConsumerAllocations
 from gantt.model.fleet import AGENT
 from gantt.model.hosts import HostAggregate, HostStats, Instance, Service
-from gantt.model.reports import Report, ReportOutcome
+from gantt.model.reports import ReportOutcome
 from gantt.model.requests import ProviderQuery
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from tests.engine.conftest import Connect
 from tests.engine.faults import FaultyStore
+from tests.reported import report_of
 
 KNOWN = "11111111-1111-4111-8111-000000000001"
 OTHER = "11111111-1111-4111-8111-000000000002"
@@ -34,14 +35,12 @@ def report(books: Gantt, host: str, uuid: str, sequence: int = 1) -> ReportOutco
     )
     (outcome,) = books.report_hosts(
         [
-            Report(
-                host=host,
-                node=host,
+            report_of(
+                host,
+                sequence,
+                fields,
                 incarnation=f"agent-of-{host}-{uuid}",
-                sequence=sequence,
                 taken_at=time.time_ns() // 1000 - 1000 + sequence,
-                full=True,
-                fields=fields,
             )
         ]
     )

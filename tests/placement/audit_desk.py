@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from gantt.model import commands as c
 from gantt.model.audit import Audit, AuditTerms, Finding
 from gantt.model.hosts import HostStats
-from gantt.model.reports import Report
 from gantt.placement.audit import audit
 from gantt.placement.rules.agent_reports import command_of
 from tests.placement.fleet_desk import (
@@ -17,6 +16,7 @@ from tests.placement.fleet_desk import (
     server,
     uuid_of,
 )
+from tests.reported import report_of
 
 TERMS = AuditTerms(fresh_us=10_000, grace_us=100)
 ALLOWED = replace(TERMS, kinds=("host_gone",))
@@ -49,14 +49,13 @@ class AuditDesk(FleetDesk):
             "lists_instances": True,
             **more,
         }
-        report = Report(
-            host=f"h{number}",
+        report = report_of(
+            f"h{number}",
+            self._sequence,
+            HostStats(**fields),
             node=f"n{number}",
             incarnation="agent",
-            sequence=self._sequence,
             taken_at=self.now if taken_at is None else taken_at,
-            full=True,
-            fields=HostStats(**fields),
         )
         update = c.UpdateHost("", "", HostStats(), new_provider_uuid="")
         uuid = uuid_of(number)
@@ -64,14 +63,13 @@ class AuditDesk(FleetDesk):
 
     def tell_unchanged(self, number: int, *, unread: tuple[str, ...] = ()) -> None:
         """The agent of a host reports that nothing changed."""
-        report = Report(
-            host=f"h{number}",
+        report = report_of(
+            f"h{number}",
+            self.sequences[number],
             node=f"n{number}",
             incarnation="agent",
-            sequence=self.sequences[number],
             taken_at=self.now,
             full=False,
-            fields=HostStats(),
             unread=unread,
         )
         update = c.UpdateHost(

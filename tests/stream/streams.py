@@ -19,6 +19,7 @@ from gantt.model.reports import Report
 from gantt.stream.options import StreamOptions
 from gantt.stream.report_consumer import Intake
 from tests.kafka_broker import Kafka
+from tests.reported import report_of
 from tests.waiting import until
 
 WAIT_S: Final = 60.0
@@ -51,14 +52,11 @@ def now_us() -> int:
 def a_report(host: str, sequence: int = 1, **given: Any) -> Report:
     """A full report of ``host`` with ``sequence`` VCPUs; ``given``: other values."""
     return replace(
-        Report(
-            host=host,
-            node=host,
+        report_of(
+            host,
+            sequence,
+            HostStats(vcpus=sequence, memory_mb=1024, local_gb=10),
             incarnation=f"agent-of-{host}",
-            sequence=sequence,
-            taken_at=now_us(),
-            full=True,
-            fields=HostStats(vcpus=sequence, memory_mb=1024, local_gb=10),
         ),
         **given,
     )

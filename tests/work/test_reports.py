@@ -20,8 +20,8 @@ from gantt.engine.options import EngineOptions
 from gantt.model.forms.device_pools import read_pools
 from gantt.model.forms.host_topology import read_cells
 from gantt.model.hosts import HostStats
-from gantt.model.reports import Report
 from gantt.store import StoreOptions
+from tests.reported import report_of
 from tests.work.counting import CallCounter
 
 CELLS, CPUS = 4, 16
@@ -158,15 +158,7 @@ def test_a_list_of_reports_fills_its_batches() -> None:
     # A batch also ends when it has been planned for long, on a busy machine.
     options = EngineOptions(planning_ms=600_000)
     reports = [
-        Report(
-            host=f"h{number}",
-            node=f"h{number}",
-            incarnation="a",
-            sequence=1,
-            taken_at=time.time_ns() // 1000,
-            full=True,
-            fields=HostStats(vcpus=1, memory_mb=1, local_gb=1),
-        )
+        report_of(f"h{number}", 1, HostStats(vcpus=1, memory_mb=1, local_gb=1))
         for number in range(2 * options.batch_size)
     ]
     with open_gantt("memory://", options) as books:

@@ -13,12 +13,12 @@ from gantt.connection import open_gantt
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
 from gantt.model.hosts import HostStats
-from gantt.model.reports import Report
 from gantt.placement.rules import own_host
 from gantt.scheduler.options import SchedulerOptions
 from gantt.store import schema
 from tests.api.native.fleet import client_of
 from tests.api.wsgi_client import WsgiClient
+from tests.reported import report_of
 
 PATH = "/gantt/reports"
 UUID = "11111111-1111-4111-8111-111111111111"
@@ -141,15 +141,7 @@ def test_reports_without_news_do_not_reach_the_committer(books: Gantt) -> None:
 
 def test_the_place_in_the_sequence_survives_a_restart(tmp_path: Any) -> None:
     url = f"sqlite:///{tmp_path}/books.db"
-    said = Report(
-        host="h",
-        node="h",
-        incarnation="a",
-        sequence=4,
-        taken_at=int(time.time() * 1_000_000),
-        full=True,
-        fields=HostStats(vcpus=8, memory_mb=1024),
-    )
+    said = report_of("h", 4, HostStats(vcpus=8, memory_mb=1024))
     schema.sync(url)
     with open_gantt(url) as books:
         assert books.report_hosts([said])[0].outcome == "applied"

@@ -19,10 +19,11 @@ from gantt.errors import (
 )
 from gantt.model import commands as c
 from gantt.model.hosts import HostStats
-from gantt.model.reports import Report, ReportOutcome
+from gantt.model.reports import ReportOutcome
 from gantt.placement.fleet_queries import PLACE
 from gantt.placement.rules import agent_reports
 from tests.placement.fleet_desk import FleetDesk, uuid_of
+from tests.reported import report_of
 
 FULL: dict[str, Any] = {
     "vcpus": 8,
@@ -49,15 +50,15 @@ def command(
     """The report ``sequence`` of ``agent`` for h1; ``full``: with all fields."""
     fields = {**(fields or {}), **more}
     stats = HostStats(**({**FULL, **fields} if full else fields))
-    report = Report(
-        host="h1",
+    report = report_of(
+        "h1",
+        sequence,
+        stats,
         node="n1",
         incarnation=agent,
-        sequence=sequence,
         taken_at=at or 1_000_000 * sequence,
         full=full,
         needs=needs,
-        fields=stats,
     )
     options = c.UpdateHost("", "", HostStats(), "", renewed_after_us=1_000_000)
     return agent_reports.command_of(
@@ -170,15 +171,13 @@ def test_a_report_of_everything_is_made_for_any_needs(desk: FleetDesk) -> None:
 def test_what_a_full_report_no_longer_has_is_taken_back(desk: FleetDesk) -> None:
     desk.do(command(2, metrics=[{"name": "cpu.percent", "value": 0.5}]))
     desk.do(c.UpdateHost("h1", "n1", HostStats(host_ip="10.0.0.1"), ""))
-    bare = Report(
-        host="h1",
+    bare = report_of(
+        "h1",
+        3,
+        HostStats(vcpus=8, memory_mb=8192),
         node="n1",
-        incarnation="a",
-        sequence=3,
         taken_at=3_000_000,
-        full=True,
         needs=NEEDS,
-        fields=HostStats(vcpus=8, memory_mb=8192),
     )
     options = c.UpdateHost("", "", HostStats(), "")
     desk.do(agent_reports.command_of(bare, options, NEEDS))

@@ -12,6 +12,7 @@ from gantt.model.hosts import HostStats, Instance, ServerGroup
 from gantt.model.reports import Report
 from gantt.placement.rules import agent_reports
 from tests.placement.fleet_desk import FleetDesk, claim, on, server, uuid_of
+from tests.reported import report_of
 
 LIMITS = c.NameLimits(traits=5, instances=3)
 
@@ -30,14 +31,13 @@ class Hosts(FleetDesk):
     def command(self, number: int, node: str = "", **fields: Any) -> c.ReportHost:
         key = number, node or f"n{number}"
         sequence = self.sequences[key] = self.sequences.get(key, 0) + 1
-        told = Report(
-            host=f"h{number}",
+        told = report_of(
+            f"h{number}",
+            sequence,
+            HostStats(**fields),
             node=key[1],
-            incarnation="a",
-            sequence=sequence,
             taken_at=self.now,
             full=sequence == 1,
-            fields=HostStats(**fields),
         )
         return agent_reports.command_of(
             told,

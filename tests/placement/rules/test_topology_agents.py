@@ -11,7 +11,6 @@ from msgspec import UNSET
 from gantt.errors import ClaimLost, NotFree
 from gantt.model import commands as c
 from gantt.model.hosts import HostStats, Instance
-from gantt.model.reports import Report
 from gantt.model.topology import (
     TYPE_PF,
     Device,
@@ -41,6 +40,7 @@ from tests.placement.rules.test_topology_claims import (
     saved,
 )
 from tests.placement.rules.test_topology_ends import MIGRATION, allocated, fills
+from tests.reported import report_of
 
 ADDRESSES = ("0000:81:00.1", "0000:81:00.2")
 
@@ -65,15 +65,13 @@ def agent(
             "obeys_claims": True,
             "cpu_allocation_ratio": 1.0,
         }
-    said = Report(
-        host="h1",
+    said = report_of(
+        "h1",
+        sequence,
+        HostStats(**{**facts, **fields}),
         node="n1",
-        incarnation="a",
-        sequence=sequence,
         taken_at=desk.now if at is None else at,
         full=sequence == 1,
-        needs="",
-        fields=HostStats(**{**facts, **fields}),
     )
     options = c.UpdateHost("", "", HostStats(), "")
     found = desk.do(
@@ -85,16 +83,7 @@ def agent(
 def heartbeat(desk: FleetDesk, sequence: int) -> None:
     """The agent says that nothing has changed, in a later second."""
     desk.now += 5 * SECOND
-    said = Report(
-        host="h1",
-        node="n1",
-        incarnation="a",
-        sequence=sequence,
-        taken_at=desk.now,
-        full=False,
-        needs="",
-        fields=HostStats(),
-    )
+    said = report_of("h1", sequence, node="n1", taken_at=desk.now, full=False)
     options = c.UpdateHost("", "", HostStats(), "")
     assert desk.do(agent_reports.command_of(said, options, "")).outcome == "unchanged"
 
