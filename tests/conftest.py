@@ -23,6 +23,8 @@ from hypothesis import HealthCheck, settings
 
 from gantt.agent import machine
 from gantt.agent.workloads import sources
+from gantt.connection import open_gantt
+from gantt.engine.gantt import Gantt
 from gantt.scheduler.plugins import registry
 from gantt.store import StoreOptions, open_store
 from tests.agent.libvirt_daemon import LibvirtDaemon
@@ -145,6 +147,13 @@ def empty_books(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("empty") / "books.db"
     open_store(f"sqlite:///{path}", StoreOptions(create=True)).close()
     return path
+
+
+@pytest.fixture
+def books() -> Iterator[Gantt]:
+    """New ones in memory; folders and modules may have others."""
+    with open_gantt("memory://") as found:
+        yield found
 
 
 @pytest.fixture(scope="session")

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from msgspec.structs import replace
 
 from gantt.api.app import build_app
 from gantt.api.watchers import Watchers
 from gantt.conf import load
-from gantt.connection import open_gantt
 from gantt.engine.gantt import Gantt
 from gantt.errors import StoreFailed
 from tests.api.wsgi_client import WsgiClient
-
-
-@pytest.fixture
-def books() -> Iterator[Gantt]:
-    with open_gantt("memory://") as found:
-        yield found
 
 
 def client_of(books: Gantt, watchers: Watchers | None = None) -> WsgiClient:

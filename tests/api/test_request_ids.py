@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from gantt.connection import open_gantt
 from gantt.engine.gantt import Gantt
 from tests.api.native.fleet import SPEC, A, client_of, report
 from tests.api.wsgi_client import WsgiClient
 
 SENT = "req-12345678-1234-4234-8234-123456789abc"
-
-
-@pytest.fixture
-def books() -> Iterator[Gantt]:
-    with open_gantt("memory://") as found:
-        yield found
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import itertools
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -17,17 +17,9 @@ from gantt.api.app import build_app
 from gantt.api.middleware import WsgiApp
 from gantt.api.watchers import Watchers
 from gantt.conf import ApiOptions, Settings, load
-from gantt.connection import open_gantt
 from gantt.engine.gantt import Gantt
-from gantt.engine.options import EngineOptions
 from gantt.errors import Gone, StoreFailed
 from tests.api.wsgi_client import WsgiClient
-
-
-@pytest.fixture
-def books() -> Iterator[Gantt]:
-    with open_gantt("memory://", EngineOptions()) as found:
-        yield found
 
 
 def settings(**changes: Any) -> Settings:

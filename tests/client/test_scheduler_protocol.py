@@ -30,25 +30,15 @@ from gantt.model.hosts import (
 )
 from gantt.model.spec import Destination, Flavor, RequestSpec, ScheduleRequest
 from tests import inprocess
+from tests.api.native import fleet
 from tests.model.forms import objects
 
 KINDS = ["memory", "http"]
 STATS: dict[str, Any] = {
-    "vcpus": 8,
+    **fleet.STATS,
     "memory_mb": 8192,
-    "local_gb": 100,
-    "vcpus_used": 0,
-    "memory_mb_used": 0,
-    "local_gb_used": 0,
     "free_ram_mb": 8192,
-    "free_disk_gb": 100,
-    "hypervisor_type": "QEMU",
-    "hypervisor_version": 8_002_000,
-    "cpu_info": '{"arch": "x86_64"}',
     "supported_instances": '[["x86_64", "kvm", "hvm"]]',
-    "cpu_allocation_ratio": 1.0,
-    "ram_allocation_ratio": 1.0,
-    "disk_allocation_ratio": 1.0,
 }
 SPEC = RequestSpec(
     flavor=Flavor(vcpus=2, memory_mb=2048, root_gb=10), project_id="p", user_id="u"

@@ -37,6 +37,7 @@ from gantt.model.shadow import ShadowQuery, ShadowRecord
 from gantt.store.interface import StoreOptions
 from tests import inprocess
 from tests.api.native.fleet import client_of
+from tests.engine.shadow.test_report import record
 
 MANY = 2 * PAGE + 50
 MARKED = ("services", "server_groups", "instances", "aggregates")
@@ -64,30 +65,12 @@ def decision(number: int, instances: int = 1) -> Decision:
 
 
 def shadow(number: int) -> ShadowRecord:
-    return ShadowRecord(
+    return record(
         id=str(uuid4()),
         instance_uuid=str(uuid4()),
         request_id=f"req-{number}",
         project_id="blue",
-        source="notification",
-        mode="advise",
-        operation="create",
-        number=1,
-        count=1,
         asked_at=1_000 + number // 3,
-        lag_s=0.0,
-        gantt_s=0.0,
-        revision=1,
-        hosts=1,
-        feasible=1,
-        ranked=(),
-        refused={},
-        refused_hosts=(),
-        gantt_host="one",
-        gantt_node="one",
-        failure=None,
-        verdict="same",
-        settled_at=1,
     )
 
 
