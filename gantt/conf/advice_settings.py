@@ -16,26 +16,9 @@ from gantt.conf.values import ApiOptions
 from gantt.errors import Refused
 from gantt.scheduler.options import AdviceOptions
 
-_OURS: Final = AdviceOptions()
 _LOOPBACK: Final = ("127.0.0.0/8", "::1")
 
 OPTIONS: Sequence[cfg.Opt] = [
-    cfg.StrOpt(
-        "advice_placement",
-        default=_OURS.advice_placement,
-        choices=("own", "other"),
-        help="Placement in which the cloud that asks for advice claims. own: this "
-        "Gantt's; advice judges amounts, and a hold ends with the claim. other: "
-        "another one, which the cloud asked before; advice does not judge amounts.",
-    ),
-    cfg.StrOpt(
-        "advice_weights",
-        default=_OURS.advice_weights,
-        choices=("ties", "add"),
-        help="What the caller's weights do. ties: Gantt's weighers order hosts, the "
-        "caller's weights order equals; add: the caller's weights, normalised from 0 "
-        "to 1, are added to Gantt's.",
-    ),
     cfg.IntOpt(
         "advice_subset_size",
         default=0,
@@ -46,8 +29,15 @@ OPTIONS: Sequence[cfg.Opt] = [
         "observe draws none.",
     ),
     *rows(
-        _OURS,
+        AdviceOptions(),
         {
+            "advice_placement": "Placement in which the cloud that asks for advice "
+            "claims. own: this Gantt's; advice judges amounts, and a hold ends with "
+            "the claim. other: another one, which the cloud asked before; advice does "
+            "not judge amounts.",
+            "advice_weights": "What the caller's weights do. ties: Gantt's weighers "
+            "order hosts, the caller's weights order equals; add: the caller's "
+            "weights, normalised from 0 to 1, are added to Gantt's.",
             "advice_deadline_s 0.01..60": "Seconds after which an advice is the "
             "caller's own order.",
             "advice_threads 1..256": "Threads per worker in which advice is made. When "

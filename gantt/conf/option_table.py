@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeVar, get_args, get_origin
 
 from msgspec import Struct
+from msgspec.structs import fields
 from oslo_config import cfg, types
 
 T = TypeVar("T", bound=Struct)
@@ -40,12 +41,15 @@ _KINDS: Final[Mapping[type, Callable[..., cfg.Opt]]] = {
 
 def rows(owner: Struct, table: Mapping[str, str]) -> Iterator[cfg.Opt]:
     """An option for each row ``"NAME [LEAST..[MOST]]": help``; the default is that of
-    the field NAME of ``owner``."""
+    the field NAME of ``owner``, and its choices are those of the field's type."""
+    types_of = {one.name: one.type for one in fields(owner)}
     for row, text in table.items():
         name, _, bounds = row.partition(" ")
         default = getattr(owner, name)
         kind = _KINDS[type(default)]
-        limits = dict(_limits(bounds, type(default)))
+        limits: dict[str, Any] = dict(_limits(bounds, type(default)))
+        if get_origin(types_of[name]) is Literal:
+            limits["choices"] = get_args(types_of[name])
         given = list(default) if isinstance(default, tuple) else default
         yield kind(name, default=given, help=text, **limits)
 

@@ -289,6 +289,8 @@ GANTT = [
             "records.",
             "usage_day_days 1..36500": "Days that the usage history keeps daily "
             "records.",
+            "freshness": "strict: reads see every write acknowledged by any process; "
+            "bounded: reads may be up to bound_ms stale and run no SQL.",
             "bound_ms 0": "Maximum staleness of reads in milliseconds, for "
             "freshness=bounded.",
         },
@@ -302,13 +304,6 @@ GANTT = [
             "tail_limit 1": "Revisions that a process reads from the log; one that is "
             "further behind reloads all tables, as does one beyond log_length.",
         },
-    ),
-    cfg.StrOpt(
-        "freshness",
-        default="strict",
-        choices=("strict", "bounded"),
-        help="strict: reads see every write acknowledged by any process; bounded: "
-        "reads may be up to bound_ms stale and run no SQL.",
     ),
     cfg.IntOpt(
         "poll_ms",

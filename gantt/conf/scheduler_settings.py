@@ -18,7 +18,6 @@ from gantt.conf.option_table import rows
 from gantt.errors import Refused
 from gantt.scheduler.options import (
     DEFAULT_MULTIPLIERS,
-    PACKINGS,
     SchedulerOptions,
     default_multiplier,
 )
@@ -89,16 +88,12 @@ SCHEDULER: Sequence[cfg.Opt] = [
         min=1,
         help="Maximum candidates to request from a remote Placement; unset: all.",
     ),
-    cfg.StrOpt(
-        "use_placement",
-        default=_OURS.use_placement,
-        choices=("auto", "always", "never"),
-        help="Source of resource amounts. auto: host reports until every enabled host "
-        "has inventory, then the books; always: the books; never: host reports.",
-    ),
     *rows(
         _OURS,
         {
+            "use_placement": "Source of resource amounts. auto: host reports until "
+            "every enabled host has inventory, then the books; always: the books; "
+            "never: host reports.",
             "driver": "filter: compute every mask and score per request; caching: the "
             "same result from cached ones; chance: a random host that passes the "
             "filters; or the name of an entry point in gantt.drivers.",
@@ -320,14 +315,6 @@ COMPUTE: Sequence[cfg.Opt] = [
 
 # In [gantt], beside the options of the service.
 REPORTS: Sequence[cfg.Opt] = [
-    cfg.StrOpt(
-        "packing",
-        default=_OURS.packing,
-        choices=tuple(PACKINGS),
-        help="What the multipliers of weighers are that no option sets: spread "
-        "instances over hosts, stack them on as few as possible, or keep room for the "
-        "usual flavors.",
-    ),
     cfg.MultiStrOpt(
         "usual_flavors",
         default=[],
@@ -338,6 +325,9 @@ REPORTS: Sequence[cfg.Opt] = [
     *rows(
         _OURS,
         {
+            "packing": "What the multipliers of weighers are that no option sets: "
+            "spread instances over hosts, stack them on as few as possible, or keep "
+            "room for the usual flavors.",
             "report_also": "Fields that agents report beside what the enabled filters "
             "and weighers need, for a dashboard, say: host_ip, metrics.cpu.percent.",
         },
