@@ -13,7 +13,7 @@ from typing import Final
 from msgspec import Struct
 from oslo_config import cfg
 
-from gantt.conf.option_table import rows
+from gantt.conf.option_table import rows, values_of
 from gantt.conf.references import add_references
 from gantt.conf.suspect_values import check_written
 from gantt.errors import Refused
@@ -53,17 +53,13 @@ FLAVOR: Final = "flavorid"
 IMAGE: Final = "image_properties"
 
 NOVA: Sequence[cfg.Opt] = [
-    cfg.StrOpt(
-        "feed_password",
-        secret=True,
-        help="Password of feed_user.",
-    ),
     *rows(
         FeedOptions(),
         {
             "feed_user": "User that reads Nova's databases, in place of the one in "
             "their URLs; docs/how-to/feed.md has the rights that it needs. Unset: the "
             "user of each URL.",
+            "feed_password secret": "Password of feed_user.",
             "feed_interval 0.1..3600": "Seconds between two readings of what changed "
             "in Nova's databases.",
             "feed_overlap 2..3600": "Each reading includes this many seconds before "
@@ -101,9 +97,6 @@ def feed_options(
         add_references(conf)
         for warning in check_written(config_files):
             LOG.warning("%s", warning)
-        own = conf.nova
-        named = {opt.dest: own[opt.dest] for opt in NOVA}
-        named["feed_password"] = named["feed_password"] or ""
         api_url = conf.api_database.connection
         if not api_url:
             raise Refused(
@@ -111,12 +104,13 @@ def feed_options(
                 f"{', '.join(config_files) or 'any file'}: the feed needs the URL of "
                 "Nova's API database."
             )
-        return FeedOptions(
+        return values_of(
+            conf.nova,
+            FeedOptions,
             api_url=api_url,
             database_url=conf.database.connection or "",
             service_down_time=conf.service_down_time,
             facts=facts_read(scheduler),
-            **named,
         )
     except (cfg.Error, OSError, ValueError) as error:
         raise Refused(f"The configuration cannot be used: {error}") from error

@@ -36,22 +36,26 @@ _KINDS: Final[Mapping[type, Callable[..., cfg.Opt]]] = {
     float: _float,
     str: cfg.StrOpt,
     tuple: cfg.ListOpt,
+    dict: cfg.DictOpt,
 }
 
 
 def rows(owner: Struct, table: Mapping[str, str]) -> Iterator[cfg.Opt]:
-    """An option for each row ``"NAME [LEAST..[MOST]]": help``; the default is that of
-    the field NAME of ``owner``, and its choices are those of the field's type."""
+    """An option for each row ``"NAME [LEAST..[MOST]|secret]": help``; the default is
+    that of the field NAME of ``owner``, and its choices are those of the field's type,
+    as ``T | None`` is that of an option which may be unset."""
     types_of = {one.name: one.type for one in fields(owner)}
     for row, text in table.items():
-        name, _, bounds = row.partition(" ")
-        default = getattr(owner, name)
-        kind = _KINDS[type(default)]
-        limits: dict[str, Any] = dict(_limits(bounds, type(default)))
+        name, _, more = row.partition(" ")
+        default, values = getattr(owner, name), get_args(types_of[name])
+        kind = values[0] if default is None else type(default)
+        given: dict[str, Any] = {"secret": True} if more == "secret" else {}
+        if not given:
+            given.update(_limits(more, kind))
         if get_origin(types_of[name]) is Literal:
-            limits["choices"] = get_args(types_of[name])
-        given = list(default) if isinstance(default, tuple) else default
-        yield kind(name, default=given, help=text, **limits)
+            given["choices"] = values
+        usual = list(default) if isinstance(default, tuple) else default
+        yield _KINDS[kind](name, default=usual, help=text, **given)
 
 
 def _limits(bounds: str, kind: type) -> Iterator[tuple[str, float]]:

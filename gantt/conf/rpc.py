@@ -76,10 +76,10 @@ NOTIFICATIONS: Sequence[cfg.Opt] = [
 ]
 
 NOVA: Sequence[cfg.Opt] = [
-    cfg.StrOpt("write_password", secret=True, help="Password of write_user."),
     *rows(
         _OURS,
         {
+            "write_password secret": "Password of write_user.",
             "write_user": "For gantt scheduler: user that writes heartbeats, and which "
             "cell a new host is in, to Nova's databases, in place of the one in their "
             "URLs; docs/how-to/replace-nova-scheduler.md has the rights that it needs. "
@@ -112,12 +112,7 @@ def rpc_options(conf: cfg.ConfigOpts) -> RpcOptions:
     found = {opt.dest: conf[opt.dest] for opt in DEFAULT}
     for group in GROUPS:
         found |= conf[group]
-    return values_of(
-        found,
-        RpcOptions,
-        host=conf.host or socket.gethostname(),
-        write_password=conf.nova.write_password or "",
-    )
+    return values_of(found, RpcOptions, host=conf.host or socket.gethostname())
 
 
 def has_nova_databases(conf: cfg.ConfigOpts) -> bool:

@@ -77,20 +77,13 @@ DEFAULT: Sequence[cfg.Opt] = [
 ]
 
 SCHEDULER: Sequence[cfg.Opt] = [
-    cfg.StrOpt(
-        "placement_token",
-        default=_OURS.placement_token,
-        secret=True,
-        help="X-Auth-Token for the remote Placement, if [placement] sets no auth_type.",
-    ),
-    cfg.IntOpt(
-        "max_placement_results",
-        min=1,
-        help="Maximum candidates to request from a remote Placement; unset: all.",
-    ),
     *rows(
         _OURS,
         {
+            "placement_token secret": "X-Auth-Token for the remote Placement, if "
+            "[placement] sets no auth_type.",
+            "max_placement_results 1": "Maximum candidates to request from a remote "
+            "Placement; unset: all.",
             "use_placement": "Source of resource amounts. auto: host reports until "
             "every enabled host has inventory, then the books; always: the books; "
             "never: host reports.",
@@ -226,18 +219,13 @@ FILTER_SCHEDULER: Sequence[cfg.Opt] = [
         default=[],
         help="For ImagePropertiesWeigher: PROPERTY=FACTOR.",
     ),
-    cfg.StrOpt(
-        "image_properties_default_architecture",
-        help="For ImagePropertiesFilter: architecture of images that name none.",
-    ),
-    cfg.StrOpt(
-        "aggregate_image_properties_isolation_namespace",
-        help="For AggregateImagePropertiesIsolation: consider only keys with this "
-        "prefix.",
-    ),
     *rows(
         _OURS,
         {
+            "image_properties_default_architecture": "For ImagePropertiesFilter: "
+            "architecture of images that name none.",
+            "aggregate_image_properties_isolation_namespace": "For "
+            "AggregateImagePropertiesIsolation: consider only keys with this prefix.",
             "host_subset_size 1": "Pick the host at random from this many of the best.",
             "shuffle_best_same_weighed_hosts": "Pick at random among the best hosts of "
             "equal weight.",

@@ -14,12 +14,6 @@ from gantt.conf.option_table import rows, values_of
 from gantt.errors import Refused
 from gantt.stream.options import StreamOptions
 
-PROTOCOLS = ("PLAINTEXT", "SASL_PLAINTEXT", "SSL", "SASL_SSL")
-_SECRETS = {
-    "sasl_password": "Password of sasl_username.",
-    "ssl_client_key_password": "Password of ssl_client_key_file.",
-}
-
 OPTIONS: Sequence[cfg.Opt] = [
     *rows(
         StreamOptions(),
@@ -60,24 +54,13 @@ OPTIONS: Sequence[cfg.Opt] = [
             "ssl_cafile": "File with the CA certificates of the brokers.",
             "ssl_client_cert_file": "File with the certificate of this client.",
             "ssl_client_key_file": "File with the private key of this client.",
+            "security_protocol": "How to talk to the brokers.",
+            "sasl_password secret": "Password of sasl_username.",
+            "ssl_client_key_password secret": "Password of ssl_client_key_file.",
+            "client_properties secret": "Further properties of the Kafka client "
+            "(librdkafka), NAME:VALUE with commas between; they go before the other "
+            "options.",
         },
-    ),
-    cfg.StrOpt(
-        "security_protocol",
-        default=StreamOptions().security_protocol,
-        choices=PROTOCOLS,
-        help="How to talk to the brokers.",
-    ),
-    *(
-        cfg.StrOpt(name, default="", secret=True, help=text)
-        for name, text in _SECRETS.items()
-    ),
-    cfg.DictOpt(
-        "client_properties",
-        default={},
-        secret=True,
-        help="Further properties of the Kafka client (librdkafka), NAME:VALUE with "
-        "commas between; they go before the other options.",
     ),
 ]
 

@@ -7,6 +7,7 @@ Separate from the code that talks to Kafka, which needs confluent-kafka.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 from msgspec import Struct
 
@@ -41,7 +42,9 @@ class StreamOptions(Struct, frozen=True):
     changes_batch: int = 500
     changes_message_bytes: int = 900_000
     changes_snapshot_s: int = 86_400
-    security_protocol: str = "PLAINTEXT"
+    security_protocol: Literal["PLAINTEXT", "SASL_PLAINTEXT", "SSL", "SASL_SSL"] = (
+        "PLAINTEXT"
+    )
     sasl_mechanism: str = ""
     sasl_username: str = ""
     sasl_password: str = ""
