@@ -14,6 +14,7 @@ import click
 
 from gantt.cli.database import settings_for
 from gantt.cli.failure import refusals_reported
+from gantt.cli.option_kinds import switch
 from gantt.cli.output import bars, print_rows, say
 from gantt.model.printable import counted
 
@@ -25,9 +26,7 @@ if TYPE_CHECKING:
 _DATABASE = click.option(
     "--database", metavar="URL", help="Default: the --database of gantt-manage."
 )
-_DRY_RUN = click.option(
-    "--dry-run", is_flag=True, help="Show what would be done without changing anything."
-)
+_DRY_RUN = switch("--dry-run", "Show what would be done without changing anything.")
 
 
 @click.command()
@@ -68,10 +67,9 @@ def adopt(database: str | None, *, dry_run: bool) -> None:
 @click.command()
 @_DATABASE
 @_DRY_RUN
-@click.option(
+@switch(
     "--drop-tables",
-    is_flag=True,
-    help="Also drop Gantt's own tables: host reports and claims on hosts are lost.",
+    "Also drop Gantt's own tables: host reports and claims on hosts are lost.",
 )
 def release(database: str | None, *, dry_run: bool, drop_tables: bool) -> None:
     """Hand the database back to OpenStack Placement.
@@ -112,9 +110,7 @@ def imports() -> None:
 )
 @_DATABASE
 @_DRY_RUN
-@click.option(
-    "--replace", is_flag=True, help="Overwrite the existing books of the target."
-)
+@switch("--replace", "Overwrite the existing books of the target.")
 def placement(
     source: str, database: str | None, *, dry_run: bool, replace: bool
 ) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 import click
 
 from gantt.cli.command_session import CommandSession, books_command
+from gantt.cli.option_kinds import preset, switch
 from gantt.cli.output import say
 from gantt.errors import Conflict
 from gantt.model.audit import (
@@ -40,21 +41,13 @@ _WHY_SILENT: Final[dict[Silence, str]] = {
 
 
 @click.command("audit")
-@click.option(
-    "--grace",
-    "grace_s",
-    type=click.FloatRange(0, LONGEST_GRACE_S),
-    default=GRACE_S,
-    show_default=True,
-    help="Seconds that a claim may be old without anything that runs.",
+@preset(
+    "--grace grace_s",
+    click.FloatRange(0, LONGEST_GRACE_S),
+    GRACE_S,
+    "Seconds that a claim may be old without anything that runs.",
 )
-@click.option(
-    "--limit",
-    type=click.IntRange(1, MOST_FINDINGS),
-    default=1000,
-    show_default=True,
-    help="Findings at most.",
-)
+@preset("--limit", click.IntRange(1, MOST_FINDINGS), 1000, "Findings at most.")
 @click.option(
     "--kind",
     "kinds",
@@ -64,11 +57,7 @@ _WHY_SILENT: Final[dict[Silence, str]] = {
     "only where this names it.",
 )
 @click.option("--host", "only_host", help="Only findings about this host.")
-@click.option(
-    "--heal",
-    is_flag=True,
-    help="Show what would be repaired; with --yes, repair it.",
-)
+@switch("--heal", "Show what would be repaired; with --yes, repair it.")
 @click.option("--yes", is_flag=True, help="With --heal: repair what is shown.")
 @books_command
 def audit(

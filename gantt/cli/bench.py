@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gantt.cli.failure import refusals_reported
+from gantt.cli.option_kinds import preset, switch
 from gantt.cli.output import bars, plain, print_document, say
 from gantt.cli.stop_signals import unwound
 from gantt.cli.typed_options import given_options, refuse
@@ -27,9 +28,7 @@ _OF_HOSTS = ("--fleet", "--mixed", "--workload")
 
 
 @click.command("bench")
-@click.option(
-    "--short", is_flag=True, help="The plan of some minutes, as without options."
-)
+@switch("--short", "The plan of some minutes, as without options.")
 @click.option("--full", is_flag=True, help="All shapes, to 100,000 hosts: an hour.")
 @click.option(
     "--hosts",
@@ -38,13 +37,11 @@ _OF_HOSTS = ("--fleet", "--mixed", "--workload")
     type=click.IntRange(1, 1_000_000),
     help="In place of the short plan: fleets of this size; may be repeated.",
 )
-@click.option(
-    "--fleet",
-    "shape",
-    type=click.Choice(_SHAPES),
-    default="flat",
-    show_default=True,
-    help="With --hosts: the shape of the fleets.",
+@preset(
+    "--fleet shape",
+    click.Choice(_SHAPES),
+    "flat",
+    "With --hosts: the shape of the fleets.",
 )
 @click.option("--mixed", is_flag=True, help="With --hosts: unequal hosts, partly used.")
 @click.option(
@@ -54,29 +51,22 @@ _OF_HOSTS = ("--fleet", "--mixed", "--workload")
     type=click.Choice(_WORKLOADS),
     help="With --hosts: what is asked; may be repeated. Default: stream.",
 )
-@click.option(
+@switch(
     "--profile",
-    is_flag=True,
-    help="Where the time of each path goes; with --short, --full or --hosts, that too.",
+    "Where the time of each path goes; with --short, --full or --hosts, that too.",
 )
-@click.option(
+@preset(
     "--profile-hosts",
-    type=click.IntRange(_ROOM, 1_000_000),
-    default=10_000,
-    show_default=True,
-    help="Hosts that paths are profiled on.",
+    click.IntRange(_ROOM, 1_000_000),
+    10_000,
+    "Hosts that paths are profiled on.",
 )
 @click.option("--folder", type=_PATH, help="Where databases are made for the time.")
 @click.option("--out", type=_PATH, help="Write the report as JSON.")
 @click.option("--html", type=_PATH, help="Write the report as a page with plots.")
 @click.option("--show", type=_PATH, help="Measure nothing: show a report of --out.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(("table", "json")),
-    default="table",
-    show_default=True,
-    help="Format of the report.",
+@preset(
+    "-o --output", click.Choice(("table", "json")), "table", "Format of the report."
 )
 def bench(
     *,

@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from gantt.cli.amount_text import amounts, labels
-from gantt.cli.command_session import CommandSession, books_command, repeated
+from gantt.cli.command_session import CommandSession, books_command
+from gantt.cli.option_kinds import repeated, switch
 from gantt.cli.output import plain, say
 from gantt.model.answers import Candidates
 from gantt.model.diagnosis import Count, Diagnosis, document
@@ -44,9 +45,7 @@ _ADVICE = ("part", *_COUNTS)
 @click.option(
     "--limit", type=click.IntRange(min=1), help="Maximum number of candidates."
 )
-@click.option(
-    "--explain", is_flag=True, help="Show why there are few or no candidates."
-)
+@switch("--explain", "Show why there are few or no candidates.")
 @books_command
 def candidates(
     session: CommandSession,

@@ -13,6 +13,7 @@ from gantt.cli.capacity_prices import show_prices
 from gantt.cli.capacity_split import show_split, weights_of
 from gantt.cli.command_session import CommandSession, books_command
 from gantt.cli.flavor import flavors_of
+from gantt.cli.option_kinds import preset, repeated, switch
 from gantt.cli.output import plain, say, table
 from gantt.cli.refusal import why_text
 from gantt.cli.typed_options import refuse
@@ -39,57 +40,36 @@ _ENDS: Final = {
 
 @click.command("capacity")
 @click.argument("sizes", nargs=-1, metavar="FLAVOR...")
-@click.option(
-    "--flavor",
-    "names",
-    multiple=True,
-    metavar="NAME",
-    help="A flavor that the configuration of the service names (usual_flavors), like "
+@repeated(
+    "--flavor names",
+    "NAME",
+    "A flavor that the configuration of the service names (usual_flavors), like "
     "FLAVOR; may be repeated.",
 )
-@click.option(
-    "--fair",
-    is_flag=True,
-    help="Count all flavors together: no host is counted twice.",
-)
+@switch("--fair", "Count all flavors together: no host is counted twice.")
 @click.option(
     "--mix",
     metavar="NAME=N,...",
     help="With --fair: so many of one flavor for so many of another.",
 )
-@click.option(
+@preset(
     "--by",
-    type=click.Choice(BY),
-    default="fleet",
-    show_default=True,
-    help="With --fair and --runs-out: all hosts, or those of each zone or aggregate.",
+    click.Choice(BY),
+    "fleet",
+    "With --fair and --runs-out: all hosts, or those of each zone or aggregate.",
 )
-@click.option(
-    "--price",
-    is_flag=True,
-    help="Tell how many more would fit without each rule that applies.",
-)
-@click.option(
-    "--runs-out",
-    is_flag=True,
-    help="Tell when resource classes, and the flavors, run out.",
-)
-@click.option(
+@switch("--price", "Tell how many more would fit without each rule that applies.")
+@switch("--runs-out", "Tell when resource classes, and the flavors, run out.")
+@preset(
     "--days",
-    type=click.IntRange(1, MOST_DAYS),
-    default=30,
-    show_default=True,
-    help="With --runs-out: how far to look ahead.",
+    click.IntRange(1, MOST_DAYS),
+    30,
+    "With --runs-out: how far to look ahead.",
 )
 @click.option(
     "--zone", help="Only the hosts of this availability zone; not with --runs-out."
 )
-@click.option(
-    "--hosts",
-    "shows_hosts",
-    is_flag=True,
-    help="List each host, too, and what left hosts out.",
-)
+@switch("--hosts shows_hosts", "List each host, too, and what left hosts out.")
 @what_if_option
 @books_command
 def capacity(

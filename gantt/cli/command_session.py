@@ -134,11 +134,6 @@ class CommandSession(Struct, frozen=True):
         return ()
 
 
-def repeated(flag: str, metavar: str, text: str) -> Callable[[F], F]:
-    """An option that may be given several times."""
-    return click.option(flag, multiple=True, metavar=metavar, help=text)
-
-
 def books_command(
     function: Callable[Concatenate[CommandSession, P], None],
 ) -> Callable[P, None]:

@@ -11,6 +11,7 @@ import msgspec
 from gantt.cli.columns import Columns
 from gantt.cli.command_session import CommandSession, books_command
 from gantt.cli.flavor import document
+from gantt.cli.option_kinds import switch
 from gantt.cli.output import say, time_text
 from gantt.cli.page_options import cut, page_of
 from gantt.cli.topology_text import draw
@@ -57,11 +58,8 @@ def _node_of(view: HostView) -> str:
 @host.command("show")
 @click.argument("host")
 @click.argument("node", required=False)
-@click.option(
-    "--topology",
-    "is_topology",
-    is_flag=True,
-    help="Draw its NUMA cells, CPUs, pages and devices instead.",
+@switch(
+    "--topology is_topology", "Draw its NUMA cells, CPUs, pages and devices instead."
 )
 @books_command
 def show(

@@ -6,6 +6,7 @@ import click
 
 from gantt.cli.amount_text import FIELDS, inventories
 from gantt.cli.command_session import CommandSession, books_command
+from gantt.cli.option_kinds import switch
 from gantt.client.exchange import until_settled
 from gantt.model.answers import ProviderInventories
 
@@ -39,9 +40,7 @@ def list_inventories(session: CommandSession, *, provider: str) -> None:
 @inventory.command("set")
 @click.argument("provider")
 @click.argument("words", nargs=-1, required=True, metavar="RC=TOTAL|RC:FIELD=N...")
-@click.option(
-    "--replace", is_flag=True, help="Delete inventories of classes not given."
-)
+@switch("--replace", "Delete inventories of classes not given.")
 @books_command
 def set_inventories(
     session: CommandSession, *, provider: str, words: tuple[str, ...], replace: bool

@@ -10,6 +10,7 @@ import click
 
 from gantt.cli.columns import Columns
 from gantt.cli.command_session import CommandSession
+from gantt.cli.option_kinds import preset
 from gantt.cli.output import plain, say
 from gantt.errors import NotFound
 from gantt.model.fleet_lists import MOST_LISTED
@@ -20,12 +21,8 @@ T = TypeVar("T")
 
 def paged(command: F) -> F:
     """Give a command ``limit`` and ``marker`` of a page, which the service makes."""
-    limit = click.option(
-        "--limit",
-        type=click.IntRange(1, MOST_LISTED),
-        default=1_000,
-        show_default=True,
-        help="Maximum lines of one page.",
+    limit = preset(
+        "--limit", click.IntRange(1, MOST_LISTED), 1_000, "Maximum lines of one page."
     )
     marker = click.option("--marker", help="Where the page before ended.")
     return limit(marker(command))

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
+from gantt.cli.option_kinds import preset, repeated, switch
 from gantt.cli.output import FORMATS
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -18,29 +19,19 @@ metrics_listen_option: Final = click.option(
     metavar="HOST:PORT",
     help="Answer /metrics, /livez and /readyz here; default: [gantt] metrics_listen.",
 )
-log_json_option: Final = click.option(
-    "--log-json", is_flag=True, help="Log one JSON object per line."
-)
+log_json_option: Final = switch("--log-json", "Log one JSON object per line.")
 
 
 def output_options(function: F) -> F:
     """``-o`` and ``-c``, passed as ``output`` and ``columns``."""
-    function = click.option(
-        "-c",
-        "--column",
-        "columns",
-        multiple=True,
-        metavar="COLUMN",
-        help="Print only this column, or field; may be repeated.",
+    function = repeated(
+        "-c --column columns",
+        "COLUMN",
+        "Print only this column, or field; may be repeated.",
     )(function)
-    return click.option(
-        "-o",
-        "--output",
-        type=click.Choice(FORMATS),
-        default="table",
-        show_default=True,
-        help="Output format.",
-    )(function)
+    return preset("-o --output", click.Choice(FORMATS), "table", "Output format.")(
+        function
+    )
 
 
 def config_file_option(text: str) -> Callable[[F], F]:

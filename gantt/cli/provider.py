@@ -9,7 +9,8 @@ import click
 from msgspec import UNSET, UnsetType
 
 from gantt.cli.amount_text import amounts, capacity_of, labels
-from gantt.cli.command_session import CommandSession, books_command, repeated
+from gantt.cli.command_session import CommandSession, books_command
+from gantt.cli.option_kinds import repeated
 from gantt.cli.output import plain
 from gantt.cli.page_options import cut, page_of
 from gantt.model.answers import Provider

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from gantt.cli.command_session import CommandSession, books_command
 from gantt.cli.decision import print_decision
 from gantt.cli.flavor import asked_of
+from gantt.cli.option_kinds import repeated
 from gantt.cli.refusal import refused
 from gantt.cli.topology_text import tag_texts
 from gantt.cli.what_if_engines import what_if_option
@@ -45,12 +46,8 @@ PLACE = "place"
 @click.option(
     "--count", type=click.IntRange(min=1), help="Number of new instances to place."
 )
-@click.option(
-    "--instance",
-    "instances",
-    multiple=True,
-    metavar="UUID",
-    help="Uuid of an instance to place; may be repeated.",
+@repeated(
+    "--instance instances", "UUID", "Uuid of an instance to place; may be repeated."
 )
 @click.option("--zone", help="Availability zone to use.")
 @click.option("--project", help="Project that the instances belong to.")

@@ -16,6 +16,7 @@ import click
 
 from gantt.cli.connection_options import DEFAULT_URL
 from gantt.cli.failure import refusals_reported
+from gantt.cli.option_kinds import switch
 from gantt.cli.output import bars, say
 from gantt.cli.program import config_file_option, log_json_option, overrides_of
 from gantt.errors import Refused
@@ -44,16 +45,11 @@ if TYPE_CHECKING:
 @config_file_option(
     "Configuration file; may be repeated. Command-line options take precedence."
 )
-@click.option(
-    "--insecure-bind",
-    is_flag=True,
-    help="Allow noauth2 on an address that other machines can reach.",
-)
+@switch("--insecure-bind", "Allow noauth2 on an address that other machines can reach.")
 @log_json_option
-@click.option(
+@switch(
     "--register-machine",
-    is_flag=True,
-    help="Register this machine in the books as a provider and as a host.",
+    "Register this machine in the books as a provider and as a host.",
 )
 def serve(
     database: str | None,

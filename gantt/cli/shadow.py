@@ -11,6 +11,7 @@ import msgspec
 
 from gantt.cli.columns import Columns
 from gantt.cli.command_session import CommandSession, books_command
+from gantt.cli.option_kinds import preset
 from gantt.cli.output import plain, say, table, time_text
 from gantt.cli.program import config_file_option
 from gantt.cli.stop_signals import stop_signals
@@ -47,12 +48,8 @@ def report(session: CommandSession, *, since: int | None, until: int | None) -> 
 @time_option("--since", "Only requests from this time on (UTC).")
 @time_option("--until", "Only requests before this time (UTC).")
 @click.option("--verdict", type=click.Choice(get_args(Verdict)), help="Only these.")
-@click.option(
-    "--limit",
-    type=click.IntRange(1, MOST_SHADOWS),
-    default=100,
-    show_default=True,
-    help="Maximum lines, the latest first.",
+@preset(
+    "--limit", click.IntRange(1, MOST_SHADOWS), 100, "Maximum lines, the latest first."
 )
 @books_command
 def list_(

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 import click
 
 from gantt.cli.command_session import CommandSession, books_command
+from gantt.cli.option_kinds import preset
 from gantt.cli.output import has_terminal, plain, say, screen, table, time_text
 from gantt.errors import Refused, Unavailable
 from gantt.model.selection import Decision
@@ -32,21 +33,13 @@ _QUEUES: Final = {
 
 
 @click.command("top")
-@click.option(
-    "--interval",
-    type=click.FloatRange(0.2, 3600),
-    default=2.0,
-    show_default=True,
-    help="Seconds between two screens.",
-)
+@preset("--interval", click.FloatRange(0.2, 3600), 2.0, "Seconds between two screens.")
 @click.option("--once", is_flag=True, help="Print one screen, then end.")
-@click.option(
-    "--decisions",
-    "most",
-    type=click.IntRange(0, _MOST_DECISIONS),
-    default=10,
-    show_default=True,
-    help="Number of decisions to show, the latest first.",
+@preset(
+    "--decisions most",
+    click.IntRange(0, _MOST_DECISIONS),
+    10,
+    "Number of decisions to show, the latest first.",
 )
 @books_command
 def top(session: CommandSession, *, interval: float, once: bool, most: int) -> None:

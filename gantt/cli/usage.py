@@ -9,6 +9,7 @@ import click
 
 from gantt.cli.amount_text import capacity_of
 from gantt.cli.command_session import CommandSession, books_command
+from gantt.cli.option_kinds import preset
 from gantt.cli.time_text import EPOCH, time_option
 from gantt.model.requests import UsageQuery
 from gantt.model.usage_history import MOST_RECORDS, Period, UsageRecord
@@ -70,21 +71,19 @@ def total_usage(
 @usage.command("history")
 @click.option("--resource-class", metavar="RC", help="Only this resource class.")
 @click.option("--zone", help="Only the hosts of this zone; otherwise all providers.")
-@click.option(
+@preset(
     "--period",
-    type=click.Choice(get_args(Period)),
-    default="hour",
-    show_default=True,
-    help="Length of each record; hours and days appear once complete.",
+    click.Choice(get_args(Period)),
+    "hour",
+    "Length of each record; hours and days appear once complete.",
 )
 @time_option("--since", "Start time (UTC).")
 @time_option("--until", "End time, exclusive (UTC).")
-@click.option(
+@preset(
     "--limit",
-    type=click.IntRange(1, MOST_RECORDS),
-    default=1000,
-    show_default=True,
-    help="Maximum lines, keeping the latest; at least one whole period.",
+    click.IntRange(1, MOST_RECORDS),
+    1000,
+    "Maximum lines, keeping the latest; at least one whole period.",
 )
 @books_command
 def usage_history(

@@ -45,7 +45,7 @@ ORDER = {
         page
     """,
     "cli": """
-        amount_text columns flavor typed_options start stop_signals streams
+        amount_text columns flavor option_kinds typed_options start stop_signals streams
             time_text command_traces
         output connection_options
         program
