@@ -26,11 +26,9 @@ def service() -> None:
 @click.option("--binary", help="Only services of this kind, such as nova-compute.")
 @paged
 @books_command
-def list_services(
-    session: CommandSession, /, *, host: str | None, binary: str | None, **page: Any
-) -> None:
+def list_services(session: CommandSession, /, **asked: Any) -> None:
     """List services with their state."""
-    query = ServiceQuery(host, binary, **page)
+    query = ServiceQuery(**asked)
     found = session.books.list_services(query)
     print_page(session, _SERVICE, found, query.limit, _name_of)
 
@@ -68,9 +66,9 @@ def server_group() -> None:
 @click.option("--member", help="Only groups with this instance.")
 @paged
 @books_command
-def list_groups(session: CommandSession, /, *, member: str | None, **page: Any) -> None:
+def list_groups(session: CommandSession, /, **asked: Any) -> None:
     """List server groups with their policies and members."""
-    query = GroupQuery(member, **page)
+    query = GroupQuery(**asked)
     print_page(session, _GROUP, session.books.list_server_groups(query), query.limit)
 
 
@@ -90,11 +88,9 @@ def host_aggregate() -> None:
 @click.option("--zone", help="Only aggregates that make this availability zone.")
 @paged
 @books_command
-def list_aggregates(
-    session: CommandSession, /, *, host: str | None, zone: str | None, **page: Any
-) -> None:
+def list_aggregates(session: CommandSession, /, **asked: Any) -> None:
     """List aggregates of hosts with their zones, hosts and metadata."""
-    query = HostAggregateQuery(None, host, zone, **page)
+    query = HostAggregateQuery(**asked)
     found = session.books.list_host_aggregates(query)
     print_page(session, _AGGREGATE, found, query.limit)
 

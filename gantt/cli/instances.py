@@ -27,11 +27,9 @@ def instance() -> None:
 @click.option("--host", help="Only instances on this host.")
 @paged
 @books_command
-def list_instances(
-    session: CommandSession, /, *, host: str | None, **page: Any
-) -> None:
+def list_instances(session: CommandSession, /, **asked: Any) -> None:
     """List instances that have a claim or that a host names."""
-    query = InstanceQuery(host=host, **page)
+    query = InstanceQuery(**asked)
     print_page(session, _INSTANCE, session.books.list_instances(query), query.limit)
 
 
@@ -72,14 +70,12 @@ def release(session: CommandSession, *, uuid: str) -> None:
 
 @claims.command("list")
 @click.option("--host", help="Only claims on this host.")
-@click.option("--claim", "name", help="Only this claim.")
+@click.option("--claim", help="Only this claim.")
 @paged
 @books_command
-def list_claims(
-    session: CommandSession, /, *, host: str | None, name: str | None, **page: Any
-) -> None:
+def list_claims(session: CommandSession, /, **asked: Any) -> None:
     """List claims, a line for each of their instances, by the instance."""
-    query = InstanceQuery(None, host, name, is_claimed=True, **page)
+    query = InstanceQuery(**asked, is_claimed=True)
     print_page(session, _CLAIM, session.books.list_instances(query), query.limit)
 
 

@@ -52,19 +52,9 @@ def report(session: CommandSession, *, since: int | None, until: int | None) -> 
     "--limit", click.IntRange(1, MOST_SHADOWS), 100, "Maximum lines, the latest first."
 )
 @books_command
-def list_(
-    session: CommandSession,
-    *,
-    since: int | None,
-    until: int | None,
-    verdict: Verdict | None,
-    limit: int,
-) -> None:
+def list_(session: CommandSession, /, **asked: Any) -> None:
     """List what Gantt decided and what Nova claimed, the latest first."""
-    found = session.books.shadow_records(
-        since=since, until=until, verdict=verdict, limit=limit
-    )
-    _print(session, found)
+    _print(session, session.books.shadow_records(**asked))
 
 
 @shadow.command("show")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import get_args
+from typing import Any, get_args
 
 import click
 
@@ -86,20 +86,9 @@ def total_usage(
     "Maximum lines, keeping the latest; at least one whole period.",
 )
 @books_command
-def usage_history(
-    session: CommandSession,
-    *,
-    resource_class: str | None,
-    zone: str | None,
-    period: str,
-    since: int | None,
-    until: int | None,
-    limit: int,
-) -> None:
+def usage_history(session: CommandSession, /, **asked: Any) -> None:
     """Show the total capacity and usage of the fleet, or of a zone, over time."""
-    found = session.books.usage_history(
-        resource_class, since=since, until=until, period=period, limit=limit, zone=zone
-    )
+    found = session.books.usage_history(**asked)
     session.print_rows(_HISTORY, map(_row, found))
 
 
