@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gantt.cli.failure import refusals_reported
+from gantt.cli.option_kinds import preset, repeated, switch
 from gantt.cli.output import plain, print_document, say
 from gantt.cli.program import config_file_option
 from gantt.cli.typed_options import refuse
@@ -36,13 +37,11 @@ _OF_TRACES = (
     "--together",
 )
 _PATH = click.Path(path_type=Path)
-_OUTPUT = click.option(
-    "-o",
-    "--output",
-    type=click.Choice(("table", "json", "yaml")),
-    default="table",
-    show_default=True,
-    help="Format of the report.",
+_OUTPUT = preset(
+    "-o --output",
+    click.Choice(("table", "json", "yaml")),
+    "table",
+    "Format of the report.",
 )
 
 
@@ -65,12 +64,10 @@ def replay() -> None:
 
 @replay.command("run")
 @click.argument("traces", metavar="TRACE|RECORD...", type=_PATH, nargs=-1)
-@click.option(
-    "--fleet",
-    "fleet",
-    multiple=True,
-    metavar="FLEET",
-    help="Machines: 5000xvcpus=64,memory_mb=262144, or a JSON file; may be repeated. "
+@repeated(
+    "--fleet fleet",
+    "FLEET",
+    "Machines: 5000xvcpus=64,memory_mb=262144, or a JSON file; may be repeated. "
     "Default: those of the trace.",
 )
 @config_file_option(
@@ -79,16 +76,12 @@ def replay() -> None:
 @click.option("--seed", default=0, show_default=True, help="For all that is drawn.")
 @click.option("--part", help="Part of a trace that has several: dev, gpuspec33, e.")
 @click.option("--mapping", type=_PATH, help="TOML file that names a CSV's columns.")
-@click.option(
-    "--together", is_flag=True, help="Place equal instances of a batch as one request."
-)
-@click.option(
-    "--sample",
-    "sample_s",
-    type=click.IntRange(min=1),
-    default=3600,
-    show_default=True,
-    help="Seconds of the trace between two samples of use.",
+@switch("--together", "Place equal instances of a batch as one request.")
+@preset(
+    "--sample sample_s",
+    click.IntRange(min=1),
+    3600,
+    "Seconds of the trace between two samples of use.",
 )
 @click.option(
     "--limit", type=click.IntRange(min=1), help="Stop after so many arrivals."

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gantt.cli.failure import refusals_reported
+from gantt.cli.option_kinds import preset
 from gantt.cli.output import bars, plain, print_document, say, table
 from gantt.cli.program import config_file_option
 from gantt.errors import Invalid
@@ -48,37 +49,27 @@ _SECOND = 1_000_000
     help="Without departures, in random order, until this part of the scarcest class "
     "was asked for: 1.3 is 130 %. Default: the trace as it is.",
 )
-@click.option(
-    "--one-in",
-    "one_in",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="Take one of so many arrivals, drawn by seed.",
+@preset(
+    "--one-in one_in",
+    click.IntRange(min=1),
+    1,
+    "Take one of so many arrivals, drawn by seed.",
 )
 @click.option("--limit", type=click.IntRange(min=1), help="Read so many arrivals.")
-@click.option(
-    "--seeds",
-    type=click.IntRange(1, 1000),
-    default=1,
-    show_default=True,
-    help="So many drawings, with the seeds 0, 1, ….",
+@preset(
+    "--seeds", click.IntRange(1, 1000), 1, "So many drawings, with the seeds 0, 1, …."
 )
-@click.option(
-    "--sample",
-    "sample_s",
-    type=click.IntRange(min=1),
-    default=3600,
-    show_default=True,
-    help="Seconds of the trace between two samples of use.",
+@preset(
+    "--sample sample_s",
+    click.IntRange(min=1),
+    3600,
+    "Seconds of the trace between two samples of use.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(("table", "json", "yaml")),
-    default="table",
-    show_default=True,
-    help="Format of the report.",
+@preset(
+    "-o --output",
+    click.Choice(("table", "json", "yaml")),
+    "table",
+    "Format of the report.",
 )
 def packing(
     trace: Path,
