@@ -22,3 +22,7 @@ class Columns:
     def rows(self, found: Iterable[object]) -> Iterator[tuple[Any, ...]]:
         """A row for each thing."""
         return map(self.row, found)
+
+    def record(self, one: object) -> dict[str, Any]:
+        """The cells of one thing, by their columns."""
+        return dict(zip(self.names, self.row(one), strict=True))

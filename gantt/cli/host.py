@@ -24,12 +24,6 @@ from gantt.model.takeover import Takeover
 from gantt.model.topology_view import HostTopologyView
 
 _AMOUNTS = {"vcpus": "VCPU", "memory_mb": "MEMORY_MB", "local_gb": "DISK_GB"}
-# Of one host; what it reports is added as stats.NAME.
-_FIELDS = tuple(
-    (
-        "host node provider_uuid state reason updated_at claimed instances aggregates"
-    ).split()
-)
 
 
 @click.group("host")
@@ -96,7 +90,7 @@ def update(
     Fields are those of Nova's compute nodes; a value is JSON, or text.
     """
     reported = (name for name in session.columns if name.startswith("stats."))
-    session.expect(*_FIELDS, *reported)
+    session.expect(*_SHOWN.names, *reported)
     given = document(stats) if stats is not None else {}
     given |= dict(_field(word) for word in words)
     if not given:
@@ -264,22 +258,8 @@ def _print(session: CommandSession, view: HostView) -> None:
     if session.is_whole:
         session.print_document(view)
         return
-    shown = {f"stats.{name}": value for name, value in view.stats.items()}
-    session.print_record(
-        {
-            "host": view.host,
-            "node": view.node,
-            "provider_uuid": view.provider_uuid,
-            "state": _state(view),
-            "reason": _reason(view),
-            "updated_at": time_text(view.updated_at, "seconds"),
-            "ratios": view.ratios,
-            "claimed": view.claimed,
-            "instances": view.instances,
-            "aggregates": view.aggregates,
-            **shown,
-        }
-    )
+    reported = {f"stats.{name}": value for name, value in view.stats.items()}
+    session.print_record(_SHOWN.record(view) | reported)
 
 
 def _draw(session: CommandSession, view: HostTopologyView) -> None:
@@ -330,6 +310,14 @@ def _service_state(service: dict[str, Any]) -> str:
 
 
 _WORD = Columns("host state reason", state=_state, reason=_reason)
+# Of one host; what it reports is added as stats.NAME.
+_SHOWN = Columns(
+    "host node provider_uuid state reason updated_at ratios claimed instances "
+    "aggregates",
+    state=_state,
+    reason=_reason,
+    updated_at=lambda view: time_text(view.updated_at, "seconds"),
+)
 _LISTED = Columns(
     f"host node state {' '.join(_AMOUNTS)} claimed instances updated_at",
     state=_state,
