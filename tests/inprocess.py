@@ -17,8 +17,11 @@ from gantt.api.hosting.server import open_app
 from gantt.client.remote import RemoteGantt
 from gantt.conf import load
 from gantt.engine.gantt import Gantt
+from gantt.engine.protocol import Engine
+from gantt.model.protocol import GanttProtocol
 from tests.http_server import answering
 
+DOORS = ("memory", "http")
 # The old defaults let the token admin reshape, which is for services otherwise.
 CONFIGURATION = """
 [placement_database]
@@ -65,17 +68,35 @@ def doors(books: Gantt) -> Iterator[RemoteGantt]:
 
 
 @contextmanager
-def service(
+def application(
     folder: Path, connection: str = "memory://", configured: str = ""
-) -> Iterator[str]:
-    """The URL of a service over these books; its configuration is in ``folder``.
+) -> Iterator[tuple[Any, Engine]]:
+    """A service over these books, and its engine; its configuration is in ``folder``.
     ``configured``: further sections."""
     file = folder / "gantt.conf"
     file.write_text(CONFIGURATION.format(connection=connection) + configured)
-    settings = load([str(file)])
-    app, books = open_app(settings)
+    app, books = open_app(load([str(file)]))
     try:
-        with served(app) as url:
-            yield url
+        yield app, books
     finally:
         books.close()
+
+
+@contextmanager
+def service(
+    folder: Path, connection: str = "memory://", configured: str = ""
+) -> Iterator[str]:
+    """The URL of such a service."""
+    with application(folder, connection, configured) as (app, _), served(app) as url:
+        yield url
+
+
+@contextmanager
+def opened(door: str, folder: Path, configured: str = "") -> Iterator[GanttProtocol]:
+    """The library over books in memory, by one of ``DOORS``."""
+    with application(folder, configured=configured) as (app, books):
+        if door == "memory":
+            yield books
+            return
+        with served(app) as url, RemoteGantt(url) as found:
+            yield found

@@ -9,14 +9,11 @@ import pytest
 from msgspec.structs import replace
 
 from gantt import errors
-from gantt.client.remote import RemoteGantt
-from gantt.connection import open_gantt
-from gantt.engine.options import EngineOptions
 from gantt.model.hosts import HostStats
 from gantt.model.protocol import GanttProtocol
 from gantt.model.selection import CellPlace, DevicePlace, Place, Selection
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
-from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
+from gantt.scheduler.options import DEFAULT_FILTERS
 from tests import inprocess
 from tests.topology import synthetic
 
@@ -30,17 +27,10 @@ SPEC = RequestSpec(
 )
 
 
-@pytest.fixture(params=["memory", "http"])
+@pytest.fixture(params=inprocess.DOORS)
 def books(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[GanttProtocol]:
-    if request.param == "memory":
-        scheduler = SchedulerOptions(enabled_filters=FILTERS)
-        with open_gantt("memory://", EngineOptions(scheduler=scheduler)) as found:
-            yield found
-        return
-    with inprocess.service(tmp_path, configured=CONFIGURED) as url:
-        remote = RemoteGantt(url)
-        yield remote
-        remote.close()
+    with inprocess.opened(request.param, tmp_path, CONFIGURED) as found:
+        yield found
 
 
 def report(books: GanttProtocol, *, obeys: bool) -> HostStats:

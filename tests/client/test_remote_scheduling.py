@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from gantt import errors
 from gantt.client.remote import RemoteGantt
-from gantt.connection import connect
 from gantt.model.hosts import (
     HostAggregate,
     HostStats,
@@ -53,18 +52,11 @@ SPEC = RequestSpec(
 HUGE = replace(SPEC, flavor=Flavor(vcpus=2, memory_mb=999_999, root_gb=20))
 
 
-@pytest.fixture(params=["memory", "http"])
+@pytest.fixture(params=inprocess.DOORS)
 def books(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[GanttProtocol]:
     """Books of each kind with two hosts that reported."""
-    if request.param == "memory":
-        found = connect("memory://")
+    with inprocess.opened(request.param, tmp_path) as found:
         yield report(found)
-        found.close()
-        return
-    with inprocess.service(tmp_path) as url:
-        remote = RemoteGantt(url)
-        yield report(remote)
-        remote.close()
 
 
 def report(books: GanttProtocol) -> GanttProtocol:

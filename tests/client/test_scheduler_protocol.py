@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 from collections.abc import Iterator
@@ -33,8 +32,7 @@ from tests import inprocess
 from tests.api.native import fleet
 from tests.model.forms import objects
 
-KINDS = ["memory", "http"]
-STATS: dict[str, Any] = {
+STATS = {
     **fleet.STATS,
     "memory_mb": 8192,
     "free_ram_mb": 8192,
@@ -45,15 +43,11 @@ SPEC = RequestSpec(
 )
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=inprocess.DOORS)
 def client(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SchedulerClient]:
     """A client of each kind, of a Gantt with three hosts."""
-    with contextlib.ExitStack() as stack:
-        is_far = request.param == "http"
-        url = (
-            stack.enter_context(inprocess.service(tmp_path)) if is_far else "memory://"
-        )
-        found = stack.enter_context(SchedulerClient(url))
+    with inprocess.opened(request.param, tmp_path) as books:
+        found = SchedulerClient(books)
         for host in ("h1", "h2", "h3"):
             found.update_service(None, {"host": host})
             found.update_resource_stats(None, (host, host), STATS)

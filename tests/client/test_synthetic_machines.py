@@ -13,16 +13,13 @@ import pytest
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from gantt.client.remote import RemoteGantt
-from gantt.connection import open_gantt
-from gantt.engine.options import EngineOptions
 from gantt.errors import Invalid, NoValidHost
 from gantt.model.forms.stats import read_stats
 from gantt.model.protocol import GanttProtocol
 from gantt.model.selection import Selection, Why
 from gantt.model.spec import Flavor, NetworkMetadata, RequestSpec, ScheduleRequest
 from gantt.model.topology import HostTopology
-from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
+from gantt.scheduler.options import DEFAULT_FILTERS
 from tests import inprocess
 from tests.topology import synthetic
 
@@ -164,18 +161,11 @@ STORIES = {
 }
 
 
-@pytest.fixture(params=["library", "http"])
+@pytest.fixture(params=inprocess.DOORS)
 def books(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[GanttProtocol]:
-    if request.param == "library":
-        options = SchedulerOptions(enabled_filters=FILTERS, pci_alias=(GPU,))
-        with open_gantt("memory://", EngineOptions(scheduler=options)) as found:
-            yield found
-            assert not found.verify().problems
-        return
-    with inprocess.service(tmp_path, configured=SETTINGS) as url:
-        remote = RemoteGantt(url)
-        yield remote
-        remote.close()
+    with inprocess.opened(request.param, tmp_path, SETTINGS) as found:
+        yield found
+        assert not found.verify().problems
 
 
 def report(books: GanttProtocol, stats: dict[str, Any]) -> None:

@@ -21,19 +21,11 @@ from tests import inprocess
 from tests.launch.fleet import HOSTS, add_hosts, asked, in_use, pending
 
 
-@pytest.fixture(params=["in process", "over HTTP"])
+@pytest.fixture(params=inprocess.DOORS)
 def gantt(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[GanttProtocol]:
-    if request.param == "in process":
-        books = package.connect("memory://")
+    with inprocess.opened(request.param, tmp_path) as books:
         add_hosts(books)
         yield books
-        books.close()
-        return
-    with inprocess.service(tmp_path) as url:
-        books = package.connect(url)
-        add_hosts(books)
-        yield books
-        books.close()
 
 
 def is_permanent(gantt: GanttProtocol, claim: str | None) -> bool:
