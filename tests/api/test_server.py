@@ -28,11 +28,11 @@ from tests.live import free_port
 MAIN = """
 import sys
 from gantt.api.hosting.server import serve
-from gantt.conf import Source
+from gantt.conf import ConfigSource
 from gantt.errors import Refused
 url, listen = sys.argv[1:]
 try:
-    serve(Source(overrides=(
+    serve(ConfigSource(overrides=(
         ("placement_database", "connection", url),
         ("gantt", "listen", listen),
         ("api", "auth_strategy", "noauth2"),
