@@ -112,8 +112,10 @@ class _Parts:
         options = self._options
         if options.recording.record:
             self._recording = self._scheduling.recording = Recording(
-                *(self._store, self._replica, options.recording),
-                options.search_budget,
+                store=self._store,
+                replica=self._replica,
+                options=options.recording,
+                search_budget=options.search_budget,
                 process=process,
                 clock=clock,
                 threads=threads,
@@ -172,32 +174,62 @@ class _Parts:
         timeout_s = options.scheduler.placement_timeout_s
         settlement = Settlement(reader, committer, clock, remote, timeout_s)
         self._claims = Claims(reader, committer, checks, clock, settlement)
-        self._scheduling = Scheduling(
-            *(reader, committer, checks, driver, self._plugins, clock, rng, threads),
-            options,
-            None
-            if remote is None
-            else RemotePlacement(
+        placement = None
+        if remote is not None:
+            placement = RemotePlacement(
                 reader, committer, clock, remote, self._claims, settlement
-            ),
+            )
+        self._scheduling = Scheduling(
+            reader=reader,
+            committer=committer,
+            checks=checks,
+            driver=driver,
+            plugins=self._plugins,
+            clock=clock,
+            rng=rng,
+            threads=threads,
+            options=options,
+            remote=placement,
         )
+        self._compose_rest(clock, threads, rng)
+
+    def _compose_rest(
+        self, clock: BooksClock, threads: Threads, rng: random.Random
+    ) -> None:
+        """What is made of the parts that decide, or stands beside them."""
+        reader, committer, checks = self._reader, self._committer, self._checks
+        options, remote = self._options, self._remote
         self._cycle = SchedulingCycle(self._scheduling)
         self._heartbeats = Heartbeats(
             self._store.beside(HEARTBEATS),
-            *(reader, committer, checks, clock, threads),
+            reader=reader,
+            committer=committer,
+            checks=checks,
+            clock=clock,
+            threads=threads,
             is_on=options.heartbeats,
-            is_deaf=self._health.withholds_reports,
+            withholds_reports=self._health.withholds_reports,
         )
         self._reporting = Reporting(
-            *(reader, committer, checks, clock, self._clock_watch, self._heartbeats),
+            reader,
+            committer,
+            checks,
+            clock,
+            clock_watch=self._clock_watch,
+            heartbeats=self._heartbeats,
             needs=lambda: self._scheduling.needs().digest,
         )
         given = reader, committer, checks, clock, self._scheduling.records
         self._auditing, self._takeovers = Auditing(*given), Takeovers(*given)
         self._shadow = Shadow(
-            *(self._scheduling, reader, self._replica, options.shadow),
-            *(self._store.beside(SHADOWS), clock, threads),
-            None if remote is None else remote.books,
+            scheduling=self._scheduling,
+            reader=reader,
+            replica=self._replica,
+            options=options.shadow,
+            table=self._store.beside(SHADOWS),
+            clock=clock,
+            threads=threads,
+            remote=None if remote is None else remote.books,
         )
         self._planning = Planning(
             self._scheduling,
@@ -206,7 +238,7 @@ class _Parts:
             self._store.usage_history,
         )
         self._advising = Advising(
-            *(self._scheduling, checks, options, rng, threads, self._shadow)
+            self._scheduling, checks, options, rng, threads, self._shadow
         )
 
 
@@ -240,11 +272,15 @@ class Gantt(_Parts, Library):
         _add_names(self._committer, standard_names)
         self._record(self.name, time, threads, rng)
         self._background = Background(
-            *(store, self._replica, self._log_tailer, self._reader, self._claims),
-            self._scheduling.records,
-            (*self._shadow.leader_tasks(), *self._heartbeats.leader_tasks()),
-            options,
-            self._clock_watch.look,
+            store=store,
+            replica=self._replica,
+            log_tailer=self._log_tailer,
+            reader=self._reader,
+            claims=self._claims,
+            records=self._scheduling.records,
+            tasks=(*self._shadow.leader_tasks(), *self._heartbeats.leader_tasks()),
+            options=options,
+            look=self._clock_watch.look,
             name=self.name,
             clock=time,
             threads=threads,

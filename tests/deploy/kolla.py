@@ -83,7 +83,11 @@ def _play(folder: Path, tasks: list[dict[str, Any]], said: dict[str, Any]) -> No
     ended = subprocess.run(
         [
             Path(sys.executable).with_name("ansible-playbook"),
-            *("-i", "inventory.yml", "-e", "@globals.yml", "play.yml"),
+            "-i",
+            "inventory.yml",
+            "-e",
+            "@globals.yml",
+            "play.yml",
         ],
         cwd=folder,
         env={

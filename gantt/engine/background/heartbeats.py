@@ -50,8 +50,9 @@ between."""
 
 class Heartbeats:
     """``rows`` None: there is nowhere to keep them. Not ``is_on``: a group of agents
-    tells which hosts are up, and what is in ``rows`` is of before. ``is_deaf``: whether
-    agents may report what this process cannot hear; no host goes down meanwhile."""
+    tells which hosts are up, and what is in ``rows`` is of before.
+    ``withholds_reports``: whether agents may report what this process cannot hear; no
+    host goes down meanwhile."""
 
     def __init__(
         self,
@@ -63,7 +64,7 @@ class Heartbeats:
         threads: Threads,
         *,
         is_on: bool,
-        is_deaf: Callable[[], bool] = lambda: False,
+        withholds_reports: Callable[[], bool] = lambda: False,
     ) -> None:
         self._rows = rows
         self._reader = reader
@@ -72,7 +73,7 @@ class Heartbeats:
         self._clock = clock
         self._threads = threads
         self._is_on = is_on and rows is not None
-        self._is_deaf = is_deaf
+        self._withholds_reports = withholds_reports
         self._lock = threads.lock()
         self._stop = threads.event()
         self._thread: Thread | None = None
@@ -211,7 +212,7 @@ class Heartbeats:
             return self._forget(rows, heard, hosts)
         rows.trim(heard.keys() - hosts.keys())
         self._looks.take({key: heard[key] for key in hosts}, now, self.down_s)
-        if self._is_deaf() or is_late:
+        if self._withholds_reports() or is_late:
             self._looks.settle(now)
         verdict = self._looks.judge(hosts, known, now, self.down_s)
         said = statement(verdict, was_frozen=was_frozen, now=self._clock.now())

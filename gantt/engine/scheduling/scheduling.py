@@ -59,10 +59,12 @@ from gantt.state.state import State
 
 LOG = logging.getLogger(__name__)
 # Settled when an engine is opened.
-_FIXED: Final = (
-    *("placement", "placement_token", "placement_timeout_s", "placement_lease_s"),
-    *("use_placement", "records", "record_request_bytes", "kept_changes"),
-    *("shared_records", "shared_backlog", "shared_scores"),
+_FIXED: Final = tuple(
+    (
+        "placement placement_token placement_timeout_s placement_lease_s "
+        "use_placement records record_request_bytes kept_changes shared_records "
+        "shared_backlog shared_scores"
+    ).split()
 )
 
 
@@ -256,7 +258,7 @@ class Scheduling:
             driver, pause = driver.trial(), unwritten(state, pause)
         budget = Budget(self._search_budget)
         found = picking.pick_hosts(
-            *(seen, request, source, driver, now, budget), pause=pause
+            seen, request, source, driver, now, budget, pause=pause
         )
         if driver is not self.driver:
             self.driver.add_counts(driver)
@@ -315,7 +317,10 @@ class Scheduling:
     ) -> Capacity:
         check_names(state, spec, self.driver)
         return capacity(
-            *(state, spec, source, self.driver),
+            state,
+            spec,
+            source,
+            self.driver,
             now=self.clock.now(),
             budget=self._search_budget,
             give_way=self.plugins.give_way,
