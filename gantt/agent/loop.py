@@ -12,7 +12,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -20,25 +20,12 @@ from gantt.agent.collectors.contract import Collector, Part
 from gantt.agent.files import Problem
 from gantt.agent.machine import ROOT, describe
 from gantt.agent.reporter import Reporter
-from gantt.agent.whole_reporter import WholeReporter
 from gantt.errors import GanttError, Invalid, Unavailable
-from gantt.model.needs import Needs
-from gantt.model.reports import Report, ReportOutcome
+from gantt.model.reports import Report
+from gantt.model.scheduling import ReportService
 
 LOG = logging.getLogger(__name__)
 _US: Final = 1_000_000
-
-
-class Service(Protocol):
-    """What an agent asks of a Gantt."""
-
-    def needs(self) -> Needs:
-        """What reports need to have, as ``GanttProtocol.needs`` says it."""
-
-    def report_hosts(
-        self, reports: Iterable[Report | bytes]
-    ) -> tuple[ReportOutcome, ...]:
-        """Takes reports, and answers each, as ``GanttProtocol.report_hosts`` does."""
 
 
 class Pace(Struct, frozen=True):
@@ -74,8 +61,8 @@ class Agent:
 
     def __init__(
         self,
-        service: Service,
-        reporter: Reporter | WholeReporter,
+        service: ReportService,
+        reporter: Reporter,
         collectors: Iterable[Collector],
         *,
         root: Path = ROOT,

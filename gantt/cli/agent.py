@@ -233,7 +233,6 @@ def _agent(
     from gantt.agent.loop import Agent, Pace
     from gantt.agent.machine import ROOT, machine_name, machine_uuid
     from gantt.agent.reporter import Reporter
-    from gantt.agent.whole_reporter import WholeReporter
 
     root: Path = machine["root"]
     beats: bool = machine["beats"]
@@ -257,7 +256,7 @@ def _agent(
     with needed_extra("kafka", by="bootstrap_servers of [stream]"):
         from gantt.stream.report_producer import ReportStream
     stream = stack.enter_context(closing(ReportStream(streams, service)))
-    whole = WholeReporter(
+    whole = Reporter(
         *named, renewal_s=streams.renewal_s, constants=constants, beats=beats
     )
     # Kafka's client waits longer and longer by itself; looking costs only this host.

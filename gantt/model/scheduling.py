@@ -42,7 +42,20 @@ _INSTANCES = InstanceQuery()
 Selections: TypeAlias = tuple[tuple[Selection, ...], ...]
 
 
-class SchedulerProtocol(Protocol):
+class ReportService(Protocol):
+    """What an agent asks of a scheduler."""
+
+    def report_hosts(
+        self, reports: Iterable[Report | bytes]
+    ) -> tuple[ReportOutcome, ...]:
+        """Take in reports of agents, in order, each by itself: what became of each. A
+        report is a value, or its JSON text. Raises Invalid where there are too many."""
+
+    def needs(self) -> Needs:
+        """What hosts are to report, and which plug-in reads what of it."""
+
+
+class SchedulerProtocol(ReportService, Protocol):
     """The scheduler of a fleet. Every method may raise ``errors.Unavailable``."""
 
     def schedule(self, request: ScheduleRequest) -> Selections:
@@ -156,15 +169,6 @@ class SchedulerProtocol(Protocol):
     def update_host(self, host: str, node: str | None, stats: HostStats) -> HostView:
         """Take in what a host reports. ``node`` None: the one that is known of the
         host, else of the same name. Raises Invalid."""
-
-    def report_hosts(
-        self, reports: Iterable[Report | bytes]
-    ) -> tuple[ReportOutcome, ...]:
-        """Take in reports of agents, in order, each by itself: what became of each. A
-        report is a value, or its JSON text. Raises Invalid where there are too many."""
-
-    def needs(self) -> Needs:
-        """What hosts are to report, and which plug-in reads what of it."""
 
     def delete_host(self, host: str, node: str) -> None:
         """Delete the host; its provider stays, with the allocations of confirmed

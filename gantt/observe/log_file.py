@@ -8,11 +8,11 @@ that this user cannot write.
 from __future__ import annotations
 
 import logging
-import os
 import sys
 from contextlib import suppress
+from logging.handlers import WatchedFileHandler
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from gantt.model.printable import printable
 from gantt.observe.context_lines import context_formatter
@@ -24,38 +24,35 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 
 
-class LogFile:
+class LogFile(WatchedFileHandler):
     """Appends to a file; one that was moved or deleted is made anew at the next write,
     or written on where that fails, as in a folder of another user. Raises OSError where
     it cannot be opened."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._open()
+        super().__init__(path, encoding="utf-8", errors="backslashreplace")
 
-    def _open(self) -> None:
-        file = self._path.open("a", encoding="utf-8", errors="backslashreplace")
-        self._file: TextIO = file
-        found = os.fstat(file.fileno())
-        self._opened = found.st_dev, found.st_ino
-
-    def write(self, text: str, /) -> int:
-        """Raises OSError."""
+    def reopenIfNeeded(self) -> None:  # noqa: N802
+        """Opens the new file before it closes the old one, which it may have to keep.
+        Raises OSError."""
         try:
-            found = self._path.stat()
-            is_same = (found.st_dev, found.st_ino) == self._opened
+            found = Path(self.baseFilename).stat()
+            is_same = (found.st_dev, found.st_ino) == (self.dev, self.ino)
         except OSError:
             is_same = False
         if not is_same:
-            before = self._file
-            with suppress(OSError):
-                self._open()
+            before, self.stream = self.stream, self._open()
+            self._statstream()
+            if before is not None:
                 before.close()
-        return self._file.write(text)
 
-    def flush(self) -> None:
-        """Raises OSError."""
-        self._file.flush()
+    def write(self, text: str, /) -> int:
+        """Lines that ``logs`` has formatted. Raises OSError; ValueError once closed."""
+        with suppress(OSError):
+            self.reopenIfNeeded()
+        if self.stream is None:
+            raise ValueError("the file is closed")
+        return self.stream.write(text)
 
 
 def begin_logging(options: LogOptions, program: str, *, tells: bool = False) -> None:

@@ -11,7 +11,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import msgspec
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
@@ -19,6 +19,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from gantt.errors import GanttError, Unavailable
 from gantt.model.needs import Needs, needs_of
 from gantt.model.reports import Report, ReportOutcome
+from gantt.model.scheduling import ReportService
 from gantt.stream.broker_connection import LIBRARY_LOG, properties, reason
 from gantt.stream.options import StreamOptions
 
@@ -35,18 +36,6 @@ _QUEUE: Final = 100
 EVERYTHING: Final = needs_of({"a scheduler that was not asked": None})
 
 
-class ReportTaker(Protocol):
-    """What else takes reports."""
-
-    def needs(self) -> Needs:
-        """What reports need to have, as ``GanttProtocol.needs`` says it."""
-
-    def report_hosts(
-        self, reports: Iterable[Report | bytes]
-    ) -> tuple[ReportOutcome, ...]:
-        """Takes reports, and answers each, as ``GanttProtocol.report_hosts`` does."""
-
-
 class ReportStream:
     """Writes reports to ``options.reports_topic``. ``service``: where Kafka does not
     answer, and for what is needed; None: reports wait, and say everything."""
@@ -54,7 +43,7 @@ class ReportStream:
     def __init__(
         self,
         options: StreamOptions,
-        service: ReportTaker | None = None,
+        service: ReportService | None = None,
         *,
         delivery_s: float = DELIVERY_S,
         clock: Callable[[], float] = time.monotonic,

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from gantt.agent.collectors.contract import Part
-from gantt.agent.whole_reporter import WholeReporter
+from gantt.agent.reporter import Reporter
 from gantt.engine.gantt import Gantt
 from gantt.model.needs import needs_of
 from gantt.model.reports import Report, ReportOutcome
@@ -21,8 +21,8 @@ _US = 1_000_000
 
 
 @pytest.fixture
-def reporter() -> WholeReporter:
-    return WholeReporter("h", "h", "a", renewal_s=RENEWAL_S)
+def reporter() -> Reporter:
+    return Reporter("h", "h", "a", renewal_s=RENEWAL_S)
 
 
 def known(outcome: str = "applied", **given: Any) -> ReportOutcome:
@@ -33,7 +33,7 @@ def part(**fields: Any) -> Part:
     return Part({**FIELDS, **fields})
 
 
-def test_every_report_with_news_says_all(reporter: WholeReporter) -> None:
+def test_every_report_with_news_says_all(reporter: Reporter) -> None:
     first = reporter.next(part(), 0)
     reporter.settle(known())
     nothing = reporter.next(part(), _US)
@@ -44,7 +44,7 @@ def test_every_report_with_news_says_all(reporter: WholeReporter) -> None:
     assert (second.sequence, second.full, second.fields.vcpus) == (2, True, 9)
 
 
-def test_what_is_gone_is_left_out(reporter: WholeReporter, books: Gantt) -> None:
+def test_what_is_gone_is_left_out(reporter: Reporter, books: Gantt) -> None:
     books.report_hosts([_now(reporter.next(part(), 0))])
     reporter.settle(known())
     gone = Part({key: value for key, value in FIELDS.items() if key != "host_ip"})
@@ -57,14 +57,14 @@ def test_what_is_gone_is_left_out(reporter: WholeReporter, books: Gantt) -> None
 
 
 def test_a_report_that_may_be_lost_is_repeated_as_it_was(
-    reporter: WholeReporter,
+    reporter: Reporter,
 ) -> None:
     first = reporter.next(part(), 0)
     assert reporter.next(part(), _US) == first
 
 
 def test_news_take_the_place_of_a_report_that_may_be_lost(
-    reporter: WholeReporter,
+    reporter: Reporter,
 ) -> None:
     reporter.next(part(), 0)
     assert not reporter.is_waiting
@@ -72,7 +72,7 @@ def test_news_take_the_place_of_a_report_that_may_be_lost(
     assert (second.sequence, second.full) == (2, True)
 
 
-def test_without_news_it_is_renewed(reporter: WholeReporter) -> None:
+def test_without_news_it_is_renewed(reporter: Reporter) -> None:
     at = int(RENEWAL_S * _US)
     reporter.next(part(), 0)
     reporter.settle(known())
@@ -82,7 +82,7 @@ def test_without_news_it_is_renewed(reporter: WholeReporter) -> None:
     assert (renewed.sequence, renewed.full, renewed.taken_at) == (2, True, at)
 
 
-def test_what_cannot_be_read_stays(reporter: WholeReporter) -> None:
+def test_what_cannot_be_read_stays(reporter: Reporter) -> None:
     reporter.next(part(), 0)
     reporter.settle(known())
     unread = Part({"vcpus": 9, "memory_mb": 1024}, unread=frozenset({"host_ip"}))
@@ -92,7 +92,7 @@ def test_what_cannot_be_read_stays(reporter: WholeReporter) -> None:
 
 
 def test_what_says_everything_serves_any_needs(
-    reporter: WholeReporter, books: Gantt
+    reporter: Reporter, books: Gantt
 ) -> None:
     """A service that nothing was asked of takes its heartbeats, without a write."""
     reporter.needs = needs_of({"a scheduler that was not asked": None})
@@ -104,7 +104,7 @@ def test_what_says_everything_serves_any_needs(
         reporter.settle(replace(outcome, needs=""))
 
 
-def test_other_needs_are_learnt_and_told(reporter: WholeReporter) -> None:
+def test_other_needs_are_learnt_and_told(reporter: Reporter) -> None:
     few = needs_of({"few": ["vcpus"]})
     reporter.needs = needs_of({"all": None})
     reporter.next(part(), 0)
@@ -119,7 +119,7 @@ def test_other_needs_are_learnt_and_told(reporter: WholeReporter) -> None:
 
 
 def test_of_two_agents_the_one_before_says_no_more_but_now_and_then(
-    reporter: WholeReporter,
+    reporter: Reporter,
 ) -> None:
     reporter.next(part(), 10)
     assert reporter.settle(known("superseded", taken_at=9)) == "superseded"
@@ -128,14 +128,14 @@ def test_of_two_agents_the_one_before_says_no_more_but_now_and_then(
 
 
 def test_a_clock_that_was_set_back_is_told_from_another_agent(
-    reporter: WholeReporter,
+    reporter: Reporter,
 ) -> None:
     reporter.next(part(), 10)
     assert reporter.settle(known("superseded", taken_at=50)) == "again"
     assert reporter.next(part(), 11).taken_at == 51
 
 
-def test_what_was_refused_is_said_anew(reporter: WholeReporter) -> None:
+def test_what_was_refused_is_said_anew(reporter: Reporter) -> None:
     reporter.next(part(), 0)
     assert reporter.settle(known("refused", code="conflict")) == "refused"
     assert reporter.next(part(), _US).sequence == 2

@@ -21,7 +21,6 @@ ORDER = {
         register report workloads
         machine
         reporter
-        whole_reporter
         loop
     """,
     "api": """
