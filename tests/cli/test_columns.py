@@ -150,6 +150,14 @@ def test_nothing_is_done_for_an_unknown_column(cli: Program, host: str) -> None:
     assert cli.ask("host", "show", host)["stats"]["vcpus"] == 8
 
 
+def test_an_update_prints_each_field_that_a_host_shows(cli: Program, host: str) -> None:
+    fields = cli.do("host", "show", host, "-o", "csv").split("\n")[0].split(",")
+    for field in fields:
+        shown = cli.do("host", "update", host, "vcpus=8", "-o", "value", "-c", field)
+        if field != "updated_at":
+            assert shown == cli.do("host", "show", host, "-o", "value", "-c", field)
+
+
 def test_a_picture_has_no_columns(cli: Program, host: str) -> None:
     for words in (("-c", "host"), ("-o", "value")):
         said = cli.fail("host", "show", host, "--topology", *words, status=2)
