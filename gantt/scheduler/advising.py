@@ -37,6 +37,7 @@ from gantt.scheduler.selection.select import Dice, Pick, seed_of
 from gantt.state.column import NO_ROW, NO_TIME, Bools, Floats, Int64s
 from gantt.state.host_table import HostNames
 from gantt.state.state import State
+from gantt.state.view import View
 
 NONE: Final = -1
 """Not refused."""
@@ -127,8 +128,9 @@ def rank(
             mine, subset = mine[chosen.places], 1
             # For callers that sort by weight.
             weights = np.arange(len(mine), 0.0, -1.0)
-    fitting = fitting_of(state, feasible, driver)
-    places, best, lost = _choose(feasible, weights, subset, rng, steps, fitting)
+    view = View(state)
+    fitting = fitting_of(state, feasible, driver, view)
+    places, best, lost = _choose(view, feasible, weights, subset, rng, steps, fitting)
     names = (*(one.name for one in feasible.masks), BOOKS)
     causes = np.full(len(sent), NONE, np.int64)
     causes[at] = _causes(feasible, len(at))
@@ -212,6 +214,7 @@ def _restricted(every: FeasibleHosts, rows: Int64s) -> tuple[FeasibleHosts, Bool
 
 
 def _choose(
+    view: View,
     feasible: FeasibleHosts,
     weights: Floats,
     subset: int,
@@ -225,7 +228,7 @@ def _choose(
     claim would have choices, within ``budget``."""
     order = weigh.best(weights, len(weights))
     rows, candidates = feasible.hosts.rows, feasible.candidates
-    left = RemainingCandidates(candidates, budget, fitting)
+    left = RemainingCandidates(view, candidates, budget, fitting)
     picks: list[tuple[int, Candidate]] = []
     lost: dict[int, str] = {}
     with suppress(Spent):

@@ -8,7 +8,7 @@ use while the lock of its State is held.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,6 +23,8 @@ from gantt.topology.pending import Pending, providers_of
 
 Slot = tuple[int, int]
 """A provider's row and a class's index: where amounts are counted."""
+AnySlot = Slot | tuple[str, str]
+"""By uuid and name where this State knows no such provider: another Placement may."""
 HostAmounts = tuple[int, int, int]
 """VCPUs, MB of memory and MB of disk, as hosts report them."""
 _LATER: Final = 2**62
@@ -67,17 +69,18 @@ def pending_on(
 
 
 class View:
-    """``state``, with differences of one owner. ``on_hosts``: host row -> what is used
-    more there than the host reports and its claims hold. By service host: ``placed``,
-    what was put there; ``left``, the consumers that the State has there and that are
-    there no longer."""
+    """``state``, with differences of one owner. ``more``: slot -> what is used more of
+    it than the State has; ``on_hosts``: host row -> what is used more there than the
+    host reports and its claims hold. By service host: ``placed``, what was put there;
+    ``left``, the consumers that the State has there and that are there no longer."""
 
     __slots__ = (
         "_changed",
         "_limits",
-        "_more",
         "_promises",
+        "_slots",
         "left",
+        "more",
         "on_hosts",
         "placed",
         "state",
@@ -85,7 +88,8 @@ class View:
 
     def __init__(self, state: State) -> None:
         self.state = state
-        self._more: dict[Slot, int] = {}
+        self.more: dict[AnySlot, int] = {}
+        self._slots: dict[tuple[str, str], AnySlot] = {}
         self._limits: dict[Slot, SlotLimits] = {}
         self._promises: dict[int, Promises] = {}  # copies
         self.on_hosts: dict[int, HostAmounts] = {}
@@ -100,7 +104,7 @@ class View:
         self,
         booking: Booking,
         number: int | None = None,
-        amounts: Iterable[tuple[Slot, int]] | None = None,
+        amounts: Iterable[tuple[AnySlot, int]] | None = None,
     ) -> None:
         """The consumer takes all of it. ``number``: the id of its claim, None: later
         than any there is; ``amounts``: as ``slots_of`` has its allocations, where they
@@ -115,11 +119,10 @@ class View:
         if row is None:
             return
         if wanted is not None:
-            key = _LATER + len(self._changed) if number is None else number
             pending = pending_on(
                 hosts, row, wanted, booking.mappings, packs=booking.packs
             )
-            self.promise(row, key, replace(pending, fit=booking.fit))
+            self.promise(row, number, replace(pending, fit=booking.fit))
         self.add_to_host(row, (booking.vcpus, booking.memory_mb, booking.disk_mb))
         host = hosts.hosts[row]
         before = self.placed.get(host)
@@ -128,16 +131,24 @@ class View:
 
     def slots_of(
         self, allocations: Mapping[str, Mapping[str, int]]
-    ) -> list[tuple[Slot, int]]:
-        """Where these are counted. Not what this State does not know of: a remote
-        Placement has it."""
-        found = []
-        for uuid, resources in allocations.items():
-            provider = self.state.providers.row_of(uuid)
-            for name, amount in resources.items():
-                index = self.state.classes.index_of(name)
-                if provider is not None and index is not None:
-                    found.append(((provider, index), amount))
+    ) -> list[tuple[AnySlot, int]]:
+        """Where these are counted."""
+        return [
+            (self.slot(uuid, name), amount)
+            for uuid, resources in allocations.items()
+            for name, amount in resources.items()
+        ]
+
+    def slot(self, uuid: str, resource_class: str) -> AnySlot:
+        """Where amounts of a provider are counted; looked up once."""
+        found = self._slots.get((uuid, resource_class))
+        if found is None:
+            row = self.state.providers.row_of(uuid)
+            index = self.state.classes.index_of(resource_class)
+            found = uuid, resource_class
+            if row is not None and index is not None:
+                found = row, index
+            self._slots[uuid, resource_class] = found
         return found
 
     def take(
@@ -197,11 +208,11 @@ class View:
 
     # -- differences --------------------------------------------------------------
 
-    def add(self, slot: Slot, amount: int) -> None:
+    def add(self, slot: AnySlot, amount: int) -> None:
         """``amount`` more is used of the slot; a negative one is given back."""
-        before = self._more.get(slot)
-        self._changed.append((self._more, slot, before))
-        self._more[slot] = amount + (before or 0)
+        before = self.more.get(slot)
+        self._changed.append((self.more, slot, before))
+        self.more[slot] = amount + (before or 0)
 
     def add_to_host(self, row: int, amounts: HostAmounts) -> None:
         """So much more is used of the host at ``row``; less where it is negative."""
@@ -217,8 +228,11 @@ class View:
         self._changed.append((self._limits, slot, self._limits.get(slot)))
         self._limits[slot] = limits
 
-    def promise(self, row: int, claim_id: int, pending: Pending) -> None:
-        """A claim takes cells and devices of the host at ``row``."""
+    def promise(self, row: int, claim_id: int | None, pending: Pending) -> None:
+        """A claim takes cells and devices of the host at ``row``. ``claim_id`` None:
+        one later than any there is."""
+        if claim_id is None:
+            claim_id = _LATER + len(self._changed)
         self._own(row).put(claim_id, pending)
         self._changed.append((self._promises, (row, claim_id), None))
 
@@ -277,7 +291,7 @@ class View:
             return Refusal()
         else:
             known = self.state.allocations.used_on(*slot)
-        used = known + self._more.get(slot, 0)
+        used = known + self.more.get(slot, 0)
         is_unit = limits.min_unit <= amount <= limits.max_unit
         if not is_unit or amount % limits.step_size:
             return Refusal(limits, used)
@@ -285,6 +299,13 @@ class View:
         if total > limits.capacity and total > known:
             return Refusal(limits, used, is_full=True)
         return None
+
+    def sums(self, slot: AnySlot) -> tuple[int, float]:
+        """What is used of a slot that has an inventory here, and its capacity."""
+        found = self.state.inventories.amounts_at(*cast(Slot, slot))
+        assert found is not None, "a search saw room in it"
+        capacity, used = found
+        return used + self.more.get(slot, 0), capacity
 
     def refused(self, wanted: Iterable[tuple[Slot, int]]) -> Slot | None:
         """The first slot that does not take its amount, which is asked of each once;

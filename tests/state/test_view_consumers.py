@@ -207,8 +207,11 @@ def test_a_member_counts_once_where_it_is_and_is_put() -> None:
     assert members.counts() == {"h1": 2}
 
 
-def test_what_the_state_does_not_know_is_not_counted() -> None:
+def test_what_the_state_does_not_know_is_counted_by_name() -> None:
     view = View(state_of({}, {}, {}))
     booking = Booking("c", 9, {"p-remote": {"CUSTOM_0": 1}, "p-h0": {"NO_CLASS": 1}})
     view.put(booking)
-    assert view.mark() == 0
+    assert view.more == {("p-remote", "CUSTOM_0"): 1, ("p-h0", "NO_CLASS"): 1}
+    assert not view.placed and not view.on_hosts
+    view.undo(0)
+    assert not view.more

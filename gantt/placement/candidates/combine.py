@@ -12,15 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gantt.placement.candidates.tree import (
-    NONE_TAKEN,
     Shape,
-    Taken,
     Tree,
     bits,
     can_match,
     plant,
     profiles_of,
 )
+from gantt.state.view import View
 
 # The provider of each need, in the order of the needs: its row, or in a walk its place.
 Combination = tuple[int, ...]
@@ -54,12 +53,12 @@ class Budget:
 
 
 def combine(
-    shape: Shape, root: int, budget: Budget, taken: Taken = NONE_TAKEN
+    shape: Shape, root: int, budget: Budget, view: View | None = None
 ) -> Iterator[Combination]:
-    """Every way to meet all needs in and around the tree of ``root`` beside what is
-    ``taken``, once."""
+    """Every way to meet all needs in and around the tree of ``root``, as ``view`` has
+    it, once."""
     budget.spend()
-    tree, rows = plant(shape, root, taken)
+    tree, rows = plant(shape, root, view)
     row_at = rows.__getitem__
     combinations = shape.walked.get(tree)
     if combinations is not None:

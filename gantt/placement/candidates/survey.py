@@ -21,9 +21,10 @@ from gantt.placement.candidates import flat, order, search, summarize
 from gantt.placement.candidates.combine import Budget, combine
 from gantt.placement.candidates.feasible import ResolvedRequest
 from gantt.placement.candidates.summarize import Rows
-from gantt.placement.candidates.tree import NONE_TAKEN, Shape, Taken, shape_of
+from gantt.placement.candidates.tree import Shape, shape_of
 from gantt.state.column import Bools
 from gantt.state.state import State
+from gantt.state.view import View
 
 
 class Survey(Struct, eq=False):
@@ -47,11 +48,11 @@ class Survey(Struct, eq=False):
         return self.alone[roots]
 
     def candidates(
-        self, root_row: int, budget: Budget, taken: Taken = NONE_TAKEN
+        self, root_row: int, budget: Budget, view: View | None = None
     ) -> Iterator[Candidate]:
         """The candidates in and around the tree of ``root_row``, in the search's order,
-        beside what is ``taken`` there; of those that only exchange groups alike, one.
-        Raises Spent."""
+        as ``view`` has it; of those that only exchange groups alike, one. Raises
+        Spent."""
         if self.resolved is None or not self.viable[root_row]:
             return
         parts = [(need.suffix, need.amounts) for need in self.resolved.needs]
@@ -61,7 +62,7 @@ class Survey(Struct, eq=False):
             if self.shape is None:
                 self.shape = shape_of(self.resolved, are_alike=True)
             combinations = order.distinct(
-                combine(self.shape, root_row, budget, taken),
+                combine(self.shape, root_row, budget, view),
                 frozenset(self.resolved.sharing.rows),
             )
         for combination in combinations:
@@ -97,9 +98,9 @@ class FlatSurvey:
         self,
         root_row: int,
         budget: Budget,
-        taken: Taken = NONE_TAKEN,  # noqa: ARG002
+        view: View | None = None,  # noqa: ARG002
     ) -> Iterator[Candidate]:
-        """The one candidate of a provider, if it matches, whatever is ``taken``."""
+        """The one candidate of a provider, if the State has room for it."""
         budget.spend()
         if flat.meets_at(self._state, self._wanted, root_row):
             yield from self.candidates_at([root_row])

@@ -8,24 +8,19 @@ rows are, and ``combine`` need walk only one of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import compress
 from math import gcd
-from types import MappingProxyType
-from typing import Final, TypeAlias
 
 from msgspec import Struct
 
 from gantt.placement.candidates.feasible import ResolvedRequest, contested
 from gantt.state.column import ANY, NO_ROW
 from gantt.state.state import State
+from gantt.state.view import View
 
 # Per need what it takes of contested classes: (index in ``contested``, amount).
 Shares = tuple[tuple[tuple[int, int], ...], ...]
-
-Taken: TypeAlias = Mapping[tuple[str, str], int]
-"""(uuid of a provider, class) -> an amount that is as good as used."""
-NONE_TAKEN: Final[Taken] = MappingProxyType({})
 
 
 class Tree(Struct, frozen=True):
@@ -113,16 +108,16 @@ def shape_of(resolved: ResolvedRequest, *, are_alike: bool = False) -> Shape:
     )
 
 
-def plant(shape: Shape, root: int, taken: Taken = NONE_TAKEN) -> tuple[Tree, list[int]]:
-    """The tree of ``root`` less what is ``taken``, and the row at each place."""
+def plant(shape: Shape, root: int, view: View | None = None) -> tuple[Tree, list[int]]:
+    """The tree of ``root``, as ``view`` has it, and the row at each place."""
     resolved = shape.resolved
     rows, guests = _rows(shape, root)
     pools = tuple(
         _pool(shape, need, root, rows, guests) for need in range(len(shape.own))
     )
     less: dict[tuple[int, int], int] = {}
-    if taken:
-        less = _less(shape, rows, taken)
+    if view is not None:
+        less = _less(shape, rows, view)
         pools = tuple(
             _with_room(shape, need, pool, rows, less) if less else pool
             for need, pool in enumerate(pools)
@@ -247,17 +242,15 @@ def _family(suffix: str) -> str:
     return suffix.rstrip("0123456789")
 
 
-def _less(shape: Shape, rows: list[int], taken: Taken) -> dict[tuple[int, int], int]:
-    """(place, class index) -> what is ``taken`` there."""
-    state, found = shape.resolved.state, {}
+def _less(shape: Shape, rows: list[int], view: View) -> dict[tuple[int, int], int]:
+    """(place, class index) -> what is taken there in ``view``."""
     asked = {index for need in shape.resolved.needs for index in need.amounts}
-    names = {index: state.classes.at(index).name for index in asked}
-    for place, row in enumerate(rows):
-        uuid = state.providers.uuids[row]
-        for index, name in names.items():
-            if amount := taken.get((uuid, name), 0):
-                found[place, index] = amount
-    return found
+    return {
+        (place, index): amount
+        for place, row in enumerate(rows)
+        for index in asked
+        if (amount := view.more.get((row, index), 0))
+    }
 
 
 def _with_room(

@@ -45,6 +45,7 @@ from gantt.scheduler.selection.fitting import Fitting, fitting_of
 from gantt.scheduler.selection.remaining_candidates import RemainingCandidates
 from gantt.state.column import Bools, Int64s
 from gantt.state.state import State
+from gantt.state.view import View
 
 
 def capacity(
@@ -161,7 +162,9 @@ def _one_by_one(
         if (trees[place] or fitting is not None) and most:
             key = name if rule.is_together else ""
             if key not in sheets:
-                sheets[key] = RemainingCandidates(feasible.candidates, budget, fitting)
+                sheets[key] = RemainingCandidates(
+                    View(state), feasible.candidates, budget, fitting
+                )
             is_tree = bool(trees[place])
             count, why_not = searched(sheets[key], row, most, is_tree=is_tree)
             if not count and why_not.isdisjoint((BUDGET, FITS)):

@@ -34,6 +34,7 @@ from gantt.scheduler.selection.fitting import Meter, fitting_of
 from gantt.scheduler.selection.remaining_candidates import RemainingCandidates
 from gantt.state.column import NO_ROW, Bools, Int64s
 from gantt.state.state import State
+from gantt.state.view import View
 
 
 class FlavorRoom:
@@ -64,7 +65,7 @@ class FlavorRoom:
         if group is not None:
             added = together.members.setdefault(group.uuid, added)
         self.rule = GroupRule(feasible, added)
-        self._fitting = fitting_of(state, feasible, meter, together.beside)
+        self._fitting = fitting_of(state, feasible, meter, together.view)
         self._trees = feasible.candidates.is_searched(hosts)
         is_tight = feasible.policy.options.packing != "spread"
         # The tightest of several answers is not always the first.
@@ -72,11 +73,11 @@ class FlavorRoom:
         self._is_searched = self._trees | (self._fitting is not None) | has_choice
         self._is_tried = self._is_searched | self.rule.is_hard
         self._places = RemainingCandidates(
+            together.view,
             feasible.candidates,
             budget,
             self._fitting,
             prefers=int(is_tight),
-            taken=together.by_name,
         )
         self._free = free_at(state, feasible.surveys, self._providers)
         together.is_searched |= bool(self._is_searched.any())
@@ -256,9 +257,10 @@ class FlavorRoom:
     def _tried(self, place: int, most: int) -> int:
         """How many a host takes of these alone, beside nothing of others."""
         if place not in self._known:
-            fitting = fitting_of(self._state, self.feasible, self._meter)
+            view = View(self._state)
+            fitting = fitting_of(self._state, self.feasible, self._meter, view)
             places = RemainingCandidates(
-                self.feasible.candidates, self._budget, fitting
+                view, self.feasible.candidates, self._budget, fitting
             )
             row, is_tree = int(self.rows[place]), bool(self._trees[place])
             self._known[place], _ = searched(

@@ -2,7 +2,7 @@
 
 Beside the State, which does not change meanwhile: each flavor subtracts it from what it
 finds there. Amounts of providers are kept twice: as arrays for passes over all hosts,
-and by name for the search, which looks at one candidate at a time.
+and in a view for the search, which looks at one candidate at a time.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from gantt.placement.candidates.summarize import Rows
 from gantt.scheduler.capacity.tries import Tries
 from gantt.scheduler.hosts import Hosts, Taken
 from gantt.scheduler.pauses import Pause, never
-from gantt.scheduler.selection.fitting import Beside
 from gantt.state.column import Floats, Int64s
 from gantt.state.state import State
+from gantt.state.view import View
 
 
 class Together:
-    """``by_name``: (uuid of a provider, class) -> amount; ``beside``: cells and
-    devices; ``members``: uuid of a server group -> service host -> instances.
-    ``shares``: float64[hosts], by row, about how much of each is taken.
-    ``is_searched``: whether any flavor needs the names. ``pause``: between hosts that
-    are tried one by one, where others may write and decide. ``tries``: of one call."""
+    """``view``: amounts, cells and devices; ``members``: uuid of a server group ->
+    service host -> instances. ``shares``: float64[hosts], by row, about how much of
+    each is taken. ``is_searched``: whether any flavor needs the view. ``pause``:
+    between hosts that are tried one by one, where others may write and decide.
+    ``tries``: of one call."""
 
     def __init__(
         self, state: State, pause: Pause = never, tries: Tries | None = None
@@ -36,8 +36,7 @@ class Together:
         self.tries = Tries() if tries is None else tries
         self._amounts: dict[str, Int64s] = {}
         self._on_hosts: dict[Taken, Int64s] = {}
-        self.by_name: dict[tuple[str, str], int] = {}
-        self.beside = Beside(state)
+        self.view = View(state)
         self.members: dict[str, Counter[str]] = {}
         self.is_searched = False
         self.shares: Floats = np.zeros(state.fleet.hosts.height)
@@ -51,19 +50,19 @@ class Together:
         self, amounts: Iterable[tuple[str, int]], providers: Rows, counts: Int64s
     ) -> None:
         """So many instances (int64[n]) use the amounts of each of these providers."""
-        uuids = self._state.providers.uuids
         at = np.flatnonzero(counts)
         rows, times = providers[at], counts[at]
         for name, amount in amounts:
             np.add.at(self._array(name), rows, amount * times)
             if not self.is_searched:
                 continue
+            index = self._state.classes.index_of(name)
+            assert index is not None, "an instance uses it"
             for row, count in zip(rows.tolist(), times.tolist(), strict=True):
-                key = uuids[row], name
-                self.by_name[key] = self.by_name.get(key, 0) + amount * count
+                self.view.add((row, index), amount * count)
 
     def take(self, candidate: Candidate) -> None:
-        """An instance uses the candidate, which ``by_name`` has already."""
+        """An instance uses the candidate, which ``view`` has already."""
         for uuid, resources in candidate.allocations.items():
             row = self._state.providers.row_of(uuid)
             assert row is not None, "the search named it"

@@ -20,7 +20,6 @@ from gantt.placement.candidates.combine import Budget
 from gantt.placement.candidates.listing import Listing
 from gantt.placement.candidates.summarize import Rows
 from gantt.placement.candidates.survey import AnySurvey, FlatSurvey, survey
-from gantt.placement.candidates.tree import NONE_TAKEN, Taken
 from gantt.scheduler.feasibility import amounts
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
@@ -28,6 +27,7 @@ from gantt.scheduler.request import shape
 from gantt.scheduler.request.job import Job, prepare
 from gantt.state.column import ALL, NO_ROW, Bools
 from gantt.state.state import State
+from gantt.state.view import View
 
 BOOKS: Final = "free resources"
 AMOUNTS: Final = "free amounts"
@@ -67,17 +67,29 @@ class Candidates:
         self,
         host_row: int,  # noqa: ARG002
         budget: Budget,  # noqa: ARG002
-        taken: Taken = NONE_TAKEN,  # noqa: ARG002
+        view: View | None = None,  # noqa: ARG002
     ) -> Iterator[Candidate]:
         """The candidates of a host, in the source's order, without some that need what
-        is ``taken``: ``has_room`` tells of the others. Raises Spent."""
+        is taken in ``view``: ``has_room`` tells of the others. Raises Spent."""
         yield NOTHING
 
-    def has_room(self, uuid: str, resource_class: str, amount: int) -> bool:  # noqa: ARG002
-        """Whether a provider has so much left."""
+    def has_room(
+        self,
+        view: View,  # noqa: ARG002
+        uuid: str,  # noqa: ARG002
+        resource_class: str,  # noqa: ARG002
+        amount: int,  # noqa: ARG002
+    ) -> bool:
+        """Whether a provider has so much left in ``view``."""
         return True
 
-    def part_left(self, uuid: str, resource_class: str, amount: int) -> float:  # noqa: ARG002
+    def part_left(
+        self,
+        view: View,  # noqa: ARG002
+        uuid: str,  # noqa: ARG002
+        resource_class: str,  # noqa: ARG002
+        amount: int,  # noqa: ARG002
+    ) -> float:
         """The part of a provider's capacity, 0 … 1, that is left beside ``amount``."""
         return 0.0
 
@@ -186,27 +198,21 @@ class BookCandidates(Candidates):
         return self._only.candidates_at(providers.tolist())
 
     def of(
-        self, host_row: int, budget: Budget, taken: Taken = NONE_TAKEN
+        self, host_row: int, budget: Budget, view: View | None = None
     ) -> Iterator[Candidate]:
         provider = int(self._state.fleet.hosts.provider[host_row])
         for one in self.surveys:
-            yield from one.candidates(provider, budget, taken)
+            yield from one.candidates(provider, budget, view)
 
-    def has_room(self, uuid: str, resource_class: str, amount: int) -> bool:
-        capacity, used = self._amounts(uuid, resource_class)
+    def has_room(self, view: View, uuid: str, resource_class: str, amount: int) -> bool:
+        used, capacity = view.sums(view.slot(uuid, resource_class))
         return used + amount <= capacity
 
-    def part_left(self, uuid: str, resource_class: str, amount: int) -> float:
-        capacity, used = self._amounts(uuid, resource_class)
+    def part_left(
+        self, view: View, uuid: str, resource_class: str, amount: int
+    ) -> float:
+        used, capacity = view.sums(view.slot(uuid, resource_class))
         return (capacity - used - amount) / max(capacity, 1.0)
-
-    def _amounts(self, uuid: str, resource_class: str) -> tuple[float, int]:
-        row = self._state.providers.row_of(uuid)
-        index = self._state.classes.index_of(resource_class)
-        assert row is not None and index is not None, "the search named them"
-        found = self._state.inventories.amounts_at(row, index)
-        assert found is not None, "the search saw room"
-        return found
 
     def is_searched(self, hosts: Hosts) -> Bools:
         found = np.zeros(len(hosts), np.bool_)
@@ -348,13 +354,14 @@ class ListedCandidates(Candidates):
         self,
         host_row: int,
         budget: Budget,
-        taken: Taken = NONE_TAKEN,  # noqa: ARG002
+        view: View | None = None,  # noqa: ARG002
     ) -> Iterator[Candidate]:
         for candidate in self._listing.of(self._uuids[host_row]):
             budget.spend()
             yield candidate
 
-    def has_room(self, uuid: str, resource_class: str, amount: int) -> bool:
+    def has_room(self, view: View, uuid: str, resource_class: str, amount: int) -> bool:
+        amount += view.more.get(view.slot(uuid, resource_class), 0)
         return self._listing.has_room(uuid, resource_class, amount)
 
     def is_searched(self, hosts: Hosts) -> Bools:

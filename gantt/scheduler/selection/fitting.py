@@ -6,7 +6,6 @@ a time, and only at hosts that would be picked. The committer asks the same agai
 
 from __future__ import annotations
 
-from itertools import count
 from typing import Protocol
 
 from gantt.model.answers import Candidate
@@ -18,8 +17,6 @@ from gantt.scheduler.request.topology import DEVICES_FILTER, TOPOLOGY_FILTER
 from gantt.state.state import State
 from gantt.state.view import View, pending_on
 from gantt.topology.pending import Pending
-
-_NEXT = 2**62
 
 
 class Meter(Protocol):
@@ -35,33 +32,21 @@ class FitsSpent(Spent):
     """Raised when as many hosts were fitted as one request may ask for."""
 
 
-class Beside:
-    """What requests took of cells and devices, in turns. ``numbers``: as of claims
-    later than any there is."""
-
-    def __init__(self, state: State) -> None:
-        self.view = View(state)
-        self.numbers = count(_NEXT)
-
-
 class Fitting:
-    """Fits the instances of one request: what they took of hosts is in a view.
-    ``meter``: counts the hosts that were fitted, and which limits were met. ``beside``:
-    other requests that take of the same hosts."""
+    """Fits the instances of one request. ``view`` has what they, and others, took of
+    hosts. ``meter``: counts the hosts that were fitted, and which limits were met."""
 
     def __init__(
         self,
-        state: State,
+        view: View,
         wanted: Wanted,
         options: SchedulerOptions,
         meter: Meter | None = None,
-        beside: Beside | None = None,
     ) -> None:
-        self._hosts = state.fleet.hosts
+        self._hosts = view.state.fleet.hosts
         self._wanted = wanted
         self._packs = options.packing_host_numa_cells_allocation_strategy
-        beside = Beside(state) if beside is None else beside
-        self._view, self._numbers = beside.view, beside.numbers
+        self._view = view
         # What did not fit a host will not, while others take more of it.
         self._refused: set[tuple[int, tuple[object, ...]]] = set()
         self._most = self._fits_left = options.topology_fits
@@ -102,13 +87,7 @@ class Fitting:
 
     def take(self, row: int, candidate: Candidate) -> None:
         """An instance of this request is on the host at ``row``."""
-        pending = self.pending(row, candidate)
-        self._view.promise(row, next(self._numbers), pending)
-
-    def hold(self, row: int, pendings: tuple[Pending, ...]) -> None:
-        """What was advised to others counts as taken."""
-        for pending in pendings:
-            self._view.promise(row, next(self._numbers), pending)
+        self._view.promise(row, None, self.pending(row, candidate))
 
     def pending(self, row: int, candidate: Candidate) -> Pending:
         """What a claim of ``candidate`` would promise of the host at ``row``."""
@@ -121,7 +100,7 @@ def fitting_of(
     state: State,
     feasible: FeasibleHosts,
     meter: Meter | None = None,
-    beside: Beside | None = None,
+    view: View | None = None,
 ) -> Fitting | None:
     """None: the request asks for neither cells nor devices, or no filter it went
     through looks at them. Raises Invalid."""
@@ -129,4 +108,4 @@ def fitting_of(
     if wanted is None:
         return None
     options = feasible.policy.options
-    return Fitting(state, wanted, options, meter, beside)
+    return Fitting(View(state) if view is None else view, wanted, options, meter)

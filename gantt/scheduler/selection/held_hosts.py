@@ -13,8 +13,6 @@ import numpy as np
 
 from gantt.model.answers import Candidate
 from gantt.placement.candidates.combine import Budget, Spent
-from gantt.placement.candidates.tree import NONE_TAKEN
-from gantt.placement.candidates.tree import Taken as Amounts
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts, filters_of
 from gantt.scheduler.feasibility.candidates import Candidates
 from gantt.scheduler.held_host import HeldHost
@@ -22,6 +20,7 @@ from gantt.scheduler.selection.fitting import Fitting
 from gantt.scheduler.selection.remaining_hosts import RemainingHosts
 from gantt.state.column import Bools, Int64s
 from gantt.state.state import State
+from gantt.state.view import View
 
 
 def hold(
@@ -80,29 +79,34 @@ def _has_room(
     state: State, feasible: FeasibleHosts, row: int, held: HeldHost, budget: Budget
 ) -> bool:
     """Whether the first candidate that the host has beside what is held fits."""
-    candidates, wanted = feasible.candidates, feasible.wanted
+    candidates, wanted, view = feasible.candidates, feasible.wanted, View(state)
+    for (uuid, name), amount in held.amounts.items():
+        view.add(view.slot(uuid, name), amount)
+    for pending in held.pendings:
+        view.promise(row, None, pending)
     try:
-        candidate = first_candidate(candidates, row, budget, held.amounts)
+        candidate = first_candidate(candidates, row, budget, view)
     except Spent:
         return True
-    if candidate is not None and wanted is not None:
-        fitting = Fitting(state, wanted, feasible.policy.options)
-        fitting.hold(row, held.pendings)
+    if candidate is None:
+        return False
+    if wanted is not None:
+        fitting = Fitting(view, wanted, feasible.policy.options)
         if not fitting.fits(row, candidate):
             return False
-    return candidate is not None and all(
-        candidates.has_room(uuid, name, amount + held.amounts.get((uuid, name), 0))
+    return all(
+        candidates.has_room(view, uuid, name, amount)
         for uuid, resources in candidate.allocations.items()
         for name, amount in resources.items()
     )
 
 
 def first_candidate(
-    candidates: Candidates, row: int, budget: Budget, held: Amounts = NONE_TAKEN
+    candidates: Candidates, row: int, budget: Budget, view: View | None = None
 ) -> Candidate | None:
-    """The candidate that would be claimed, less those that need what is ``held``; None:
-    the host has none. Raises Spent."""
+    """The candidate that would be claimed, less those that need what is taken in
+    ``view``; None: the host has none. Raises Spent."""
     known = candidates.certain([row])
     if known is not None:
         return known[0]
-    return next(iter(candidates.of(row, budget, held)), None)
+    return next(iter(candidates.of(row, budget, view)), None)

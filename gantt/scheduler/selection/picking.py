@@ -30,6 +30,7 @@ from gantt.scheduler.selection.remaining_hosts import RemainingHosts
 from gantt.scheduler.selection.select import Dice, Pick, seed_of, select
 from gantt.scheduler.stages import OTHER, PICK, Mark
 from gantt.state.state import State
+from gantt.state.view import View
 
 
 class Selected(Struct, frozen=True, eq=False):
@@ -97,14 +98,14 @@ def pick_hosts(
         passing = remaining.ask(driver.chooser, feasible, request.count, seed_of(rng))
     is_loose = again is not None and again.is_loose
     candidates = RemainingCandidates.of(
-        state, passing, budget, driver, is_loose=is_loose
+        View(state), passing, budget, driver, is_loose=is_loose
     )
     names = request.names
     picks = select(
         *(remaining, candidates, names, driver.policy.options, rng),
         has_alternates=request.return_alternates and not is_trial,
         is_trial=is_trial,
-        pause=within(state, passing, pause),
+        pause=pause if len(names) == 1 else within(state, passing, pause),
     )
     found = Selected(passing, picks, remaining, candidates)
     is_last = again is not None or driver.chooser is not None

@@ -15,39 +15,39 @@ from gantt.placement.candidates.combine import Budget
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
 from gantt.scheduler.feasibility.candidates import Candidates
 from gantt.scheduler.selection.fitting import Fitting, Meter, fitting_of
-from gantt.state.state import State
+from gantt.state.view import View
 
 _COMPARED: Final = 16
 _NAMED: Final = 4
 
 
 class RemainingCandidates:
-    """Candidates of hosts, less what was taken through ``take``. ``fitting``: of a
-    request for cells or devices. ``prefers``: of the first few of a host's candidates
-    that which leaves the least of its providers (1), so that others stay whole, or the
-    most (-1), so that none is used up; the first one (0). ``taken``: (uuid of a
-    provider, class) -> amount, where other requests take of the same."""
+    """Candidates of hosts, less what was taken in ``view``. ``fitting``: of a request
+    for cells or devices. ``prefers``: of the first few of a host's candidates the one
+    that leaves the least of its providers (1), so that others stay whole, or the most
+    (-1), so that none is used up; the first one (0)."""
 
     def __init__(
         self,
+        view: View,
         candidates: Candidates,
         budget: Budget,
         fitting: Fitting | None = None,
         *,
         prefers: int = 0,
-        taken: dict[tuple[str, str], int] | None = None,
     ) -> None:
+        self._view = view
+        self._is_first = True  # nothing was taken through this
         self._prefers = prefers
         self._candidates = candidates
         self._budget = budget
         self.fitting = fitting
-        self._taken = {} if taken is None else taken
         self._full: set[int] = set()  # what is taken only grows
 
     @classmethod
     def of(
         cls,
-        state: State,
+        view: View,
         feasible: FeasibleHosts,
         budget: Budget,
         meter: Meter,
@@ -57,14 +57,14 @@ class RemainingCandidates:
         """Before the first instance is picked. Raises Invalid."""
         fitting = None
         if feasible.policy.fits:
-            fitting = fitting_of(state, feasible, meter)
+            fitting = fitting_of(view.state, feasible, meter, view)
         is_tight = feasible.policy.options.packing != "spread"
         prefers = -1 if is_loose else 1 if is_tight else 0
-        return cls(feasible.candidates, budget, fitting, prefers=prefers)
+        return cls(view, feasible.candidates, budget, fitting, prefers=prefers)
 
     def find_each(self, host_rows: list[int]) -> Iterable[Candidate | None]:
         """Finds a candidate for each host, one after the other, lazily."""
-        if not self._taken:
+        if self._is_first:
             found = self._candidates.certain(host_rows)
             if found is not None:
                 return found
@@ -81,25 +81,27 @@ class RemainingCandidates:
         return found
 
     def _found(self, host_row: int) -> Candidate | None:
-        fitting = (
-            one
-            for one in self._candidates.of(host_row, self._budget, self._taken)
-            if not self._taken or not any(self._lacks(one))
-        )
+        open_ = self._open(host_row)
         if self._prefers:
-            few = islice(fitting, _COMPARED)
+            few = islice(open_, _COMPARED)
             return min(
                 few, key=lambda one: self._prefers * self._left_by(one), default=None
             )
-        return next(fitting, None)
+        return next(open_, None)
+
+    def _open(self, host_row: int) -> Iterator[Candidate]:
+        """Those with room beside what was taken."""
+        if not self._view.mark():
+            return self._candidates.of(host_row, self._budget)
+        found = self._candidates.of(host_row, self._budget, self._view)
+        return (one for one in found if not any(self._lacks(one)))
 
     def _left_by(self, candidate: Candidate) -> float:
         """What it leaves of the providers that it takes from, in parts of each."""
         left = 0.0
         for uuid, resources in candidate.allocations.items():
             for name, amount in resources.items():
-                taken = self._taken.get((uuid, name), 0)
-                left += self._candidates.part_left(uuid, name, taken + amount)
+                left += self._candidates.part_left(self._view, uuid, name, amount)
         return left
 
     def fitting_one(self, host_row: int, first: Candidate) -> Candidate | None:
@@ -108,11 +110,8 @@ class RemainingCandidates:
         fitting = self.fitting
         if fitting is None or fitting.fits(host_row, first):
             return first
-        for candidate in self._candidates.of(host_row, self._budget, self._taken):
-            has_room = not self._taken or not any(self._lacks(candidate))
-            if has_room and fitting.fits(host_row, candidate):
-                return candidate
-        return None
+        found = self._open(host_row)
+        return next((one for one in found if fitting.fits(host_row, one)), None)
 
     def renew(self) -> None:
         """The next instance may cost as much as a request for it alone."""
@@ -122,16 +121,11 @@ class RemainingCandidates:
 
     def take_on(self, host_row: int, candidate: Candidate) -> None:
         """An instance of this request is on the host and uses ``candidate``."""
-        self.take(candidate)
+        self._is_first = False
+        for slot, amount in self._view.slots_of(candidate.allocations):
+            self._view.add(slot, amount)
         if self.fitting is not None:
             self.fitting.take(host_row, candidate)
-
-    def take(self, candidate: Candidate) -> None:
-        """An instance of this request uses the amounts of ``candidate``."""
-        for uuid, resources in candidate.allocations.items():
-            for name, amount in resources.items():
-                key = (uuid, name)
-                self._taken[key] = self._taken.get(key, 0) + amount
 
     def lacking(self, host_row: int) -> frozenset[str]:
         """The classes of which too little is left, beside what was taken: those that
@@ -145,8 +139,9 @@ class RemainingCandidates:
 
     def _lacks(self, candidate: Candidate) -> Iterator[str]:
         """The search checked units; sums are checked here."""
+        view, has_room = self._view, self._candidates.has_room
         for uuid, resources in candidate.allocations.items():
             for name, amount in resources.items():
-                taken = self._taken.get((uuid, name))
-                if taken and not self._candidates.has_room(uuid, name, taken + amount):
+                is_taken = view.more.get(view.slot(uuid, name), 0)
+                if is_taken and not has_room(view, uuid, name, amount):
                     yield name

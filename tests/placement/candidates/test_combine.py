@@ -11,6 +11,7 @@ from gantt.placement.candidates.combine import Budget, Combination, combine
 from gantt.placement.candidates.search import resolve, search
 from gantt.placement.candidates.tree import Shape, shape_of
 from gantt.state.state import State
+from gantt.state.view import View
 from tests.placement.candidates.worlds import (
     SHARES,
     Node,
@@ -158,12 +159,12 @@ def test_what_is_taken_is_as_good_as_used(
     used = host("a", *(rng.randrange(3) for _ in range(2)))
     state, truth = world(free), world(used)
     shape, expected = shape_for(state, request_), shape_for(truth, request_)
-    taken = {
-        (state.providers.uuids[row], "SRIOV_NET_VF"): one.used["SRIOV_NET_VF"]
-        for row, one in enumerate(used)
-        if one.used
-    }
-    found = sorted(combine(shape, 0, Budget(), taken))
+    view, index = View(state), state.classes.index_of("SRIOV_NET_VF")
+    assert index is not None
+    for row, one in enumerate(used):
+        if one.used:
+            view.add((row, index), one.used["SRIOV_NET_VF"])
+    found = sorted(combine(shape, 0, Budget(), view))
     assert found == sorted(combine(expected, 0, Budget()))
 
 
