@@ -7,8 +7,8 @@ the first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from gantt.scheduler.host_columns import NAMES, HostArrays
 from gantt.state.bits import BitMatrix
 from gantt.state.column import Bools, Floats, Int32s, Int64s
 from gantt.state.fleet import Fleet
+
+_EVERYWHERE: Final = slice(None)
 
 
 class Taken(NamedTuple):
@@ -210,50 +212,39 @@ class Hosts(HostArrays):
             }
         return kept
 
-    def consume_everywhere(self, taken: Taken, counts: Int64s) -> None:
-        """Consume ``taken`` for so many instances (int64[n]) on each host."""
-        for column, amount in _columns_of(taken):
-            _keep_column(self, column, self.column(column) + amount * counts)
-
-    def consume_at(self, places: Int64s, taken: Sequence[tuple[Taken, int]]) -> None:
-        """For each of ``places``: so many instances, which take so much together, are
-        on the host there."""
-        devices = [-each.devices for each, _ in taken]
-        for column, amounts in (
-            ("free_ram_mb", [-each.memory_mb for each, _ in taken]),
-            ("free_disk_mb", [-each.disk_mb for each, _ in taken]),
-            ("vcpus_used", [each.vcpus for each, _ in taken]),
-            *((("pci_free", devices),) if any(devices) else ()),
-            ("num_instances", [count for _, count in taken]),
-            ("num_io_ops", [count for _, count in taken]),
-        ):
-            more = np.zeros(len(self), np.int64)
-            more[places] = amounts
-            _keep_column(self, column, self.column(column) + more)
+    def copy(self) -> Hosts:
+        """The same hosts, with columns of their own that may be consumed."""
+        return self.keep(np.ones(len(self), np.bool_))
 
     def consume(self, place: int, taken: Taken, instance_uuid: str) -> None:
         """An instance that takes so much goes to the host at ``place``."""
-        for column, amount in _columns_of(taken):
+        self.land(taken, 1, place)
+        self.added.setdefault(place, []).append(instance_uuid)
+
+    def land(
+        self,
+        taken: Taken | Int64s,
+        count: int | Int64s,
+        at: int | Int64s | slice = _EVERYWHERE,
+    ) -> None:
+        """``count`` instances, which take ``taken`` together, are on the host ``at`` a
+        place; on several: int64[places], and int64[fields of Taken, places]."""
+        vcpus, memory_mb, disk_mb, devices = taken
+        for column, amount in (
+            ("free_ram_mb", -memory_mb),
+            ("free_disk_mb", -disk_mb),
+            ("vcpus_used", vcpus),
+            *((("pci_free", -devices),) if np.any(devices) else ()),
+            ("num_instances", count),
+            ("num_io_ops", count),
+        ):
             values = self.column(column)
             values.flags.writeable = True
-            values[place] += amount
+            values[at] += amount
             values.flags.writeable = False
-        self.added.setdefault(place, []).append(instance_uuid)
 
 
 def _keep_column(hosts: Hosts, name: str, values: Bools | Int64s | Floats) -> None:
     """Make a shared array read-only."""
     values.flags.writeable = False
     hosts.__dict__[name] = values
-
-
-def _columns_of(taken: Taken) -> tuple[tuple[str, int], ...]:
-    """Column -> what an instance adds to it."""
-    return (
-        ("free_ram_mb", -taken.memory_mb),
-        ("free_disk_mb", -taken.disk_mb),
-        ("vcpus_used", taken.vcpus),
-        *((("pci_free", -taken.devices),) if taken.devices else ()),
-        ("num_instances", 1),
-        ("num_io_ops", 1),
-    )

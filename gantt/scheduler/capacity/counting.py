@@ -112,8 +112,8 @@ def filled(
     everything = np.ones(len(hosts), np.bool_)
     while (counts < most).any():
         middle = (counts + most + 1) // 2
-        tried = hosts.keep(everything)
-        tried.consume_everywhere(feasible.taken, np.maximum(middle - 1, 0))
+        tried, others = hosts.copy(), np.maximum(middle - 1, 0)
+        tried.land(np.outer(feasible.taken, others), others)
         passing = everything.copy()
         fits = feasible.candidates.still_fits(tried)
         if fits is not None:

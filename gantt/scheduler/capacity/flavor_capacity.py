@@ -68,7 +68,7 @@ def capacity(
     is_searched, counts = _limits(state, feasible, blocks)
     again = applied_again(feasible)
     if again or feasible.candidates.still_fits(feasible.hosts) is not None:
-        hosts_now = feasible.hosts.keep(np.ones(len(feasible.hosts), np.bool_))
+        hosts_now = feasible.hosts.copy()
         counts = filled(feasible, counts, again, hosts_now)
         _note_full(blocks, feasible, counts, again)
     is_searched &= counts > 0
@@ -187,8 +187,8 @@ def _note_full(
     blocks: Blocks, feasible: FeasibleHosts, counts: Int64s, again: tuple[Filter, ...]
 ) -> None:
     """What refuses one more on hosts with so many (int64[hosts])."""
-    hosts = feasible.hosts.keep(np.ones(len(feasible.hosts), np.bool_))
-    hosts.consume_everywhere(feasible.taken, counts)
+    hosts = feasible.hosts.copy()
+    hosts.land(np.outer(feasible.taken, counts), counts)
     if feasible.candidates.still_fits(hosts) is not None:
         for name, lacks in short(hosts, feasible):
             blocks.add(name, lacks, counts)

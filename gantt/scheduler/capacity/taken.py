@@ -81,11 +81,11 @@ class Together:
 
     def hosts(self, hosts: Hosts) -> Hosts:
         """The hosts, with all that landed on them."""
-        found = hosts.keep(np.ones(len(hosts), np.bool_))
+        found = hosts.copy()
         for taken, counts in self._on_hosts.items():
             here = counts[hosts.rows]
             if here.any():
-                found.consume_everywhere(taken, here)
+                found.land(np.outer(taken, here), here)
         return found
 
     def _array(self, name: str) -> Int64s:

@@ -79,7 +79,7 @@ class RemainingHosts:
 
     def _own(self) -> None:
         """Copy what will be changed: the driver may have cached it."""
-        self.hosts = self.hosts.keep(np.ones(len(self.hosts), np.bool_))
+        self.hosts = self.hosts.copy()
         self._scales = tuple(one.copy() for one in self._scales)
 
     def hold(self, held: Mapping[int, HeldHost]) -> Int64s:
@@ -90,7 +90,8 @@ class RemainingHosts:
             return places
         self._own()
         mine = [held[row] for row in self.hosts.rows[places].tolist()]
-        self.hosts.consume_at(places, [(one.taken, one.count) for one in mine])
+        taken = np.array([one.taken for one in mine]).T
+        self.hosts.land(taken, np.array([one.count for one in mine]), places)
         sub = self.hosts.at(places)
         for one in self._scales:
             if one.weigher.is_elementwise:
