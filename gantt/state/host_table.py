@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from copy import copy, deepcopy
 from itertools import repeat
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, NamedTuple
@@ -365,20 +364,6 @@ class Hosts(HostColumns):
             promises.remove(claim.id)
         self.settle_topology(row)
         return bool(self.pci_free[row] == before)
-
-    def copied_at(self, rows: Iterable[int]) -> Hosts:
-        """The table for a question: what claims change of the hosts at ``rows`` is a
-        copy, all else is shared."""
-        found = copy(self)
-        for name in (*USE, "pci_free"):
-            setattr(found, name, getattr(self, name).copy())
-        found.left, found.promises = self.left.copy(), self.promises.copy()
-        fitted = [row for row in rows if not self.promises[row].is_free]
-        for row in fitted:
-            found.promises[row] = self.promises[row].copy()
-        if fitted:
-            found.topology = deepcopy(self.topology)
-        return found
 
     def _identify(self, row: int, uuid: str | None) -> None:
         known = self.uuids[row]

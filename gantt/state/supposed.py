@@ -8,12 +8,13 @@ that differ, and is forgotten with the answer, before anything is written.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from copy import copy
+from copy import copy, deepcopy
 from typing import TypeAlias
 
 from gantt.model.rows import AllocationRow, ClaimRow, InstanceRow
 from gantt.state.fleet import Fleet
 from gantt.state.fleet_snapshot import copied
+from gantt.state.host_table import USE, Hosts
 from gantt.state.inventories import ClassTable
 from gantt.state.state import State
 from gantt.state.tree_rooms import TreeRooms
@@ -68,10 +69,24 @@ def _fleet_without(
         found.claims = copied(fleet.claims)
         at = fleet.hosts.row_by_id
         places = {at[one.host_id] for one in claims if one.host_id in at}
-        found.hosts = fleet.hosts.copied_at(places)
+        found.hosts = _claimable(fleet.hosts, places)
     for claim in claims:
         found.claims.remove(claim.id)
         row = found.hosts.row_by_id.get(claim.host_id)
         if row is not None:
             found.hosts.claim(row, claim, -1)
+    return found
+
+
+def _claimable(hosts: Hosts, rows: Collection[int]) -> Hosts:
+    """``hosts``, with copies of what claims change of those at ``rows``."""
+    found = copy(hosts)
+    for name in (*USE, "pci_free"):
+        setattr(found, name, getattr(hosts, name).copy())
+    found.left, found.promises = hosts.left.copy(), hosts.promises.copy()
+    fitted = [row for row in rows if not hosts.promises[row].is_free]
+    for row in fitted:
+        found.promises[row] = hosts.promises[row].copy()
+    if fitted:
+        found.topology = deepcopy(hosts.topology)
     return found

@@ -36,7 +36,6 @@ from gantt.model.needs import Needs
 from gantt.model.scheduling import Selections
 from gantt.model.selection import Capacity, Decision
 from gantt.model.spec import RequestSpec, ScheduleRequest
-from gantt.placement.candidates.combine import Budget
 from gantt.scheduler import cycle
 from gantt.scheduler.capacity.flavor_capacity import capacity
 from gantt.scheduler.evaluation.driver import Driver
@@ -49,9 +48,7 @@ from gantt.scheduler.explain.why import Scoreboard
 from gantt.scheduler.feasibility.candidates import CandidateSource
 from gantt.scheduler.needs import needs
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.pauses import unwritten
 from gantt.scheduler.plugins.policy import policy_of
-from gantt.scheduler.selection import picking
 from gantt.scheduler.selection.answer import selections
 from gantt.scheduler.selection.picking import Selected
 from gantt.scheduler.stages import Mark
@@ -117,7 +114,7 @@ class Scheduling:
         self.clock = clock
         self._checks = checks
         self._rng = rng
-        self._search_budget = options.search_budget
+        self.search_budget = options.search_budget
         self._local = LocalBooks(reader, committer, checks.options.use_placement)
         self._remote = remote
         self.holds = Holds(options.advice, clock, threads)
@@ -225,7 +222,7 @@ class Scheduling:
         if any(NAMING(request.spec)):
             check_names(state, request.spec, driver)
         held, rest = self.holds.others(state, request.names), self.reader.rest
-        given, budget = (state, request, source, driver), self._search_budget
+        given, budget = (state, request, source, driver), self.search_budget
         try:
             if self.recording is not None and driver is self.driver:
                 return self.recording.decide(*given, now, held, rest, mark)
@@ -241,28 +238,6 @@ class Scheduling:
         except NoValidHost as refusal:
             trials = Trials(*given, now, budget, self.plugins.give_way)
             raise cycle.explained(refusal, trials, mark) from None
-
-    def pick(
-        self,
-        state: State,
-        seen: State,
-        request: ScheduleRequest,
-        source: CandidateSource,
-        now: int,
-    ) -> Selected:
-        """Selects hosts, without chance, for as many instances as find a host: what
-        would help others is not searched for. ``seen``: what is decided on: ``state``,
-        or that with copies of some of its tables."""
-        driver, pause = self.driver, self.reader.rest
-        if seen is not state:  # nothing of it may be kept, or outlive a write
-            driver, pause = driver.trial(), unwritten(state, pause)
-        budget = Budget(self._search_budget)
-        found = picking.pick_hosts(
-            seen, request, source, driver, now, budget, pause=pause
-        )
-        if driver is not self.driver:
-            self.driver.add_counts(driver)
-        return found
 
     def draft(
         self, state: State, request: ScheduleRequest, feasible: FeasibleHosts, now: int
@@ -322,7 +297,7 @@ class Scheduling:
             source,
             self.driver,
             now=self.clock.now(),
-            budget=self._search_budget,
+            budget=self.search_budget,
             give_way=self.plugins.give_way,
         )
 

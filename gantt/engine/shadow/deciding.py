@@ -19,11 +19,14 @@ from gantt.errors import GanttError, Invalid, NoValidHost
 from gantt.model.selection import Scoring
 from gantt.model.shadow import Place, Ranking
 from gantt.model.spec import ScheduleRequest
+from gantt.placement.candidates.combine import Budget
 from gantt.placement.claimed import rows_since
 from gantt.placement.fleet_queries import reported_at
 from gantt.scheduler.explain.ranking import ranking
 from gantt.scheduler.explain.why import Scoreboard
 from gantt.scheduler.feasibility.candidates import CandidateSource
+from gantt.scheduler.pauses import unwritten
+from gantt.scheduler.selection.picking import pick_hosts
 from gantt.state.state import State
 from gantt.state.supposed import without
 
@@ -62,8 +65,16 @@ def judge(
 
     def look(state: State, request: ScheduleRequest, source: CandidateSource) -> Judged:
         gone = rows_since(state, known, since)
-        seen = without(state, gone) if gone else state
-        selected = scheduling.pick(state, seen, request, source, clock.now())
+        seen, driver, pause = state, scheduling.driver, reader.rest
+        if gone:  # what is kept, and what others write, is about the columns
+            seen, driver = without(state, gone), driver.trial()
+            pause = unwritten(state, pause)
+        # Without chance, and of what would help others nothing is searched for.
+        budget = Budget(scheduling.search_budget)
+        given = seen, request, source, driver, clock.now(), budget
+        selected = pick_hosts(*given, pause=pause)
+        if gone:
+            scheduling.driver.add_counts(driver)
         board = Scoreboard(seen, selected.feasible, clock.now(), most_scored)
         hosts = state.fleet.hosts
         picks = tuple(
