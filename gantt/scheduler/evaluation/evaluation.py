@@ -7,8 +7,8 @@ and only that is different. ``feasible`` combines what is kept with what is aske
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from typing import Any
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -388,6 +388,56 @@ def _late(
         if scale is not None:
             found.append(scale)
     return found
+
+
+class Landed(NamedTuple):
+    """``hosts`` of a ``request``, of which those ``at`` some places, ``changed``, have
+    got instances since they were evaluated."""
+
+    hosts: Hosts
+    changed: Hosts
+    at: Int64s
+    request: Request
+
+    def passing(self, asked: Iterable[Filter]) -> Bools:
+        """bool[n]: which hosts pass ``asked``. Those that have not changed are known to
+        pass elementwise filters."""
+        found = np.ones(len(self.hosts), np.bool_)
+        for one in asked:
+            if one.is_elementwise:
+                found[self.at] &= one.mask(self.changed, self.request)
+            else:
+                found &= one.mask(self.hosts, self.request)
+        return found
+
+    def score(self, scales: Iterable[Scale]) -> bool:
+        """Bring the ``scales`` of elementwise weighers up to date; whether the weights
+        of hosts change that have not."""
+        is_moved = False
+        for one in scales:
+            if one.weigher.is_elementwise:
+                new = one.weigher.score(self.changed, self.request)
+                is_moved |= one.change(self.at, new)
+        return is_moved
+
+    def scored(
+        self, scales: tuple[Scale, ...], weighers: Sequence[Weigher]
+    ) -> tuple[tuple[Scale, ...], bool]:
+        """As ``score``, with those of the other weighers made anew: a server group, or
+        any other context, may have changed for all."""
+        is_moved = self.score(scales)
+        kept = {one.weigher: one for one in scales if one.weigher.is_elementwise}
+        if len(kept) == len(weighers):
+            return scales, is_moved
+        found = []
+        for weigher in weighers:
+            scale = kept.get(weigher)
+            if scale is None and not weigher.is_elementwise:
+                scale = scale_of(weigher, self.hosts, self.request)
+                is_moved |= scale is not None
+            if scale is not None:
+                found.append(scale)
+        return tuple(found), is_moved
 
 
 def evaluate(

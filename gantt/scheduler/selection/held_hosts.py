@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from gantt.model.answers import Candidate
 from gantt.placement.candidates.combine import Budget, Spent
+from gantt.scheduler.evaluation.evaluation import Landed
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts, filters_of
 from gantt.scheduler.feasibility.candidates import Candidates
 from gantt.scheduler.held_host import HeldHost
 from gantt.scheduler.selection.fitting import Fitting
 from gantt.scheduler.selection.remaining_hosts import RemainingHosts
-from gantt.state.column import Bools, Int64s
 from gantt.state.state import State
 from gantt.state.view import View
 
@@ -34,12 +32,10 @@ def hold(
     """Weigh the hosts of ``held`` (by row of ``state.hosts``) as if these instances
     were there. At least among the best ``most``, those without room for another come
     last."""
-    places = remaining.hold(held)
-    if not len(places):
+    landed = remaining.hold(held)
+    if landed is None:
         return
-    rows = remaining.hosts.rows
-    full = _full(remaining, feasible, places)
-    checked: set[int] = set(rows[places[full]].tolist())
+    rows, checked = remaining.hosts.rows, _full(landed, feasible)
     remaining.postpone(checked)
     while True:
         best = rows[remaining.best(most)[:most]].tolist()
@@ -57,17 +53,18 @@ def hold(
         )
 
 
-def _full(remaining: RemainingHosts, feasible: FeasibleHosts, places: Int64s) -> Bools:
-    """bool[len(places)]: what filters and reports would refuse."""
-    sub = remaining.hosts.at(places)
-    passing = np.ones(len(places), np.bool_)
-    fits = feasible.candidates.still_fits(sub)
+def _full(landed: Landed, feasible: FeasibleHosts) -> set[int]:
+    """Rows of hosts that filters and reports would refuse."""
+    asked = [
+        one
+        for one in filters_of(feasible.job, feasible.policy)
+        if one.is_elementwise and not one.is_costly
+    ]
+    passing = landed.passing(asked)[landed.at]
+    fits = feasible.candidates.still_fits(landed.changed)
     if fits is not None:
         passing &= fits
-    for one in filters_of(feasible.job, feasible.policy):
-        if one.is_elementwise and not one.is_costly:
-            passing &= one.mask(sub, remaining.request)
-    return ~passing
+    return set(landed.changed.rows[~passing].tolist())
 
 
 def _is_apart(feasible: FeasibleHosts, held: HeldHost) -> bool:

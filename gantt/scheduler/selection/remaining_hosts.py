@@ -17,11 +17,12 @@ from msgspec.structs import replace
 
 from gantt.scheduler.contract import Filter, Request
 from gantt.scheduler.evaluation.choosers import Chosen, GuardedChooser
+from gantt.scheduler.evaluation.evaluation import Landed
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts, filters_of
 from gantt.scheduler.held_host import HeldHost
 from gantt.scheduler.hosts import Hosts, Taken
 from gantt.scheduler.scoring import weigh
-from gantt.scheduler.scoring.scale import Scale, scale_of, total, total_at
+from gantt.scheduler.scoring.scale import Scale, total, total_at
 from gantt.state.column import NO_ROW, Bools, Floats, Int64s
 
 
@@ -82,22 +83,22 @@ class RemainingHosts:
         self.hosts = self.hosts.copy()
         self._scales = tuple(one.copy() for one in self._scales)
 
-    def hold(self, held: Mapping[int, HeldHost]) -> Int64s:
-        """Weigh hosts as if what is ``held`` (by row) were taken; int64: the places of
-        these hosts."""
+    def hold(self, held: Mapping[int, HeldHost]) -> Landed | None:
+        """Weigh hosts as if what is ``held`` (by row) were taken; these hosts."""
         places = np.flatnonzero(self.hosts.at_rows(held))
         if not len(places):
-            return places
+            return None
         self._own()
         mine = [held[row] for row in self.hosts.rows[places].tolist()]
         taken = np.array([one.taken for one in mine]).T
         self.hosts.land(taken, np.array([one.count for one in mine]), places)
-        sub = self.hosts.at(places)
-        for one in self._scales:
-            if one.weigher.is_elementwise:
-                one.change(places, one.weigher.score(sub, self.request))
+        landed = self._landed(places)
+        landed.score(self._scales)
         self.weigh()
-        return places
+        return landed
+
+    def _landed(self, places: Int64s) -> Landed:
+        return Landed(self.hosts, self.hosts.at(places), places, self.request)
 
     def postpone(self, rows: set[int]) -> None:
         """Rank these after all others."""
@@ -161,45 +162,19 @@ class RemainingHosts:
         return rows[~np.isin(rows, list(self.full))] if self.full else rows
 
     def _judge_again(self, place: int) -> None:
-        at = np.array([place])
-        sub = self.hosts.at(at)
-        is_moved = self._score_again(at, sub)
-        mask = np.ones(len(self.hosts), np.bool_)
-        fits = self._candidates.still_fits(sub)
+        landed = self._landed(np.array([place]))
+        self._scales, is_moved = landed.scored(self._scales, self._policy.weighers)
+        fits = self._candidates.still_fits(landed.changed)
         if fits is not None and not fits[0]:
-            self.full.add(int(sub.rows[0]))
-        for one in self._asked_again:
-            if one.is_elementwise:
-                mask[place] &= one.mask(sub, self.request)[0]
-            else:
-                mask &= one.mask(self.hosts, self.request)
+            self.full.add(int(landed.changed.rows[0]))
+        mask = landed.passing(self._asked_again)
         if not mask.all():
             self._keep(mask)
             is_moved = True
         if is_moved or self._postponed or self._start is not None:
             self.weigh()
         else:
-            self.weights[at] = total_at(self._scales, at)
-
-    def _score_again(self, at: Int64s, sub: Hosts) -> bool:
-        """Elementwise weighers score one host; a server group, or any other context,
-        may have changed for all. Whether weights of others change."""
-        kept = {one.weigher: one for one in self._scales if one.weigher.is_elementwise}
-        is_moved = False
-        for one in kept.values():
-            is_moved |= one.change(at, one.weigher.score(sub, self.request))
-        if len(kept) == len(self._policy.weighers):
-            return is_moved
-        found = []
-        for weigher in self._policy.weighers:
-            scale = kept.get(weigher)
-            if scale is None and not weigher.is_elementwise:
-                scale = scale_of(weigher, self.hosts, self.request)
-                is_moved |= scale is not None
-            if scale is not None:
-                found.append(scale)
-        self._scales = tuple(found)
-        return is_moved
+            self.weights[landed.at] = total_at(self._scales, landed.at)
 
     def _keep(self, mask: Bools) -> None:
         self.hosts = self.hosts.keep(mask)
