@@ -21,6 +21,7 @@ from gantt.engine.threads import Threads
 from gantt.errors import StoreFailed
 from gantt.model import rows as t
 from gantt.model.changes import Change, Cursor, LogEntry
+from gantt.model.facts import as_told
 from gantt.model.rows import HostRow, key_of
 from gantt.model.watching import (
     Event,
@@ -190,6 +191,7 @@ class Watching:
 
 def _row_change(state: State, change: Change) -> RowChange:
     """``change`` with its names, as far as ``state`` knows them."""
+    change = as_told(change)
     link = _LINKS.get(change.table)
     row = None if change.new is None else _columns(change, link)
     ids: Mapping[str, Any] = row or {}

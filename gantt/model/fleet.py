@@ -16,14 +16,13 @@ from gantt.model.hosts import HostAggregate, HostStats, Instance, ServerGroup, S
 
 T = TypeVar("T")
 CELL: Final = "nova-cell"
-"""The binary under which a cell is kept among the services: its host is its uuid, and
-it is forced down while it is unreadable. It was created when the readings began that
-have gone on since, and updated when the last of them was told of."""
+"""The binary under which a cell is told among the services: its host is its uuid, and
+it is forced down while it is unreadable."""
 AGENT: Final = "gantt-agent"
-"""The binary under which the membership of a host in the group of agents is kept among
+"""The binary under which the membership of a host in the group of agents is told among
 the services: it is forced down while the host is not a member."""
 OPERATOR: Final = "gantt-operator"
-"""The binary under which an operator's word on a host is kept among the services: it is
+"""The binary under which an operator's word on a host is told among the services: it is
 disabled, whatever its nova-compute and its agent say."""
 LIVENESS: Final = "gantt-liveness"
 """The binary, and the host, of the group itself: it is forced down while its members

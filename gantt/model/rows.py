@@ -25,6 +25,7 @@ PROVIDER_TRAITS = "resource_provider_traits"
 PROVIDER_AGGREGATES = "resource_provider_aggregates"
 HOSTS = "gantt_hosts"
 SERVICES = "gantt_services"
+FACTS = "gantt_facts"
 HOST_AGGREGATES = "gantt_host_aggregates"
 INSTANCES = "gantt_instances"
 SERVER_GROUPS = "gantt_server_groups"
@@ -146,6 +147,29 @@ class ServiceRow(Struct, frozen=True, array_like=True):
     created_at: int | None
     updated_at: int | None
     disabled_reason: str | None = None
+
+
+class FactRow(Struct, frozen=True, array_like=True):
+    """What is known of the fleet that is no service: ``kind``, of ``subject``.
+
+    ``cell``, by its uuid: ``disabled``, ``away`` while it is unreadable, read ``at``;
+    created when the readings began that have gone on since, and updated when the last
+    of them was told of. ``agent``, by its host: ``away`` while it is no member of the
+    group. ``operator``: the word on a host, which is ``disabled`` for a ``reason``.
+    ``liveness``: the group itself, ``away`` while its members are not known.
+    ``switch``, of nothing: the books decide amounts, for good. ``at``: microseconds,
+    UTC.
+    """
+
+    id: int
+    kind: str
+    subject: str
+    disabled: bool
+    away: bool
+    at: int | None
+    reason: str | None
+    created_at: int | None
+    updated_at: int | None
 
 
 class HostAggregateRow(Struct, frozen=True, array_like=True):
@@ -278,7 +302,13 @@ BookRow: TypeAlias = (
     ProviderRow | InventoryRow | AllocationRow | ConsumerRow | NameRow | LinkRow
 )
 FleetRow: TypeAlias = (
-    HostRow | ServiceRow | HostAggregateRow | InstanceRow | ServerGroupRow | ClaimRow
+    HostRow
+    | ServiceRow
+    | FactRow
+    | HostAggregateRow
+    | InstanceRow
+    | ServerGroupRow
+    | ClaimRow
 )
 Row: TypeAlias = BookRow | FleetRow
 Key: TypeAlias = int | tuple[int, int]
@@ -298,13 +328,16 @@ ROW_TYPES: dict[str, type[Row]] = {
     PROVIDER_TRAITS: LinkRow,
     PROVIDER_AGGREGATES: LinkRow,
     SERVICES: ServiceRow,
+    FACTS: FactRow,
     HOSTS: HostRow,
     HOST_AGGREGATES: HostAggregateRow,
     INSTANCES: InstanceRow,
     SERVER_GROUPS: ServerGroupRow,
     CLAIMS: ClaimRow,
 }
-FLEET = frozenset({HOSTS, SERVICES, HOST_AGGREGATES, INSTANCES, SERVER_GROUPS, CLAIMS})
+FLEET = frozenset(
+    {HOSTS, SERVICES, FACTS, HOST_AGGREGATES, INSTANCES, SERVER_GROUPS, CLAIMS}
+)
 """The tables of the fleet, besides Placement's own."""
 
 

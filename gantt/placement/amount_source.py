@@ -2,7 +2,7 @@
 
 ``use_placement = auto`` begins with reports and turns to the books once every enabled
 host has inventory. That is for good: a turn back would forget what is used. So it is
-remembered among the services, as one of Gantt's own.
+remembered, as a fact.
 """
 
 from __future__ import annotations
@@ -15,9 +15,6 @@ from gantt.state.column import NO_ROW
 from gantt.state.fleet import Fleet
 from gantt.state.state import State
 
-OURS = ("", "gantt-scheduler")
-"""Host and binary of the service that stands for the books having taken over."""
-
 
 def stage(state: State) -> Literal["books", "ready", "reports"]:
     """``ready``: every enabled host has inventory, which was not noted yet."""
@@ -28,7 +25,7 @@ def stage(state: State) -> Literal["books", "ready", "reports"]:
 
 def has_turned(fleet: Fleet) -> bool:
     """Whether the books decide amounts for good."""
-    return OURS in fleet.services.by_place
+    return fleet.facts.of("switch") is not None
 
 
 def is_inventoried(state: State) -> bool:

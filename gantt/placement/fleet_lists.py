@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from gantt.errors import Invalid
+from gantt.model.facts import place_of
 from gantt.model.fleet_lists import (
     GroupQuery,
     HostAggregateQuery,
@@ -77,7 +78,9 @@ def services(state: State, query: ServiceQuery, rest: Pause = never) -> Listed[S
         after = read(query.after, tuple[str, str])
     elif query.marker is not None:
         after = _place(query.marker)
-    known = state.fleet.services.by_place
+    fleet = state.fleet
+    facts = (place_of(one) for one in fleet.facts.by_id.values())
+    known = [*fleet.services.by_place, *facts]
 
     def is_meant(place: tuple[str, str]) -> bool:
         return (
@@ -87,7 +90,7 @@ def services(state: State, query: ServiceQuery, rest: Pause = never) -> Listed[S
         )
 
     def show(place: tuple[str, str]) -> Service | None:
-        row = known.get(place)
+        row = fleet.told(*place)
         return None if row is None else _service(row)
 
     return page(first(known, query.limit + 1, is_meant, rest), query.limit, show)

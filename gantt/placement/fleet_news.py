@@ -44,7 +44,7 @@ def services(state: State, said: Sequence[Service]) -> list[Service]:
     """Those with a value that is not known."""
     found = []
     for one in said:
-        known = state.fleet.services.by_place.get((one.host, one.binary))
+        known = state.fleet.told(one.host, one.binary)
         names = one.__struct_fields__
         if known is None or any(
             getattr(one, name) not in (UNSET, getattr(known, name)) for name in names
@@ -145,14 +145,16 @@ def gone(state: State, names: FleetNames) -> Gone:
             if place not in names.hosts and place[0] not in kept
         ),
         tuple(
-            (row.host, row.binary)
+            (row.host, COMPUTE)
             for row in fleet.services.rows()
-            if (row.binary == CELL and row.host not in cells)
-            or (
-                row.binary == COMPUTE
-                and row.host not in kept
-                and (row.host, COMPUTE) not in names.services
-            )
+            if row.binary == COMPUTE
+            and row.host not in kept
+            and (row.host, COMPUTE) not in names.services
+        )
+        + tuple(
+            (row.subject, CELL)
+            for row in fleet.facts.of_kind("cell")
+            if row.subject not in cells
         ),
         tuple(
             uuid for uuid in fleet.aggregates.by_uuid if uuid not in names.aggregates

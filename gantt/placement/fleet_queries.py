@@ -9,11 +9,11 @@ from collections.abc import Iterable
 from typing import Any, Final
 from uuid import NAMESPACE_OID, uuid5
 
-from gantt.model.fleet import AGENT, CELL, LIVENESS, OPERATOR
+from gantt.model.fleet import LIVENESS
 from gantt.model.holding import read_holding
 from gantt.model.hosts import HostPage, HostPlace, HostView
 from gantt.model.paging import page_of
-from gantt.model.rows import ClaimRow, HostRow, ServiceRow
+from gantt.model.rows import ClaimRow, FactRow, HostRow, ServiceRow
 from gantt.state.column import NO_ROW
 from gantt.state.fleet import Fleet
 from gantt.state.fleet_tables import COMPUTE
@@ -199,9 +199,9 @@ def _view(
     for name in _HIDDEN:
         shown.pop(name, None)
     service = _service(fleet, fleet.services.by_place.get((host, COMPUTE)))
-    if (agent := fleet.services.by_place.get((host, AGENT))) is not None:
+    if (agent := fleet.facts.of("agent", host)) is not None:
         service["agent"] = _membership(fleet, agent)
-    if (word := fleet.services.by_place.get((host, OPERATOR))) is not None:
+    if (word := fleet.facts.of("operator", host)) is not None:
         service["operator"] = _word(word)
     return HostView(
         host,
@@ -220,8 +220,8 @@ def _view(
 def _service(fleet: Fleet, row: ServiceRow | None) -> dict[str, Any]:
     if row is None:
         return {}
-    cell = fleet.services.by_place.get((row.cell_uuid or "", CELL))
-    is_old = cell is not None and cell.forced_down
+    cell = fleet.facts.of("cell", row.cell_uuid or "")
+    is_old = cell is not None and cell.away
     return {
         **({"cell_unreadable": True} if is_old else {}),
         "binary": row.binary,
@@ -235,18 +235,18 @@ def _service(fleet: Fleet, row: ServiceRow | None) -> dict[str, Any]:
     }
 
 
-def _word(row: ServiceRow) -> dict[str, Any]:
+def _word(row: FactRow) -> dict[str, Any]:
     return {
         "disabled": row.disabled,
-        "reason": row.disabled_reason,
+        "reason": row.reason,
         "since": row.updated_at or row.created_at,
     }
 
 
-def _membership(fleet: Fleet, row: ServiceRow) -> dict[str, Any]:
+def _membership(fleet: Fleet, row: FactRow) -> dict[str, Any]:
     return {
-        "is_member": not row.forced_down,
-        "since": row.last_seen_up,
+        "is_member": not row.away,
+        "since": row.at,
         "is_frozen": is_frozen(fleet),
     }
 
@@ -254,21 +254,17 @@ def _membership(fleet: Fleet, row: ServiceRow) -> dict[str, Any]:
 def memberships(state: State) -> dict[str, bool]:
     """Host -> whether it is a member of the group of agents, as last known; hosts that
     never were are not in it."""
-    return {
-        row.host: not row.forced_down
-        for row in state.fleet.services.rows()
-        if row.binary == AGENT
-    }
+    return {row.subject: not row.away for row in state.fleet.facts.of_kind("agent")}
 
 
 def frozen_since(state: State) -> int | None:
     """Since when the members of the group of agents are not known, in microseconds
     since 1970; None: they are, or there is no such group."""
-    row = state.fleet.services.by_place.get((LIVENESS, LIVENESS))
-    return row.last_seen_up if row is not None and row.forced_down else None
+    row = state.fleet.facts.of("liveness", LIVENESS)
+    return row.at if row is not None and row.away else None
 
 
 def is_frozen(fleet: Fleet) -> bool:
     """Whether what is known of members is the last known state."""
-    row = fleet.services.by_place.get((LIVENESS, LIVENESS))
-    return row is not None and row.forced_down
+    row = fleet.facts.of("liveness", LIVENESS)
+    return row is not None and row.away

@@ -15,9 +15,8 @@ from msgspec import UNSET, Struct
 
 from gantt.model.audit import Silence
 from gantt.model.commands import UpdateHost
-from gantt.model.fleet import CELL
 from gantt.model.names import canonical
-from gantt.model.rows import InstanceRow, ServiceRow
+from gantt.model.rows import FactRow, InstanceRow
 from gantt.placement.fleet_queries import LISTING, MISSING
 from gantt.state.column import NO_ROW
 from gantt.state.reports import LISTED
@@ -48,7 +47,7 @@ def listing_at(state: State, row: int, now: int, fresh_us: int) -> Listing | Sil
     """The list of the host at ``row``, its agent's before its cell's, which is younger
     than ``fresh_us``; or why there is none."""
     stats, cell = state.fleet.hosts.stats[row], _cell_of(state, row)
-    if cell is not None and (cell.forced_down or now - _read_at(cell) > fresh_us):
+    if cell is not None and (cell.away or now - _read_at(cell) > fresh_us):
         return "cell_unread"
     if _lists(stats):
         known = stats[LISTING]
@@ -70,19 +69,18 @@ def _lists(stats: dict[str, Any]) -> bool:
     return LISTING in stats and stats.get("lists_instances") is True
 
 
-def _cell_of(state: State, row: int) -> ServiceRow | None:
+def _cell_of(state: State, row: int) -> FactRow | None:
     """The cell of the host; None: it was never told that it was read."""
-    place = state.fleet.hosts.cells[row] or "", CELL
-    found = state.fleet.services.by_place.get(place)
-    return None if found is None or found.last_seen_up is None else found
+    found = state.fleet.facts.of("cell", state.fleet.hosts.cells[row] or "")
+    return None if found is None or found.at is None else found
 
 
-def _read_at(cell: ServiceRow) -> int:
+def _read_at(cell: FactRow) -> int:
     """When it was told here: its own clock may be another."""
     return cell.updated_at or cell.created_at or 0
 
 
-def _in_cell(state: State, row: int, cell: ServiceRow) -> Listing:
+def _in_cell(state: State, row: int, cell: FactRow) -> Listing:
     """What its database names on the host, by all nodes of its compute."""
     hosts = state.fleet.hosts
     names = frozenset(map(canonical, state.fleet.instances.on(hosts.hosts[row])))

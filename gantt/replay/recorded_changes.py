@@ -10,11 +10,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from msgspec import Raw
+from msgspec.structs import replace
 
 from gantt.errors import Invalid
 from gantt.model.changes import Change, Cursor
+from gantt.model.facts import as_kept
 from gantt.model.record import Applied, Rows
-from gantt.model.rows import Key, Row, key_of
+from gantt.model.rows import FACTS, SERVICES, Key, Row, key_of
 from gantt.replay.process_records import row_of, rows_of
 from gantt.state.state import State
 
@@ -22,18 +24,27 @@ _UNFIT: Final = (LookupError, TypeError, ValueError, OverflowError)
 _LEAVE: Final = "Was the file edited? Leave it out."
 
 
-def read_rows(line: Rows, where: str) -> dict[Key, Row]:
-    """Rows of a snapshot by their keys. Raises Invalid, which begins with ``where``."""
+def read_rows(line: Rows, where: str) -> dict[str, dict[Key, Row]]:
+    """Rows of a snapshot by table and key. Raises Invalid, which begins with
+    ``where``."""
     try:
-        return rows_of(line)
+        read = rows_of(line)
     except Invalid as error:
         raise Invalid(f"{where}: {error.message}") from error
+    found: dict[str, dict[Key, Row]] = {line.table: {}}
+    for key, row in read.items():
+        one = as_kept(Change(line.table, key, None, row))
+        if one.new is not None:
+            found.setdefault(one.table, {})[key] = one.new
+    return found
 
 
 def keep_change(rows: dict[str, dict[Key, Row]], change: Change, where: str) -> None:
     """Make ``change`` in ``rows``, by table. Raises Invalid for the deletion of a row
     that is not there."""
     mine = rows[change.table]
+    if change.table == SERVICES and change.key in rows[FACTS]:
+        mine = rows[FACTS]
     if change.new is not None:
         mine[change.key] = change.new
     elif mine.pop(change.key, None) is None:
@@ -45,9 +56,10 @@ def keep_change(rows: dict[str, dict[Key, Row]], change: Change, where: str) -> 
 
 def load_line(state: State, line: Rows, where: str) -> None:
     """Rows of a snapshot. Raises Invalid, which begins with ``where``."""
-    rows = list(read_rows(line, where).values())
+    found = read_rows(line, where)
     try:
-        state.load(line.table, rows)
+        for table, rows in found.items():
+            state.load(table, list(rows.values()))
     except _UNFIT as error:
         raise Invalid(
             f"{where}: the rows of {line.table} do not fit those before them "
@@ -62,12 +74,13 @@ def apply_line(state: State, line: Applied, where: str) -> None:
         change_of(f"{where}: changes[{at}]", *one)
         for at, one in enumerate(line.changes)
     ]
-    at = 0
+    at, facts = 0, state.fleet.facts.by_id
 
     def each() -> Iterator[Change]:
         nonlocal at
         for at, change in enumerate(changes):  # noqa: B007
-            yield change
+            is_fact = change.table == SERVICES and change.key in facts
+            yield replace(change, table=FACTS) if is_fact else change
 
     try:
         state.apply(each(), Cursor(line.revision, line.batch))
@@ -90,4 +103,4 @@ def change_of(where: str, table: str, key: Key, raw: Raw) -> Change:
             f"{where} of {table} has the key {key}, but its row is {key_of(row)}. "
             f"{_LEAVE}"
         )
-    return Change(table, key, None, row)
+    return as_kept(Change(table, key, None, row))

@@ -149,7 +149,8 @@ def _snapshot(lines: Iterator[tuple[r.Line, str]], where: str) -> LoadedSnapshot
     options: SchedulerOptions | None = None
     for line, place in lines:
         if isinstance(line, r.Rows):
-            rows[line.table] |= read_rows(line, place)
+            for table, some in read_rows(line, place).items():
+                rows[table] |= some
         elif isinstance(line, r.Applied):
             for at, one in enumerate(line.changes):
                 keep_change(rows, change_of(f"{place}: changes[{at}]", *one), place)

@@ -12,17 +12,9 @@ from typing import TypeVar
 
 import msgspec
 
-from gantt.model.fleet import AGENT, OPERATOR
 from gantt.model.forms.device_pools import read_pools
 from gantt.model.forms.host_topology import read_cells
-from gantt.model.rows import (
-    NO_HOST,
-    ClaimRow,
-    HostAggregateRow,
-    InstanceRow,
-    ServerGroupRow,
-    ServiceRow,
-)
+from gantt.model.rows import NO_HOST, ClaimRow, FactRow, FleetRow, ServiceRow
 from gantt.state.column import NO_ROW, time_in
 from gantt.state.factors import Factor
 from gantt.state.fleet import Fleet
@@ -75,6 +67,7 @@ def fleet_problems(state: State, pause: Pause = _go_on) -> Iterator[str]:
     yield from _named_by(fleet, fleet.hosts.listers, pause)
     yield from _named_by(fleet, fleet.hosts.movers, pause)
     yield from _services(fleet, pause)
+    yield from _facts(fleet, pause)
     yield from _aggregates(fleet, pause)
     yield from _instances(fleet, pause)
     yield from _groups(fleet, pause)
@@ -106,7 +99,7 @@ def _of_host(state: State, row: int, anew: _Anew) -> Iterator[str]:
     yield from _host_promises(fleet, row, anew)
 
 
-R = TypeVar("R", HostAggregateRow, InstanceRow, ServerGroupRow, ServiceRow, ClaimRow)
+R = TypeVar("R", bound=FleetRow)
 
 
 def _each(table: Table[R], pause: Pause) -> Iterator[R]:
@@ -184,8 +177,9 @@ def _claimed(fleet: Fleet) -> _Claimed:
 
 def _host_service(fleet: Fleet, row: int) -> Iterator[str]:
     hosts = fleet.hosts
-    known, host = fleet.services.by_place, hosts.hosts[row]
-    service, agent = known.get((host, COMPUTE)), known.get((host, AGENT))
+    host = hosts.hosts[row]
+    service = fleet.services.by_place.get((host, COMPUTE))
+    agent, word = fleet.facts.of("agent", host), fleet.facts.of("operator", host)
     found = (
         bool(hosts.has_service[row]),
         bool(hosts.is_disabled[row]),
@@ -193,7 +187,6 @@ def _host_service(fleet: Fleet, row: int) -> Iterator[str]:
         int(hosts.last_seen_up[row]),
         hosts.cells[row],
     )
-    word = known.get((host, OPERATOR))
     if found != _of_service(service, agent, word):
         yield (
             f"bears {found} of its service {service}, of its agent {agent} and of what "
@@ -202,9 +195,9 @@ def _host_service(fleet: Fleet, row: int) -> Iterator[str]:
 
 
 def _of_service(
-    service: ServiceRow | None, agent: ServiceRow | None, word: ServiceRow | None
+    service: ServiceRow | None, agent: FactRow | None, word: FactRow | None
 ) -> tuple[bool, bool, bool, int, str | None]:
-    is_gone = agent is not None and agent.forced_down
+    is_gone = agent is not None and agent.away
     is_off = word is not None and word.disabled
     if service is None:
         return (False, is_off, is_gone, time_in(None), None)
@@ -312,6 +305,20 @@ def _services(fleet: Fleet, pause: Pause) -> Iterator[str]:
     versions = [s.version or 0 for s in services.rows() if s.binary == COMPUTE]
     if services.oldest_compute != min(versions, default=None):
         yield f"services: the oldest is said to be {services.oldest_compute}"
+
+
+def _facts(fleet: Fleet, pause: Pause) -> Iterator[str]:
+    facts = fleet.facts
+    for row in _each(facts, pause):
+        if facts.by_subject.get((row.kind, row.subject)) is not row:
+            yield f"fact {row.id}: its kind and subject lead elsewhere"
+        if row.id in fleet.services.by_id:
+            yield f"fact {row.id}: a service has the same id"
+    if len(facts.by_subject) != len(facts.by_id):
+        yield f"facts: {len(facts.by_subject)} subjects of {len(facts.by_id)} rows"
+    off = {row.subject for row in facts.of_kind("cell") if row.disabled}
+    if facts.disabled_cells != off:
+        yield f"facts: cells {set(facts.disabled_cells)} count as disabled, not {off}"
 
 
 def _aggregates(fleet: Fleet, pause: Pause) -> Iterator[str]:

@@ -13,9 +13,10 @@ from typing import Any
 from msgspec import Struct
 
 from gantt.model import rows as t
-from gantt.model.fleet import AGENT, OPERATOR
+from gantt.model.facts import as_service, kind_of
 from gantt.model.rows import (
     ClaimRow,
+    FactRow,
     FleetRow,
     HostAggregateRow,
     HostRow,
@@ -23,6 +24,7 @@ from gantt.model.rows import (
     ServerGroupRow,
     ServiceRow,
 )
+from gantt.state.facts import Facts
 from gantt.state.fleet_tables import (
     COMPUTE,
     Claims,
@@ -44,6 +46,7 @@ class Fleet:
     def __init__(self) -> None:
         self.hosts = Hosts()
         self.services = Services()
+        self.facts = Facts()
         self.aggregates = HostAggregates()
         self.instances = Instances()
         self.groups = ServerGroups()
@@ -63,11 +66,11 @@ class Fleet:
         if isinstance(row, ClaimRow):
             self._put_claim(row, stamp)
         elif isinstance(row, ServiceRow):
-            off = self.services.disabled_cells
             self.services.put(row)
-            if self.services.disabled_cells != off:
-                self.context_touched = stamp
-            self._serve(row.host, row.binary, stamp)
+            if row.binary == COMPUTE:
+                self._serve(row.host, stamp)
+        elif isinstance(row, FactRow):
+            self._put_fact(row, None, stamp)
         elif isinstance(row, HostAggregateRow):
             self._put_aggregate(row, stamp)
         elif isinstance(row, InstanceRow):
@@ -93,11 +96,11 @@ class Fleet:
         if table == t.HOSTS:
             self._mark(self.hosts.remove(key), stamp)
         elif table == t.SERVICES:
-            off = self.services.disabled_cells
             gone = self.services.remove(key)
-            if self.services.disabled_cells != off:
-                self.context_touched = stamp
-            self._serve(gone.host, gone.binary, stamp)
+            if gone.binary == COMPUTE:
+                self._serve(gone.host, stamp)
+        elif table == t.FACTS:
+            self._put_fact(None, key, stamp)
         elif table == t.HOST_AGGREGATES:
             index, hosts = self.aggregates.remove(key)
             for host in hosts:
@@ -130,6 +133,7 @@ class Fleet:
     def _table(self, table: str) -> Table[Any]:
         tables: dict[str, Table[Any]] = {
             t.SERVICES: self.services,
+            t.FACTS: self.facts,
             t.HOST_AGGREGATES: self.aggregates,
             t.INSTANCES: self.instances,
             t.SERVER_GROUPS: self.groups,
@@ -137,20 +141,27 @@ class Fleet:
         }
         return tables[table]
 
-    def _serve(self, host: str, binary: str, stamp: int) -> None:
-        if binary in (COMPUTE, AGENT, OPERATOR):
-            for row in self.hosts.rows_of(host):
-                self._serve_row(row, host)
-            self._touch((host,), stamp)
+    def _put_fact(self, row: FactRow | None, key: int | None, stamp: int) -> None:
+        """Take in ``row``, or let go of the one with ``key``."""
+        off = self.facts.disabled_cells
+        if row is None:
+            row = self.facts.remove(key or 0)
+        else:
+            self.facts.put(row)
+        if self.facts.disabled_cells != off:
+            self.context_touched = stamp
+        if row.kind in ("agent", "operator"):
+            self._serve(row.subject, stamp)
+
+    def _serve(self, host: str, stamp: int) -> None:
+        for row in self.hosts.rows_of(host):
+            self._serve_row(row, host)
+        self._touch((host,), stamp)
 
     def _serve_row(self, row: int, host: str) -> None:
-        known = self.services.by_place
-        agent, word = known.get((host, AGENT)), known.get((host, OPERATOR))
-        self.hosts.serve(
-            row,
-            known.get((host, COMPUTE)),
-            is_gone=agent is not None and agent.forced_down,
-        )
+        service = self.services.by_place.get((host, COMPUTE))
+        agent, word = self.facts.of("agent", host), self.facts.of("operator", host)
+        self.hosts.serve(row, service, is_gone=agent is not None and agent.away)
         if word is not None and word.disabled:
             self.hosts.is_disabled[row] = True
 
@@ -205,6 +216,14 @@ class Fleet:
         self.journal.mark(row, stamp, is_use=is_use)
 
     # -- questions ----------------------------------------------------------------
+
+    def told(self, host: str, binary: str) -> ServiceRow | None:
+        """A service, or a fact as it is told among the services."""
+        kind = kind_of(host, binary)
+        if kind is None:
+            return self.services.by_place.get((host, binary))
+        fact = self.facts.of(kind, host)
+        return None if fact is None else as_service(fact)
 
     def members_on(
         self, members: Iterable[str], group_uuid: str | None = None

@@ -14,6 +14,7 @@ import numpy as np
 
 from gantt.state.column import NO_ROW, Floats, Int32s
 from gantt.state.factors import Factor, Factors
+from gantt.state.facts import Facts
 from gantt.state.fleet import Fleet
 from gantt.state.fleet_tables import (
     Claims,
@@ -28,6 +29,7 @@ from gantt.state.tree_rooms import TreeRooms
 
 _TABLES: Final[dict[str, type]] = {
     "services": Services,
+    "facts": Facts,
     "aggregates": HostAggregates,
     "instances": Instances,
     "groups": ServerGroups,

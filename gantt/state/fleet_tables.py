@@ -13,16 +13,16 @@ from typing import Any, Generic, TypeVar, cast
 import msgspec
 
 from gantt.model import rows as t
-from gantt.model.fleet import CELL
 from gantt.model.rows import (
     ClaimRow,
+    FleetRow,
     HostAggregateRow,
     InstanceRow,
     ServerGroupRow,
     ServiceRow,
 )
 
-R = TypeVar("R", HostAggregateRow, InstanceRow, ServerGroupRow, ServiceRow, ClaimRow)
+R = TypeVar("R", bound=FleetRow)
 COMPUTE = "nova-compute"
 
 
@@ -283,12 +283,11 @@ class ServerGroups(Table[ServerGroupRow]):
 
 
 class Services(Table[ServiceRow]):
-    """Services by host and binary; cells are among them."""
+    """Services by host and binary."""
 
     def __init__(self) -> None:
         super().__init__()
         self.by_place: dict[tuple[str, str], ServiceRow] = {}
-        self.disabled_cells: frozenset[str] = frozenset()
         self._compute_versions: dict[int, int] = {}
 
     @property
@@ -303,15 +302,10 @@ class Services(Table[ServiceRow]):
             self._count(old, -1)
         self._count(row, 1)
         self.by_id[row.id] = self.by_place[(row.host, row.binary)] = row
-        if row.binary == CELL:
-            off = {row.host} if row.disabled else set()
-            self.disabled_cells = self.disabled_cells - {row.host} | off
 
     def remove(self, key: int) -> ServiceRow:
         row = self.by_id.pop(key)
         del self.by_place[(row.host, row.binary)]
-        if row.binary == CELL:
-            self.disabled_cells -= {row.host}
         self._count(row, -1)
         return row
 

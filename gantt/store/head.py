@@ -34,7 +34,8 @@ LOG = logging.getLogger(__name__)
 RELEASED = 0
 # Kinds of the first revision of a history: nothing before it leads there.
 ADOPT, RELEASE, IMPORT = "Adopt", "Release", "Import"
-BEGINNINGS = frozenset({ADOPT, RELEASE, IMPORT})
+UPGRADE = "Upgrade"
+BEGINNINGS = frozenset({ADOPT, RELEASE, IMPORT, UPGRADE})
 # An empty list, as ``changelog.codec`` encodes it.
 NO_CHANGES = b"\x90"
 # From the last revision of the log before, which therefore does not lead to it.

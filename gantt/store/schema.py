@@ -49,6 +49,7 @@ REVISIONS = (
     "0010_reasons",
     "0011_zone_usage",
     "0012_answered",
+    "0013_facts",
 )
 HEAD = REVISIONS[-1]
 
@@ -187,7 +188,7 @@ def refuse_foreign(database: Database, found: Found) -> None:
             f"The database {where} was handed back to OpenStack Placement: stop "
             f"Placement and run {database.command('adopt')} to take it over again."
         )
-    if found.format is not None and found.format != FORMAT:
+    if found.format not in (None, FORMAT) and not _is_older(found):
         raise errors.Refused(
             f"The database {where} is in format {found.format}, this release reads and "
             f"writes format {FORMAT}: use the version of Gantt that made it."
@@ -205,6 +206,12 @@ def is_expanded(found: Found) -> bool:
     """Whether a newer Gantt has added to the tables and not removed anything yet, which
     would change the format. Processes of this release may run until replaced."""
     return _is_newer(found) and found.format == FORMAT
+
+
+def _is_older(found: Found) -> bool:
+    """Whether a migration of this release raises the format that an older one left."""
+    is_known = found.revision in REVISIONS[:-1]
+    return is_known and RELEASED < (found.format or RELEASED) < FORMAT
 
 
 def _is_newer(found: Found) -> bool:

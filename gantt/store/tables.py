@@ -28,7 +28,7 @@ UPSTREAM_HEAD = "a082b8bb98d0"
 UPSTREAM_VERSION_TABLE = "alembic_version"
 VERSION_TABLE = "gantt_alembic_version"
 # The version of what log rows and head row mean; another one must not write here.
-FORMAT = 1
+FORMAT = 2
 
 metadata = sa.MetaData()
 
@@ -167,6 +167,18 @@ gantt_services = sa.Table(
     sa.Column("version", sa.Integer),
     sa.Column("disabled_reason", exact()),
     unique(rows.SERVICES, "host", "binary"),
+)
+
+gantt_facts = sa.Table(
+    rows.FACTS,
+    metadata,
+    *row_id(),
+    *required(exact(32), "kind"),
+    *texts("subject"),
+    *required(sa.Boolean, "disabled", "away"),
+    sa.Column("at", sa.BigInteger),
+    sa.Column("reason", exact()),
+    unique(rows.FACTS, "kind", "subject"),
 )
 
 gantt_hosts = sa.Table(

@@ -71,6 +71,7 @@ _CONSTRAINED: dict[str, Callable[[Row], object]] = {
     rows.INVENTORIES: attrgetter("resource_provider_id", "resource_class_id"),
     rows.HOSTS: attrgetter("host", "node"),
     rows.SERVICES: attrgetter("host", "binary"),
+    rows.FACTS: attrgetter("kind", "subject"),
     rows.HOST_AGGREGATES: attrgetter("uuid"),
     rows.INSTANCES: attrgetter("uuid"),
     rows.SERVER_GROUPS: attrgetter("uuid"),

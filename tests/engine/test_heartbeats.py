@@ -230,9 +230,10 @@ def test_a_deleted_host_leaves_nothing_behind(fleet: Fleet) -> None:
     fleet.report("a", "b")
     fleet.go_on(DOWN_S, "a", "b")
     fleet.books.delete_host("b", "b")
-    assert fleet.books.read(lambda s: sorted(s.fleet.services.by_place)) == [
-        ("a", AGENT)
+    assert fleet.books.read(lambda s: sorted(s.fleet.facts.by_subject)) == [
+        ("agent", "a")
     ]
+    assert [(s.host, s.binary) for s in fleet.books.list_services()] == [("a", AGENT)]
     fleet.go_on(5, "a")
     assert len(table_of(fleet.store).page(None).rows) == 1
 

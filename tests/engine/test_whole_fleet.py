@@ -151,6 +151,7 @@ def test_what_is_not_named_is_gone(books: Gantt) -> None:
 
 def _left(state: Any) -> tuple[list[str], list[str], list[str]]:
     services = [row.host for row in state.fleet.services.rows()]
+    services += [row.subject for row in state.fleet.facts.rows()]
     groups = list(state.fleet.groups.by_uuid)
     return services, groups, list(state.fleet.instances.by_uuid)
 

@@ -13,6 +13,7 @@ from gantt.model.rows import (
     AllocationRow,
     ClaimRow,
     ConsumerRow,
+    FactRow,
     HostAggregateRow,
     HostRow,
     InstanceRow,
@@ -51,6 +52,11 @@ REPORT = json.dumps(
 
 def service(number: int, host: str, binary: str = COMPUTE, **facts: Any) -> ServiceRow:
     empty = ServiceRow(number, host, binary, False, False, *(None,) * 4, 1, None)
+    return replace(empty, **facts)
+
+
+def fact(number: int, kind: str, subject: str, **facts: Any) -> FactRow:
+    empty = FactRow(number, kind, subject, False, False, None, None, 1, None)
     return replace(empty, **facts)
 
 
@@ -108,6 +114,8 @@ ROWS: tuple[tuple[str, Row], ...] = (
     (t.PROVIDER_AGGREGATES, LinkRow(1, 1, None, None)),
     (t.SERVICES, service(1, "h1", cell_uuid="cell", last_seen_up=5)),
     (t.SERVICES, service(2, "h2", "nova-conductor")),
+    (t.FACTS, fact(3, "cell", "cell", at=5)),
+    (t.FACTS, fact(4, "operator", "h2", disabled=True, reason="broken")),
     (t.HOSTS, HostRow(1, "h1", "n1", "root", REPORT, 1, None)),
     (t.HOSTS, HostRow(2, "h2", "n2", None, "{}", None, None)),
     (t.HOST_AGGREGATES, aggregate(1, "h1", "h9")),

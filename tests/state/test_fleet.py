@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from gantt.model import rows as t
 from gantt.model.changes import Change, Cursor
+from gantt.model.facts import as_fact
 from gantt.model.rows import (
     FleetRow,
     HostRow,
@@ -23,11 +24,12 @@ from gantt.state.fleet import Changed, Fleet
 from gantt.state.host_table import USE, HostColumns
 from gantt.state.state import State
 from tests.examples import examples
-from tests.state.books import aggregate, claim, filled, group, service
+from tests.state.books import aggregate, claim, fact, filled, group, service
 
 UNIQUE = {
     t.HOSTS: ("host", "node"),
     t.SERVICES: ("host", "binary"),
+    t.FACTS: ("kind", "subject"),
     t.HOST_AGGREGATES: ("uuid",),
     t.INSTANCES: ("uuid",),
     t.SERVER_GROUPS: ("uuid",),
@@ -141,6 +143,47 @@ def test_the_oldest_compute_is_known() -> None:
     for key in (1, 2, 4):
         drop(state, t.SERVICES, key)
     assert sound(state).services.oldest_compute is None
+
+
+# Facts.
+
+
+def test_an_agent_and_an_operator_say_whether_a_host_is_in_service() -> None:
+    state = State()
+    put(state, host(1, "h"), host(2, "h"), host(3))
+    put(state, fact(1, "agent", "h", away=True), fact(2, "operator", "h3"))
+    hosts = sound(state).hosts
+    assert hosts.is_forced_down[:3].tolist() == [True, True, False]
+    assert not hosts.is_disabled[:3].any()
+    put(state, fact(2, "operator", "h3", disabled=True), fact(1, "agent", "h"))
+    assert not sound(state).hosts.is_forced_down[:3].any()
+    assert hosts.is_disabled[:3].tolist() == [False, False, True]
+    drop(state, t.FACTS, 2)
+    assert not sound(state).hosts.is_disabled[:3].any()
+
+
+def test_what_is_kept_of_requests_ends_with_a_cell_that_is_disabled() -> None:
+    state = State()
+    put(state, fact(1, "cell", "c"))
+    before = state.fleet.context_touched
+    put(state, fact(1, "cell", "c", disabled=True))
+    assert sound(state).facts.disabled_cells == {"c"}
+    assert state.fleet.context_touched > before
+    drop(state, t.FACTS, 1)
+    assert sound(state).facts.disabled_cells == frozenset()
+
+
+def test_a_fact_is_told_as_a_service_and_no_service_has_its_place() -> None:
+    state = State()
+    put(state, fact(1, "agent", "h", away=True, at=7), service(2, "h", "gantt-x"))
+    told = state.fleet.told("h", "gantt-agent")
+    assert told is not None
+    assert (told.id, told.forced_down, told.last_seen_up) == (1, True, 7)
+    assert as_fact(told) == state.fleet.facts.of("agent", "h")
+    assert state.fleet.told("h", "gantt-x") == service(2, "h", "gantt-x")
+    assert state.fleet.told("h", "gantt-operator") is None
+    assert as_fact(service(3, "h", "gantt-scheduler")) is None
+    assert as_fact(service(3, "", "gantt-scheduler")) == fact(3, "switch", "")
 
 
 # Aggregates.
@@ -288,6 +331,9 @@ def made(table: str, key: int, rng: random.Random) -> FleetRow:
         return HostRow(key, f"h{key % 3 + 1}", f"n{key}", uuid, found, 1, None)
     if table == t.SERVICES:
         return service(key, f"h{key}", disabled=rng.random() < 0.5)
+    if table == t.FACTS:
+        kind = ("agent", "operator", "cell")[key % 3]
+        return fact(key, kind, f"h{key % 4}", disabled=rng.random() < 0.5)
     if table == t.HOST_AGGREGATES:
         return aggregate(key, *some)
     if table == t.INSTANCES:
@@ -318,7 +364,8 @@ def test_any_order_leaves_a_sound_fleet(
     rng = random.Random(seed)
     state, done = filled(), []
     state.fleet.hosts.factor("cpu_info", "arch")
-    for table, key, is_put in steps:
+    for table, number, is_put in steps:
+        key = number + 10 * (table == t.FACTS)  # no id is also that of a service
         old = state.get(table, key)
         new = made(table, key, rng) if is_put else None
         if new is None and (old is None or held(state, table, key)):

@@ -91,6 +91,12 @@ def service_row(number: int, host: str, *, disabled: bool = False) -> rows.Servi
     )
 
 
+def fact_row(number: int, host: str, *, disabled: bool = False) -> rows.FactRow:
+    return rows.FactRow(
+        number, "operator", host, disabled, False, NOW, "why", NOW, None
+    )
+
+
 def aggregate_row(number: int, *hosts: str) -> rows.HostAggregateRow:
     named = json.dumps(sorted(hosts))
     return rows.HostAggregateRow(

@@ -90,6 +90,7 @@ def same_rows(left: State, right: State) -> bool:
 def _change(live: State, rng: random.Random) -> list[Change]:
     """One change that the live columns allow, and have taken in."""
     table, key = rng.choice(sorted(rows.FLEET)), rng.randint(1, 4)
+    key += 10 * (table == rows.FACTS)  # no id is also that of a service
     old = live.get(table, key)
     new = None if old and rng.random() < 0.3 else _row(table, key, rng)
     changes = [Change(table, key, old, new)]
@@ -101,6 +102,8 @@ def _row(table: str, key: int, rng: random.Random) -> rows.Row:
     host = f"h{rng.randint(1, 3)}"
     if table == rows.SERVICES:
         return books.service_row(key, f"h{key}", disabled=rng.random() < 0.5)
+    if table == rows.FACTS:
+        return books.fact_row(key, f"h{key}", disabled=rng.random() < 0.5)
     if table == rows.HOSTS:
         return books.host_row(key, f'{{"vcpus": {rng.randint(0, 9)}}}')
     if table == rows.HOST_AGGREGATES:

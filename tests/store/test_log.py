@@ -34,6 +34,7 @@ def test_the_numbers_of_the_tables_never_change() -> None:
         "gantt_instances": 16,
         "gantt_server_groups": 17,
         "gantt_claims": 18,
+        "gantt_facts": 19,
     }
     assert set(TABLE_NUMBERS) == set(rows.ROW_TYPES)
 
@@ -63,6 +64,7 @@ def test_the_encoding_on_disk() -> None:
 def test_fleet_rows_round_trip() -> None:
     made: dict[str, rows.Row] = {
         rows.SERVICES: books.service_row(1, "h\u00f6st", disabled=True),
+        rows.FACTS: books.fact_row(2, "h\u00f6st"),
         rows.HOSTS: books.host_row(1, '{"vcpus": 8}'),
         rows.HOST_AGGREGATES: books.aggregate_row(1, "a", "b"),
         rows.INSTANCES: books.instance_row(1, "a"),

@@ -46,6 +46,10 @@ ROWS: dict[str, list[rows.Row]] = {
             2, "h\u00f6st", "nova-compute", False, True, *(None,) * 4, None, books.NOW
         ),
     ],
+    rows.FACTS: [
+        books.fact_row(3, "h\u00f6st", disabled=True),
+        rows.FactRow(4, "switch", "", False, False, None, None, None, books.NOW),
+    ],
     rows.HOSTS: [
         books.host_row(1, '{"vcpus": 8, "hypervisor_type": "\u2713"}'),
         rows.HostRow(2, "host-1", "node-2", None, "{}", None, None),

@@ -228,6 +228,7 @@ def test_there_are_no_unexpected_tables(url: str) -> None:
 
 FLEET_KEYS: dict[str, tuple[list[str], list[str] | None]] = {
     "gantt_services": (["host", "binary"], None),
+    "gantt_facts": (["kind", "subject"], None),
     "gantt_hosts": (["host", "node"], None),
     "gantt_host_aggregates": (["uuid"], None),
     "gantt_instances": (["uuid"], ["host"]),

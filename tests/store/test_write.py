@@ -363,6 +363,7 @@ def test_a_host_that_reports_again_is_one_update(store: SqlStore) -> None:
 def test_unique_values_can_be_reused_in_one_batch(store: SqlStore) -> None:
     held: dict[str, list[rows.Row]] = {
         rows.SERVICES: [books.service_row(1, "h")],
+        rows.FACTS: [books.fact_row(2, "h")],
         rows.HOSTS: [books.host_row(1, host="h")],
         rows.HOST_AGGREGATES: [books.aggregate_row(1, "h")],
         rows.INSTANCES: [books.instance_row(1, "h")],

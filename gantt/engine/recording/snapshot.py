@@ -15,8 +15,9 @@ from gantt.engine.reading.replica import Replica
 from gantt.engine.recording.lines import Lines, text
 from gantt.engine.recording.tape import Policed
 from gantt.model.changes import Cursor
+from gantt.model.facts import as_service
 from gantt.model.record import KIND, SNAPSHOT_FORMAT, Closed, Head, Rows, Started
-from gantt.model.rows import ROW_TYPES, Row
+from gantt.model.rows import FACTS, ROW_TYPES, SERVICES, FactRow, Row
 from gantt.scheduler.options import SchedulerOptions
 from gantt.store.interface import Chunks, Store
 from gantt.store.memory import MemoryStore
@@ -66,7 +67,10 @@ def snapshot_lines(
 
 
 def row_line(table: str, rows: list[Row]) -> Rows:
-    """Some rows of a snapshot."""
+    """Some rows of a snapshot; facts as they are told."""
+    if table == FACTS:
+        table = SERVICES
+        rows = [as_service(one) for one in rows if isinstance(one, FactRow)]
     return Rows(table, msgspec.Raw(_ENCODE(rows)))
 
 

@@ -20,7 +20,9 @@ from msgspec import Raw, Struct
 from gantt.engine.recording.forms import Kind
 from gantt.engine.threads import Condition
 from gantt.model.changes import Change, Cursor
+from gantt.model.facts import as_told
 from gantt.model.record import Dropped, Paused, Settled
+from gantt.model.rows import FACTS
 from gantt.scheduler.held_host import HeldHost
 from gantt.scheduler.options import SchedulerOptions
 
@@ -118,6 +120,9 @@ class Tape:
             return
         try:
             parts = [(one.table, one.key, one.new) for one in changes]
+            if FACTS in [one[0] for one in parts]:
+                told = map(as_told, changes)
+                parts = [(one.table, one.key, one.new) for one in told]
             _ENCODE_INTO(parts, self._rows)
         except Exception as error:  # the books go on without a record
             self.tear(f"changed rows cannot be written as JSON: {error!r}")

@@ -34,7 +34,7 @@ from gantt.model.rows import (
     ServerGroupRow,
     ServiceRow,
 )
-from gantt.placement.rules import cell_lists, instances, labels, leases
+from gantt.placement.rules import cell_lists, instances, labels, leases, services
 from gantt.placement.rules.draft import Draft
 from gantt.state.column import NO_ROW
 
@@ -117,7 +117,7 @@ def sync_instances(draft: Draft, command: SyncInstances) -> bool:
 def update_service(draft: Draft, command: UpdateService) -> None:
     """What is UNSET stays as it is known."""
     said = command.service
-    old = draft.state.fleet.services.by_place.get((said.host, said.binary))
+    old = draft.state.fleet.told(said.host, said.binary)
     told: dict[str, Any] = {
         name: value
         for name in said.__struct_fields__
@@ -131,7 +131,7 @@ def update_service(draft: Draft, command: UpdateService) -> None:
         )
     if old is None:
         old = ServiceRow(
-            id=draft.new_id(t.SERVICES),
+            id=services.new_id(draft),
             host=said.host,
             binary=said.binary,
             disabled=False,
@@ -143,22 +143,22 @@ def update_service(draft: Draft, command: UpdateService) -> None:
             created_at=draft.now,
             updated_at=None,
         )
-        draft.put(t.SERVICES, replace(old, **told))
+        services.put(draft, replace(old, **told))
     elif replace(old, **told) != old:
         new = replace(old, **told)
         if said.binary == CELL:
-            draft.put(t.SERVICES, cell_lists.dated(old, new, draft.now))
+            services.put(draft, cell_lists.dated(old, new, draft.now))
         else:
-            draft.put(t.SERVICES, replace(new, updated_at=draft.now))
+            services.put(draft, replace(new, updated_at=draft.now))
 
 
 def delete_service(draft: Draft, command: DeleteService) -> None:
     """Not known is no error."""
-    host, by_place = command.host, draft.state.fleet.services.by_place
+    host = command.host
     for name in spellings(host) if command.binary == CELL else (host,):
-        row = by_place.get((name, command.binary))
+        row = draft.state.fleet.told(name, command.binary)
         if row is not None:
-            draft.delete(t.SERVICES, row)
+            services.delete(draft, row)
 
 
 def set_group(draft: Draft, command: SetServerGroup) -> None:

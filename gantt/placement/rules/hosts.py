@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from gantt.errors import Invalid, NotFound
 from gantt.model import rows as t
 from gantt.model.commands import DeleteHost, UpdateHost
-from gantt.model.fleet import AGENT, OPERATOR
 from gantt.model.hosts import HostView
 from gantt.model.rows import ClaimRow, HostRow, InstanceRow, ProviderRow
 from gantt.placement import fleet_queries, listings
@@ -174,10 +173,12 @@ def delete(draft: Draft, command: DeleteHost) -> None:
     if len(fleet.hosts.rows_of(command.host)) == 1:
         for instance in fleet.instances.on(command.host).values():
             draft.delete(t.INSTANCES, instance)
-        for binary in (AGENT, OPERATOR):
-            service = fleet.services.by_place.get((command.host, binary))
-            if service is not None:
-                draft.delete(t.SERVICES, service)
+        for fact in (
+            fleet.facts.of("agent", command.host),
+            fleet.facts.of("operator", command.host),
+        ):
+            if fact is not None:
+                draft.delete(t.FACTS, fact)
     draft.delete(t.HOSTS, values)
 
 

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from gantt.model import rows as t
 from gantt.model.commands import ConsumerAllocations, TurnToBooks
-from gantt.model.rows import ClaimRow, ProviderRow, ServiceRow
+from gantt.model.rows import ClaimRow, FactRow, ProviderRow
 from gantt.placement import amount_source
-from gantt.placement.rules import allocations
+from gantt.placement.rules import allocations, services
 from gantt.placement.rules.draft import Draft
 
 UNKNOWN_OWNER = "00000000-0000-0000-0000-000000000000"
@@ -27,21 +27,9 @@ def to_books(draft: Draft, command: TurnToBooks) -> bool:  # noqa: ARG001
     for row in draft.state.fleet.claims.rows():
         if row.consumer_generation is None and row.remote is None:
             _enter(draft, row)
-    host, binary = amount_source.OURS
-    service = ServiceRow(
-        draft.new_id(t.SERVICES),
-        host,
-        binary,
-        False,
-        False,
-        None,
-        None,
-        None,
-        None,
-        draft.now,
-        None,
-    )
-    draft.change(t.SERVICES, None, service)
+    key = services.new_id(draft)
+    switch = FactRow(key, "switch", "", False, False, None, None, draft.now, None)
+    draft.change(t.FACTS, None, switch)
     return True
 
 

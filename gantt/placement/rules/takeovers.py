@@ -16,13 +16,13 @@ from msgspec.structs import replace
 from gantt.errors import Conflict, Invalid, NotFound
 from gantt.model import rows as t
 from gantt.model.commands import AdoptHost, DeleteProvider
-from gantt.model.fleet import AGENT
+from gantt.model.fleet import OPERATOR
 from gantt.model.printable import counted
 from gantt.model.rows import HostRow, ProviderRow, ServiceRow
 from gantt.model.takeover import Takeover
 from gantt.placement.fleet_queries import ADOPTED, PLACE
 from gantt.placement.queries import shares_on
-from gantt.placement.rules import identity, leases, providers, reports
+from gantt.placement.rules import identity, leases, providers, reports, services
 from gantt.placement.rules.draft import Draft
 from gantt.state.column import NO_ROW, NO_TIME
 from gantt.state.reports import OWNED
@@ -156,14 +156,14 @@ def _check_alive(state: State, command: AdoptHost, two: _Two, now: int) -> None:
     if two.is_same:
         return
     fleet, host = state.fleet, command.host
-    agent = fleet.services.by_place.get((host, AGENT))
+    agent = fleet.facts.of("agent", host)
     seen = int(fleet.hosts.last_seen_up[two.old])
     is_seen = seen != NO_TIME and abs(now - seen) <= command.down_us
     is_forced = bool(fleet.hosts.is_forced_down[two.old])
     place = fleet.hosts.stats[two.old].get(PLACE)
     if agent is None and place is not None:  # one that reports now and then
         is_seen |= abs(now - place["taken_at"]) <= command.down_us
-    if (agent is not None and not agent.forced_down) or (is_seen and not is_forced):
+    if (agent is not None and not agent.away) or (is_seen and not is_forced):
         raise Conflict(
             f"Host {host} is up, so {two.new_host} is another machine, or {host} is "
             "not down yet. If it is gone, wait until 'gantt host list' shows it as "
@@ -310,8 +310,9 @@ def _host(
 
 def _services(state: State, host: str) -> list[ServiceRow]:
     """Whose state moves; that of the agent is told anew."""
-    rows = state.fleet.services.rows()
-    return [row for row in rows if row.host == host and row.binary != AGENT]
+    rows = [row for row in state.fleet.services.rows() if row.host == host]
+    word = state.fleet.told(host, OPERATOR)
+    return rows if word is None else [*rows, word]
 
 
 def _move_names(draft: Draft, host: str, new_host: str) -> None:
@@ -320,15 +321,15 @@ def _move_names(draft: Draft, host: str, new_host: str) -> None:
     for instance in fleet.instances.on(host).values():
         moved = replace(instance, host=new_host, updated_at=draft.now)
         draft.put(t.INSTANCES, moved)
-    agent = fleet.services.by_place.get((host, AGENT))
+    agent = fleet.facts.of("agent", host)
     if agent is not None:
-        draft.delete(t.SERVICES, agent)
+        draft.delete(t.FACTS, agent)
     for service in _services(draft.state, host):
-        draft.delete(t.SERVICES, service)
-        there = fleet.services.by_place.get((new_host, service.binary))
+        services.delete(draft, service)
+        there = fleet.told(new_host, service.binary)
         if there is None:
-            key = draft.new_id(t.SERVICES)
-            draft.change(t.SERVICES, None, replace(service, id=key, host=new_host))
+            key = services.new_id(draft)
+            services.put(draft, replace(service, id=key, host=new_host))
         elif service.disabled and not there.disabled:
             disabled = replace(
                 there,
@@ -336,7 +337,7 @@ def _move_names(draft: Draft, host: str, new_host: str) -> None:
                 disabled_reason=service.disabled_reason,
                 updated_at=draft.now,
             )
-            draft.put(t.SERVICES, disabled)
+            services.put(draft, disabled)
     for uuid in fleet.aggregates.of_host(host):
         hosts = sorted(fleet.aggregates.hosts[uuid] - {host} | {new_host})
         row = fleet.aggregates.by_uuid[uuid]

@@ -55,7 +55,7 @@ def in_service(
 ) -> Bools | None:
     """bool[n]: whose cell is enabled, or is the one that the request must stay in, and
     which have a service where the options require one; None: all."""
-    off = frozenset() if _cell(spec) else hosts.fleet.services.disabled_cells
+    off = frozenset() if _cell(spec) else hosts.fleet.facts.disabled_cells
     if not (off or options.requires_service):
         return None
     mask = np.ones(len(hosts), np.bool_)

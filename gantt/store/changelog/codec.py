@@ -40,6 +40,7 @@ TABLE_NUMBERS: dict[str, int] = {
     rows.INSTANCES: 16,
     rows.SERVER_GROUPS: 17,
     rows.CLAIMS: 18,
+    rows.FACTS: 19,
 }
 
 _MAX_KIND = 64

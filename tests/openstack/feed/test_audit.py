@@ -104,9 +104,9 @@ def test_that_a_cell_is_read_is_told_once_in_a_while(
     cell._try()
     assert len(seen) == 2
     row = cloud.books.read(
-        lambda state: state.fleet.services.by_place[(cloud.uuids["one"], "nova-cell")]
+        lambda state: state.fleet.facts.by_subject["cell", cloud.uuids["one"]]
     )
-    assert row.last_seen_up == seen[1]
+    assert row.at == seen[1]
 
 
 def test_hosts_of_another_source_are_not_taken_for_whole(cloud: Cloud) -> None:

@@ -70,8 +70,7 @@ def test_what_changes_is_learnt(cloud: Cloud) -> None:
     cell.soft_delete("compute_nodes", node)
     until(lambda: vcpus() == {"h2": 64})
     cell.soft_delete("services", service)
-    services = cloud.books.read
-    until(lambda: services(lambda state: len(state.fleet.services.by_id)) == 3)
+    until(lambda: len(cloud.books.list_services()) == 3)
 
 
 def test_nothing_that_feed_did_not_name_stays(cloud: Cloud) -> None:
