@@ -15,6 +15,7 @@ from gantt.engine.clock import Clock
 from gantt.engine.commit.committer import Committer
 from gantt.engine.reading.reader import Reader
 from gantt.engine.scheduling.checks import Checks
+from gantt.engine.scheduling.decision_record import Repaired
 from gantt.engine.scheduling.records import Records
 from gantt.errors import Invalid
 from gantt.model import commands as c
@@ -30,7 +31,6 @@ from gantt.model.audit import (
     Kind,
 )
 from gantt.model.paging import read
-from gantt.model.selection import Decision
 from gantt.placement.audit import audit
 from gantt.placement.fleet_queries import claim_project
 from gantt.state.state import State
@@ -98,18 +98,15 @@ class Auditing:
         undone = self._committer.submit(c.Repair(finding, terms))
         self._repairs += 1
         uuid = undone.instance_uuid
-        self._records.add_repair(
-            Decision(
+        self._records.add_act(
+            Repaired(
                 self._committer.request_id,
                 () if uuid is None else (uuid,),
                 project,
                 self._reader.revision,
                 self._clock.now(),
                 DRIVER,
-                hosts=1,
-                steps=(),
-                scores=(),
-                repair=undone,
+                undone,
             )
         )
         return undone

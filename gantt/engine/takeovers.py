@@ -12,10 +12,10 @@ from gantt.engine.clock import Clock
 from gantt.engine.commit.committer import Committer
 from gantt.engine.reading.reader import Reader
 from gantt.engine.scheduling.checks import Checks
+from gantt.engine.scheduling.decision_record import TakenOver
 from gantt.engine.scheduling.records import Records
 from gantt.model import commands as c
 from gantt.model.forms import scalars
-from gantt.model.selection import Decision
 from gantt.model.takeover import Takeover
 from gantt.placement.rules import plan
 from gantt.state.state import State
@@ -75,18 +75,14 @@ class Takeovers:
 
     def _note(self, done: Takeover) -> None:
         uuids = sorted({*done.allocations, *done.claims, *done.instances})
-        self._records.add_takeover(
-            Decision(
+        self._records.add_act(
+            TakenOver(
                 self._committer.request_id,
                 tuple(uuids),
-                None,
                 self._reader.revision,
                 self._clock.now(),
                 DRIVER,
-                hosts=1,
-                steps=(),
-                scores=(),
-                takeover=done,
+                done,
             )
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sized
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from msgspec import Struct
 
@@ -258,6 +258,19 @@ DecisionPlace = tuple[Key, Key, str]
 process, the process."""
 
 
+class Named(Protocol):
+    """By what a record is found."""
+
+    @property
+    def request_id(self) -> str: ...
+
+    @property
+    def instance_uuids(self) -> tuple[str, ...]: ...
+
+    @property
+    def project_id(self) -> str | None: ...
+
+
 class Asked(Struct, frozen=True):
     """Filters for decisions; None: any. ``limit``: maximum number, latest first, of
     those that precede ``after``; None: of all."""
@@ -268,7 +281,7 @@ class Asked(Struct, frozen=True):
     limit: int = 100
     after: DecisionPlace | None = None
 
-    def means(self, record: Decision) -> bool:
+    def means(self, record: Named) -> bool:
         """Whether ``record`` is one of them."""
         instance = self.instance_uuid
         return (

@@ -1,11 +1,66 @@
-"""Records of decisions, as stored and shown."""
+"""Records: of decisions, and of repairs and takeovers, which chose no host.
+
+All of them are stored and shown in the form of a decision, which is made here.
+"""
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
+from msgspec import Struct
+
 from gantt.errors import NoValidHost, PluginFailed
+from gantt.model.audit import Finding
 from gantt.model.selection import Decision, Why
 from gantt.model.spec import ScheduleRequest
+from gantt.model.takeover import Takeover
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
+
+
+class Repaired(Struct, frozen=True, tag=True):
+    """A repair of the audit: what it undid. ``project_id``: whose the instance is."""
+
+    request_id: str
+    instance_uuids: tuple[str, ...]
+    project_id: str | None
+    revision: int
+    at: int
+    driver: str
+    undone: Finding
+
+
+class TakenOver(Struct, frozen=True, tag=True):
+    """A host that took over what another one had: what moved."""
+
+    request_id: str
+    instance_uuids: tuple[str, ...]
+    revision: int
+    at: int
+    driver: str
+    done: Takeover
+    project_id: str | None = None
+
+
+Recorded: TypeAlias = Decision | Repaired | TakenOver
+
+
+def as_decision(record: Recorded) -> Decision:
+    """The form in which it is stored and shown."""
+    if isinstance(record, Decision):
+        return record
+    return Decision(
+        record.request_id,
+        record.instance_uuids,
+        record.project_id,
+        record.revision,
+        record.at,
+        record.driver,
+        hosts=1,
+        steps=(),
+        scores=(),
+        repair=record.undone if isinstance(record, Repaired) else None,
+        takeover=record.done if isinstance(record, TakenOver) else None,
+    )
 
 
 def decided(

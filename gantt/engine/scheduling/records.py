@@ -17,6 +17,7 @@ from gantt.engine.clock import Clock
 from gantt.engine.observing import Observer, Silence, StageTime
 from gantt.engine.reading.outage import IsAway, not_away
 from gantt.engine.recording.kept_request import kept_request
+from gantt.engine.scheduling.decision_record import Recorded, Repaired, TakenOver
 from gantt.engine.scheduling.noted import Noted, Ring
 from gantt.engine.scheduling.sharing import DecisionTable, Sharing, page_of
 from gantt.engine.threads import LeaderTask, Threads
@@ -48,7 +49,7 @@ class Records:
     def __init__(self, limit: int, request_bytes: int = 0) -> None:
         self._limit = max(1, limit)
         self._request_bytes = request_bytes
-        self._ring: Ring[Decision] = Ring(self._limit)
+        self._ring: Ring[Recorded] = Ring(self._limit)
         self._number = 0
         self._lock = threading.Lock()
         self.decided = 0
@@ -104,9 +105,10 @@ class Records:
         self.note_change(record.why)
         # A dry run may name no instance and choose hosts all the same.
         instances = max(len(record.instance_uuids), len(record.chosen))
-        noted = self._note(record, board, instances)
+        self._note(record, board, instances)
         if is_decided and LOG.isEnabledFor(logging.INFO):
-            LOG.info("%s", _line(noted), extra={"context": _context(record, user_id)})
+            line, context = _line(record, instances), _context(record, user_id)
+            LOG.info("%s", line, extra={"context": context})
 
     def kept(
         self, request: ScheduleRequest, filters_off: tuple[str, ...] = ()
@@ -116,29 +118,27 @@ class Records:
         self.too_long += found is None and self._request_bytes > 0
         return found
 
-    def add_repair(self, record: Decision) -> None:
-        """Keep the record of a repair and log it; it is counted where it was made."""
-        self._note(record, None, 1)
-        undone = record.repair
-        assert undone is not None, "the record of a repair says what it undid"
-        LOG.warning(
-            "%s: repaired %s of %s on host %s: %s",
-            record.request_id or "-",
-            undone.kind,
-            undone.instance_uuid or undone.resource_class,
-            undone.host or "-",
-            undone.repair,
-        )
-
-    def add_takeover(self, record: Decision) -> None:
-        """Keep the record of a takeover of a host and log it, likewise."""
-        self._note(record, None, 1)
-        done = record.takeover
-        assert done is not None, "the record of a takeover says what moved"
+    def add_act(self, act: Repaired | TakenOver) -> None:
+        """Keep the record of a repair, or of a takeover of a host, and log it; it is
+        counted where it was done."""
+        self._note(act, None, 1)
+        name = act.request_id or "-"
+        if isinstance(act, Repaired):
+            undone = act.undone
+            LOG.warning(
+                "%s: repaired %s of %s on host %s: %s",
+                name,
+                undone.kind,
+                undone.instance_uuid or undone.resource_class,
+                undone.host or "-",
+                undone.repair,
+            )
+            return
+        done = act.done
         LOG.warning(
             "%s: host %s, node %s took over what host %s, node %s had: provider %s, "
             "%s with allocations",
-            record.request_id or "-",
+            name,
             done.new_host,
             done.new_node,
             done.host,
@@ -152,9 +152,9 @@ class Records:
         self.cut += found is not None and found.is_truncated
 
     def _note(
-        self, record: Decision, board: Scoreboard | None, instances: int
-    ) -> Noted[Decision]:
-        is_refused = record.failure is not None
+        self, record: Recorded, board: Scoreboard | None, instances: int
+    ) -> Noted[Recorded]:
+        is_refused = isinstance(record, Decision) and record.failure is not None
         with self._lock:
             self._number += 1
             noted = Noted(self._number, record, board, instances, is_refused)
@@ -227,7 +227,7 @@ class Records:
 
     def _own(
         self, asked: Asked, process: str = ""
-    ) -> dict[DecisionPlace, Noted[Decision]]:
+    ) -> dict[DecisionPlace, Noted[Recorded]]:
         """Those of this process: the latest that precede a place, and one more than is
         asked for."""
         with self._lock:
@@ -243,12 +243,11 @@ class Records:
         return {one: found[one] for one in nlargest(asked.limit + 1, places)}
 
 
-def _line(noted: Noted[Decision]) -> str:
+def _line(record: Decision, instances: int) -> str:
     """The request, what it asked for, its outcome, from how many hosts, and at which
     revision."""
-    record = noted.record
     dry = "dry run, " if record.is_dry_run else ""
-    asked = f"{record.request_id or '-'}: {dry}{counted(noted.instances, 'instance')}"
+    asked = f"{record.request_id or '-'}: {dry}{counted(instances, 'instance')}"
     if record.instance_uuids:
         named = ", ".join(record.instance_uuids[:3])
         asked += f" ({named}{_more(len(record.instance_uuids) - 3)})"

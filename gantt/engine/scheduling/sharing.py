@@ -21,6 +21,7 @@ from gantt.engine.scheduling.background_writer import (
     BackgroundWriter,
     Written,
 )
+from gantt.engine.scheduling.decision_record import Recorded, as_decision
 from gantt.engine.scheduling.noted import Noted, latest
 from gantt.engine.threads import LeaderTask, Threads
 from gantt.model.selection import (
@@ -41,7 +42,7 @@ _WAITERS: Final = 8  # each occupies a thread that other requests need
 _DEFAULT_KEEP: Final = SchedulerOptions().shared_records
 
 DecisionTable = Beside[SharedDecision, Asked, int]
-Own = Callable[[Asked, str], Mapping[DecisionPlace, Noted[Decision]]]
+Own = Callable[[Asked, str], Mapping[DecisionPlace, Noted[Recorded]]]
 """What this process, by its name, keeps of what is asked for, and one more."""
 
 
@@ -72,7 +73,7 @@ class Sharing:
             _DEFAULT_KEEP,
             spares_refusals=True,
         )
-        self.writer: BackgroundWriter[Decision, SharedDecision, Asked]
+        self.writer: BackgroundWriter[Recorded, SharedDecision, Asked]
         self.writer = BackgroundWriter(table, written, clock, threads, is_away)
         self.close = self.writer.close
         self._lock = threads.lock()
@@ -98,7 +99,7 @@ class Sharing:
         """What the leader does for all processes."""
         return self.writer.leader_task(name)
 
-    def note(self, one: Noted[Decision]) -> None:
+    def note(self, one: Noted[Recorded]) -> None:
         """Queue it to be written. Scores are most of the cost of a record: so many a
         second are written. This is decided when a decision is made, so that waiting
         for the database loses none."""
@@ -114,8 +115,9 @@ class Sharing:
                 one = replace(one, board=None)
         self.writer.note(one)
 
-    def _row(self, one: Noted[Decision]) -> SharedDecision:
+    def _row(self, one: Noted[Recorded]) -> SharedDecision:
         record = one.record
+        scoring = None if one.board is None else one.board.scoring()
         return SharedDecision(
             self.process,
             one.number,
@@ -125,7 +127,9 @@ class Sharing:
             one.is_refused,
             one.instances,
             f",{','.join(record.instance_uuids)},",
-            encode(record, None if one.board is None else one.board.scoring()),
+            encode(
+                as_decision(record), None if one.board is None else one.board.scoring()
+            ),
         )
 
     def page(self, asked: Asked, own: Own) -> DecisionPage:
@@ -147,7 +151,7 @@ class Sharing:
 
 
 def page_of(
-    own: Mapping[DecisionPlace, Noted[Decision]],
+    own: Mapping[DecisionPlace, Noted[Recorded]],
     asked: Asked,
     shared: RecordPage[SharedDecision] | None = None,
 ) -> DecisionPage:
@@ -159,13 +163,12 @@ def page_of(
     return DecisionPage(tuple(kept), rest)
 
 
-def _shown(one: Noted[Decision] | SharedDecision) -> Decision | None:
+def _shown(one: Noted[Recorded] | SharedDecision) -> Decision | None:
     """The record with its scores; None: of a release that this one does not know."""
     if not isinstance(one, Noted):
         return decode(one.record)
-    if one.board is None:
-        return one.record
-    return replace(one.record, scores=one.board.scores())
+    record = as_decision(one.record)
+    return record if one.board is None else replace(record, scores=one.board.scores())
 
 
 # -- the column ``record`` ------------------------------------------------------------
