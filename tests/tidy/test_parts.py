@@ -105,7 +105,7 @@ ORDER = {
             request_identity spec takeover
         advice capacity fleet needs record reports selection shadow watching
             whole_host
-        commands scheduling
+        commands facts scheduling
         forms operation_bodies protocol
         operations
     """,
@@ -156,7 +156,7 @@ ORDER = {
     "state": """
         column fleet_tables listers names promises reports
         allocations bits factors inventories providers topology_columns
-        host_table tree_rooms
+        facts host_table tree_rooms
         fleet
         fleet_snapshot state
         check_fleet supposed view
@@ -165,9 +165,10 @@ ORDER = {
     "store": """
         columns interface outcomes times
         database tables
-        migrations session
+        session
         background head load write
-        changelog schema
+        changelog migrations
+        schema
         adoption memory sql
         snapshot
     """,

@@ -127,9 +127,7 @@ class Sharing:
             one.is_refused,
             one.instances,
             f",{','.join(record.instance_uuids)},",
-            encode(
-                as_decision(record), None if one.board is None else one.board.scoring()
-            ),
+            encode(as_decision(record), scoring),
         )
 
     def page(self, asked: Asked, own: Own) -> DecisionPage:
