@@ -99,6 +99,8 @@ def test_library_does_not_upgrade_tables_unasked(tmp_path: Path) -> None:
         connection.execute("DROP TABLE gantt_heartbeats")
         connection.execute("DROP TABLE gantt_zone_usage")
         connection.execute("ALTER TABLE gantt_services DROP COLUMN disabled_reason")
+        connection.execute("DROP TABLE gantt_facts")
+        connection.execute("UPDATE gantt_head SET format = 1")
     with pytest.raises(Refused, match="db sync"):
         library.connect(url)
     library.connect(url, create=True).close()

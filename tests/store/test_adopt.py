@@ -20,7 +20,7 @@ from gantt.connection import open_gantt
 from gantt.store import head, schema
 from gantt.store.adoption.adopt import OURS, PLACEMENTS, RELEASED, adopt, release
 from gantt.store.adoption.legacy import Legacy, Owner
-from gantt.store.tables import UPSTREAM_HEAD
+from gantt.store.tables import FORMAT, UPSTREAM_HEAD
 from tests.databases import Databases
 from tests.foreign import placement_on
 from tests.kinds import KINDS
@@ -312,11 +312,10 @@ def test_a_running_engine_stops_after_an_upgrade(
     with gantt_on(old, tmp_path) as ours:
         engine = create_engine(old)
         with engine.begin() as newer:
-            head.begin_history(newer, "Upgrade", becomes=2)
+            head.begin_history(newer, head.UPGRADE, becomes=FORMAT + 1)
         engine.dispose()
         answer = ours("PUT", "/traits/CUSTOM_LATE", version=39)
         assert answer.status == 503
         assert "cannot be reached or used now" in answer.text
-        assert "is in format 2 now, this release reads and writes format 1" in (
-            caplog.text
-        )
+        said = f"in format {FORMAT + 1} now, this release reads and writes format"
+        assert f"{said} {FORMAT}" in caplog.text
