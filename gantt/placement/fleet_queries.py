@@ -199,9 +199,10 @@ def _view(
     for name in _HIDDEN:
         shown.pop(name, None)
     service = _service(fleet, fleet.services.by_place.get((host, COMPUTE)))
-    if (agent := fleet.facts.of("agent", host)) is not None:
+    facts = fleet.facts.by_subject
+    if (agent := facts.get(("agent", host))) is not None:
         service["agent"] = _membership(fleet, agent)
-    if (word := fleet.facts.of("operator", host)) is not None:
+    if (word := facts.get(("operator", host))) is not None:
         service["operator"] = _word(word)
     return HostView(
         host,
@@ -220,7 +221,7 @@ def _view(
 def _service(fleet: Fleet, row: ServiceRow | None) -> dict[str, Any]:
     if row is None:
         return {}
-    cell = fleet.facts.of("cell", row.cell_uuid or "")
+    cell = fleet.facts.by_subject.get(("cell", row.cell_uuid or ""))
     is_old = cell is not None and cell.away
     return {
         **({"cell_unreadable": True} if is_old else {}),
