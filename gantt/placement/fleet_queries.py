@@ -261,11 +261,11 @@ def memberships(state: State) -> dict[str, bool]:
 def frozen_since(state: State) -> int | None:
     """Since when the members of the group of agents are not known, in microseconds
     since 1970; None: they are, or there is no such group."""
-    row = state.fleet.facts.of("liveness", LIVENESS)
+    row = state.fleet.facts.by_subject.get(("liveness", LIVENESS))
     return row.at if row is not None and row.away else None
 
 
 def is_frozen(fleet: Fleet) -> bool:
     """Whether what is known of members is the last known state."""
-    row = fleet.facts.of("liveness", LIVENESS)
+    row = fleet.facts.by_subject.get(("liveness", LIVENESS))
     return row is not None and row.away

@@ -71,7 +71,8 @@ def _lists(stats: dict[str, Any]) -> bool:
 
 def _cell_of(state: State, row: int) -> FactRow | None:
     """The cell of the host; None: it was never told that it was read."""
-    found = state.fleet.facts.of("cell", state.fleet.hosts.cells[row] or "")
+    fleet = state.fleet
+    found = fleet.facts.by_subject.get(("cell", fleet.hosts.cells[row] or ""))
     return None if found is None or found.at is None else found
 
 
