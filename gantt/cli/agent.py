@@ -16,6 +16,7 @@ import click
 
 from gantt.cli.connection_options import BooksLocation, open_books, where_options
 from gantt.cli.failure import OneCommand, refusals_reported
+from gantt.cli.option_kinds import preset, repeated, switch
 from gantt.cli.output import print_document, say
 from gantt.cli.program import config_file_option, log_json_option
 from gantt.cli.stop_signals import stop_signals
@@ -34,18 +35,12 @@ Counts: TypeAlias = "Callable[[], dict[str, float]]"
 
 @click.command("agent")
 @where_options("Books to report to")
-@click.option(
-    "--interval",
-    type=click.FloatRange(0.1, _LONGEST_S),
-    default=10.0,
-    show_default=True,
-    help="Seconds between reports.",
+@preset(
+    "--interval", click.FloatRange(0.1, _LONGEST_S), 10.0, "Seconds between reports."
 )
 @click.option("--once", is_flag=True, help="Report once, then end.")
-@click.option(
-    "--show",
-    is_flag=True,
-    help="Print what would be reported, and what cannot be read; report nothing.",
+@switch(
+    "--show", "Print what would be reported, and what cannot be read; report nothing."
 )
 @click.option("--host", help="Name of the host; default: of this machine.")
 @click.option("--node", help="Name of its node; default: that of the host.")
@@ -61,12 +56,10 @@ Counts: TypeAlias = "Callable[[], dict[str, float]]"
     default=Path("/"),
     help="A path on the disk that holds instances; default: /.",
 )
-@click.option(
-    "--device",
-    "devices",
-    multiple=True,
-    metavar="VENDOR:PRODUCT|ADDRESS",
-    help="A PCI device that instances may be given, beside virtual functions and those "
+@repeated(
+    "--device devices",
+    "VENDOR:PRODUCT|ADDRESS",
+    "A PCI device that instances may be given, beside virtual functions and those "
     "bound to vfio-pci; PRODUCT may be *. May be repeated.",
 )
 @click.option(
@@ -82,11 +75,10 @@ Counts: TypeAlias = "Callable[[], dict[str, float]]"
     help="Whether instances start here on the CPUs, pages and devices that their "
     "claims name.",
 )
-@click.option(
+@repeated(
     "--workloads",
-    multiple=True,
-    metavar="SOURCE",
-    help="How to find the instances that run here: libvirt, systemd, processes, "
+    "SOURCE",
+    "How to find the instances that run here: libvirt, systemd, processes, "
     "own-processes, a plug-in's name, or none. May be repeated. Default: libvirt if "
     "its library is installed, systemd, processes and all plug-ins.",
 )
@@ -106,12 +98,11 @@ Counts: TypeAlias = "Callable[[], dict[str, float]]"
     show_default=True,
     help="Name of that group, as in [coordination].",
 )
-@click.option(
+@preset(
     "--heartbeat",
-    type=click.IntRange(2, 3600),
-    default=10,
-    show_default=True,
-    help="Seconds in which the group must hear of this host: heartbeat_interval of "
+    click.IntRange(2, 3600),
+    10,
+    "Seconds in which the group must hear of this host: heartbeat_interval of "
     "[coordination].",
 )
 @click.option(
