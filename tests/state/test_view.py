@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
@@ -21,8 +22,9 @@ from gantt.model.rows import (
     Row,
 )
 from gantt.model.topology import DeviceRequest, Fit, HostTopology, Lack, Pool, Wanted
+from gantt.state.slot_amounts import Refusal, Slot, SlotLimits
 from gantt.state.state import State
-from gantt.state.view import Refusal, Slot, SlotLimits, View
+from gantt.state.view import View
 from gantt.topology.pending import Pending
 from tests.work.counting import calls
 
@@ -141,6 +143,19 @@ def changed(
         slot, amount = value
         view.add(slot, amount)
         naive.more[slot] = naive.more.get(slot, 0) + amount
+    elif what == "add flat":
+        class_index, each = value
+        rows = np.array([row for row, _ in each], np.intp)
+        added = np.array([amount for _, amount in each], np.int64)
+        view.add_flat(class_index, rows, added)
+        for row, amount in each:
+            slot = row, class_index
+            naive.more[slot] = naive.more.get(slot, 0) + amount
+    elif what == "read all":
+        found = view.added(value, np.arange(3))
+        assert (found is None) <= (not any(naive.more.values()))
+        for row, amount in enumerate(() if found is None else found.tolist()):
+            assert amount == naive.more.get((row, value), 0)
     elif what == "ask":
         assert view.refused(value.items()) == naive.refused(value)
     elif what == "limit":
@@ -167,6 +182,13 @@ more = st.integers(-20, 20)
 pairs = st.lists(st.tuples(slots, st.integers(1, 12)), max_size=9)
 steps = st.lists(
     st.tuples(st.just("add"), st.tuples(slots, more))
+    | st.tuples(
+        st.just("add flat"),
+        st.tuples(
+            st.integers(0, 1), st.lists(st.tuples(st.integers(0, 2), more), max_size=4)
+        ),
+    )
+    | st.tuples(st.just("read all"), st.integers(0, 1))
     | st.tuples(st.just("ask"), st.dictionaries(slots, st.integers(1, 12)))
     | st.tuples(st.just("limit"), st.tuples(slots, limits))
     | st.tuples(
@@ -192,6 +214,7 @@ def test_differences_are_what_a_naive_copy_says(
         naive = changed(view, naive, kept, what, value)
         assert {row: [*used] for row, used in view.on_hosts.items()} == naive.on_hosts
         for one in SLOTS:
+            assert view.more(one) == naive.more.get(one, 0)
             assert view.refusal(one, amount) == naive.refusal(one, amount)
     view.undo(kept[0][0])
     fresh = View(state)

@@ -211,7 +211,7 @@ def test_what_the_state_does_not_know_is_counted_by_name() -> None:
     view = View(state_of({}, {}, {}))
     booking = Booking("c", 9, {"p-remote": {"CUSTOM_0": 1}, "p-h0": {"NO_CLASS": 1}})
     view.put(booking)
-    assert view.more == {("p-remote", "CUSTOM_0"): 1, ("p-h0", "NO_CLASS"): 1}
+    assert view.more(("p-remote", "CUSTOM_0")) == view.more(("p-h0", "NO_CLASS")) == 1
     assert not view.placed and not view.on_hosts
     view.undo(0)
-    assert not view.more
+    assert not view.more(("p-remote", "CUSTOM_0"))

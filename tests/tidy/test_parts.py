@@ -159,8 +159,8 @@ ORDER = {
         facts host_table tree_rooms
         fleet
         fleet_snapshot state
-        check_fleet supposed view
-        check
+        check_fleet slot_amounts supposed
+        check view
     """,
     "store": """
         columns interface outcomes times

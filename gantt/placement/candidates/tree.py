@@ -249,7 +249,7 @@ def _less(shape: Shape, rows: list[int], view: View) -> dict[tuple[int, int], in
         (place, index): amount
         for place, row in enumerate(rows)
         for index in asked
-        if (amount := view.more.get((row, index), 0))
+        if (amount := view.more((row, index)))
     }
 
 

@@ -40,8 +40,8 @@ from gantt.placement.rules.leases import allocations_of, overtaken
 from gantt.placement.rules.rewritten import carry
 from gantt.state.inventories import capacity_of
 from gantt.state.names import is_each_once
+from gantt.state.slot_amounts import Refusal, Slot, SlotLimits
 from gantt.state.state import State
-from gantt.state.view import Refusal, Slot, SlotLimits
 
 
 class Wish(Struct, frozen=True):

@@ -37,8 +37,9 @@ from gantt.placement.rules.draft import Draft
 from gantt.placement.rules.repeats import again
 from gantt.placement.rules.standing import Standing, standing
 from gantt.state.names import is_each_once
+from gantt.state.slot_amounts import Slot
 from gantt.state.state import State
-from gantt.state.view import Slot, pending_on
+from gantt.state.view import pending_on
 from gantt.topology.pending import CLOSED, Pending, to_text
 
 _GONE: Final = "the host no longer exists"

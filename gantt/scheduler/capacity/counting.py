@@ -11,7 +11,6 @@ from collections.abc import Callable
 import numpy as np
 from msgspec import Struct
 
-from gantt.model.answers import Candidate
 from gantt.placement.candidates.combine import Spent
 from gantt.placement.candidates.summarize import Rows
 from gantt.placement.candidates.survey import AnySurvey
@@ -132,12 +131,11 @@ def searched(
     most: int,
     *,
     is_tree: bool,
-    note: Callable[[Candidate], None] = lambda _candidate: None,
     spend: Callable[[], None] = lambda: None,
 ) -> tuple[int, frozenset[str]]:
     """How many candidates a host has, one after the other, with which cells and devices
-    fit too, and why not ``most``; what exceeds a budget is not counted. ``note``: told
-    each one that is taken; ``spend``: called before each try. It may raise Spent."""
+    fit too, and why not ``most``; what exceeds a budget is not counted. ``spend``:
+    called before each try. It may raise Spent."""
     count = 0
     try:
         while count < most:
@@ -150,7 +148,6 @@ def searched(
                 assert places.fitting is not None, "without it, everything fits"
                 return count, frozenset((places.fitting.filter_name,))
             places.take_on(host_row, fits)
-            note(fits)
             count += 1
     except FitsSpent:
         return count, frozenset((FITS,))

@@ -80,7 +80,6 @@ class FlavorRoom:
             prefers=int(is_tight),
         )
         self._free = free_at(state, feasible.surveys, self._providers)
-        together.is_searched |= bool(self._is_searched.any())
         self._shut = np.zeros(len(hosts), np.bool_)
         self._stops: dict[str, list[int]] = {}
         self._known: dict[int, int] = {}
@@ -245,7 +244,6 @@ class FlavorRoom:
             row,
             most,
             is_tree=bool(self._trees[place]),
-            note=self._together.take,
             spend=tries.spend,
         )
         got, reasons = tries.found(self._asked, row, most, search)

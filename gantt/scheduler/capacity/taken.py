@@ -1,8 +1,8 @@
 """What several flavors took so far, of the same hosts and providers.
 
-Beside the State, which does not change meanwhile: each flavor subtracts it from what it
-finds there. Amounts of providers are kept twice: as arrays for passes over all hosts,
-and in a view for the search, which looks at one candidate at a time.
+Beside the State: each flavor subtracts it from what it finds there. Amounts of
+providers, cells and devices are in a view; here is what stands for numbers of instances
+that have no names: what they take of hosts, and how many of a group are where.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from gantt.model.answers import Candidate
 from gantt.placement.candidates.summarize import Rows
 from gantt.scheduler.capacity.tries import Tries
 from gantt.scheduler.hosts import Hosts, Taken
@@ -25,55 +24,41 @@ from gantt.state.view import View
 class Together:
     """``view``: amounts, cells and devices; ``members``: uuid of a server group ->
     service host -> instances. ``shares``: float64[hosts], by row, about how much of
-    each is taken. ``is_searched``: whether any flavor needs the view. ``pause``:
-    between hosts that are tried one by one, where others may write and decide.
-    ``tries``: of one call."""
+    each is taken. ``pause``: between hosts that are tried one by one, where others may
+    write and decide. ``tries``: of one call."""
 
     def __init__(
         self, state: State, pause: Pause = never, tries: Tries | None = None
     ) -> None:
         self._state, self.pause = state, pause
         self.tries = Tries() if tries is None else tries
-        self._amounts: dict[str, Int64s] = {}
-        self._on_hosts: dict[Taken, Int64s] = {}
+        height = state.fleet.hosts.height
+        # By row of hosts: of each field of Taken how much, and how many instances.
+        self._taken: Int64s = np.zeros((len(Taken._fields), height), np.int64)
+        self._landed: Int64s = np.zeros(height, np.int64)
         self.view = View(state)
         self.members: dict[str, Counter[str]] = {}
-        self.is_searched = False
-        self.shares: Floats = np.zeros(state.fleet.hosts.height)
+        self.shares: Floats = np.zeros(height)
 
     def of_class(self, name: str, providers: Rows) -> Int64s | None:
         """int64[n]: what was taken of each of these provider rows; None: nothing."""
-        found = self._amounts.get(name)
-        return None if found is None else found[providers]
+        index = self._state.classes.index_of(name)
+        return None if index is None else self.view.added(index, providers)
 
     def take_flat(
         self, amounts: Iterable[tuple[str, int]], providers: Rows, counts: Int64s
     ) -> None:
         """So many instances (int64[n]) use the amounts of each of these providers."""
         at = np.flatnonzero(counts)
-        rows, times = providers[at], counts[at]
         for name, amount in amounts:
-            np.add.at(self._array(name), rows, amount * times)
-            if not self.is_searched:
-                continue
             index = self._state.classes.index_of(name)
             assert index is not None, "an instance uses it"
-            for row, count in zip(rows.tolist(), times.tolist(), strict=True):
-                self.view.add((row, index), amount * count)
-
-    def take(self, candidate: Candidate) -> None:
-        """An instance uses the candidate, which ``view`` has already."""
-        for uuid, resources in candidate.allocations.items():
-            row = self._state.providers.row_of(uuid)
-            assert row is not None, "the search named it"
-            for name, amount in resources.items():
-                self._array(name)[row] += amount
+            self.view.add_flat(index, providers[at], amount * counts[at])
 
     def land(self, taken: Taken, rows: Int64s, counts: Int64s) -> None:
         """So many instances (int64[n]) are on the hosts at these rows."""
-        if taken not in self._on_hosts:
-            self._on_hosts[taken] = np.zeros(self._state.fleet.hosts.height, np.int64)
-        np.add.at(self._on_hosts[taken], rows, counts)
+        self._taken[:, rows] += np.outer(taken, counts)
+        self._landed[rows] += counts
 
     def share(self, rows: Int64s, shares: Floats) -> None:
         """So much (float64[n]) of the room of these hosts is taken."""
@@ -82,13 +67,5 @@ class Together:
     def hosts(self, hosts: Hosts) -> Hosts:
         """The hosts, with all that landed on them."""
         found = hosts.copy()
-        for taken, counts in self._on_hosts.items():
-            here = counts[hosts.rows]
-            if here.any():
-                found.land(np.outer(taken, here), here)
+        found.land(self._taken[:, hosts.rows], self._landed[hosts.rows])
         return found
-
-    def _array(self, name: str) -> Int64s:
-        if name not in self._amounts:
-            self._amounts[name] = np.zeros(self._state.providers.height, np.int64)
-        return self._amounts[name]

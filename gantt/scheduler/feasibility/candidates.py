@@ -361,7 +361,7 @@ class ListedCandidates(Candidates):
             yield candidate
 
     def has_room(self, view: View, uuid: str, resource_class: str, amount: int) -> bool:
-        amount += view.more.get(view.slot(uuid, resource_class), 0)
+        amount += view.more(view.slot(uuid, resource_class))
         return self._listing.has_room(uuid, resource_class, amount)
 
     def is_searched(self, hosts: Hosts) -> Bools:

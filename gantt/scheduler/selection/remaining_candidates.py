@@ -122,8 +122,7 @@ class RemainingCandidates:
     def take_on(self, host_row: int, candidate: Candidate) -> None:
         """An instance of this request is on the host and uses ``candidate``."""
         self._is_first = False
-        for slot, amount in self._view.slots_of(candidate.allocations):
-            self._view.add(slot, amount)
+        self._view.add_each(self._view.slots_of(candidate.allocations))
         if self.fitting is not None:
             self.fitting.take(host_row, candidate)
 
@@ -142,6 +141,6 @@ class RemainingCandidates:
         view, has_room = self._view, self._candidates.has_room
         for uuid, resources in candidate.allocations.items():
             for name, amount in resources.items():
-                is_taken = view.more.get(view.slot(uuid, name), 0)
+                is_taken = view.more(view.slot(uuid, name))
                 if is_taken and not has_room(view, uuid, name, amount):
                     yield name
