@@ -11,7 +11,6 @@ import contextlib
 import hashlib
 import os
 import shutil
-import signal
 import socket
 import tempfile
 import uuid
@@ -153,16 +152,6 @@ class Kafka(GuardedServer):
         words = ("kafka.Kafka", str(self.folder / "kafka.conf"))
         self._spawn(args=self._java(*QUICK, *MEMORY, *words))
         self._until_it_answers(START_S)
-
-    def pause(self) -> None:
-        """Let it answer nothing, with its connections open, until ``resume``."""
-        assert self._process is not None
-        os.killpg(self._process.pid, signal.SIGSTOP)
-
-    def resume(self) -> None:
-        """Let it go on."""
-        assert self._process is not None
-        os.killpg(self._process.pid, signal.SIGCONT)
 
     def _format(self) -> None:
         text = self._settings.format(

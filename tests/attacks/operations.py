@@ -54,7 +54,6 @@ PINNED = {
     "pci_requests": [_DEVICE],
 }
 _CHOICES = " ".join(f"<or> model-{number}" for number in range(256))
-ALTERNATIVES = {"flavor": flavor(**{"capabilities:cpu_info:model": _CHOICES})}
 LABELLED = {
     "flavor": flavor(**{f"capabilities:label{n}": _CHOICES for n in range(16)}),
 }

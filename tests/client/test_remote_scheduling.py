@@ -32,7 +32,7 @@ from tests import inprocess
 from tests.idle_host import idle
 from tests.reported import report_of
 
-A, B, C, D = (f"0000000{n}-aaaa-4000-8000-000000000000" for n in (1, 2, 3, 4))
+A, B, C = (f"0000000{n}-aaaa-4000-8000-000000000000" for n in (1, 2, 3))
 AGGREGATE = "0000000a-aaaa-4000-8000-000000000000"
 GROUP = "0000000b-aaaa-4000-8000-000000000000"
 STATS = idle(

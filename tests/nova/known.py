@@ -16,7 +16,6 @@ UNREAD = "a request that cannot be read is refused before any host is looked at"
 TEXT_OF_CPU = "cpu_info that is text"
 PREFIX = "a prefix without its slash"
 COUNTS_NOTHING = "a metric that is missing for a weigher that counts nothing"
-VOLUME = "the root disk of an instance that boots from a volume"
 
 NUMERIC = frozenset(("=", "==", "!=", ">=", "<="))
 

@@ -46,7 +46,6 @@ OPTIONS = SchedulerOptions(
 FOUR = frozenset("abcd")
 MEMBERS = frozenset(str(UUID(int=one)) for one in range(4))
 NIC = {"count": 1, "request_id": "r", "spec": [{"vendor_id": "8086"}]}
-WITH_NICS = replace(SPEC, pci_requests=3 * (NIC,))
 WITH_ALIASES = Flavor(1, 1, 1, extra_specs={"pci_passthrough:alias": "a:1,b:1,c:1"})
 _MANY = frozenset(str(UUID(int=number)) for number in range(5_000))
 

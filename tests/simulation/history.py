@@ -49,7 +49,6 @@ class Read(Struct):
     cursor: Cursor
     tables: Tables
     is_strict: bool
-    bound_ticks: int = 0
 
 
 class History(Struct):

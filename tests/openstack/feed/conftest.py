@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -75,6 +75,3 @@ class Cloud:
 def cloud(tmp_path: Path, schema: Path) -> Iterator[Cloud]:
     with ExitStack() as stack:
         yield Cloud(tmp_path, schema, stack)
-
-
-Wait = Callable[[Callable[[], bool]], None]
