@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gantt.model.commands import Inventory
 from gantt.model.names import SHARES_VIA_AGGREGATE
-from tests.conformance.world import Claim, Node, World, amount
+from tests.conformance.world import Claim, Node, World, amount, amounts
 
 EGRESS = "NET_BW_EGR_KILOBIT_PER_SEC"
 INGRESS = "NET_BW_IGR_KILOBIT_PER_SEC"
@@ -159,7 +159,7 @@ def _host(
     )
     return Node(
         host,
-        {"VCPU": amount(8), "MEMORY_MB": amount(4096), "DISK_GB": amount(500)},
+        amounts(VCPU=8, MEMORY_MB=4096, DISK_GB=500),
         children=(
             Node(f"{host}:ovs_agent", {PACKETS: amount(1000)}, (NORMAL,), (), bridges),
             Node(f"{host}:sriov_agent", {}, DIRECT_TYPES, (), functions),

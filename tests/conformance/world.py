@@ -65,6 +65,11 @@ def amount(total: int, **limits: int | float) -> Inventory:
     return Inventory(total, **{"max_unit": total, **limits})  # type: ignore[arg-type]
 
 
+def amounts(**totals: int) -> dict[str, Inventory]:
+    """An inventory of each class, with no other limits."""
+    return {name: amount(total) for name, total in totals.items()}
+
+
 def build(
     books: GanttProtocol, world: World, known: Mapping[str, str]
 ) -> dict[str, str]:

@@ -7,7 +7,7 @@ names of the constants say what each is about.
 from __future__ import annotations
 
 from gantt.model.names import SHARES_VIA_AGGREGATE
-from tests.conformance.world import Claim, Node, World, amount, upper
+from tests.conformance.world import Claim, Node, World, amount, amounts, upper
 
 EMPTY = World()
 
@@ -42,11 +42,7 @@ LOCAL_DISKS = World(
     roots=tuple(
         Node(
             f"cn{number}",
-            {
-                "VCPU": amount(24),
-                "MEMORY_MB": amount(128 * 1024),
-                "DISK_GB": amount(2000),
-            },
+            amounts(VCPU=24, MEMORY_MB=128 * 1024, DISK_GB=2000),
         )
         for number in (1, 2, 3)
     ),
@@ -119,14 +115,14 @@ GRANULAR = World(
     roots=(
         Node(
             "cn_left",
-            {
-                "VCPU": amount(8),
-                "MEMORY_MB": amount(4096),
-                "DISK_GB": amount(500),
-                "VGPU": amount(8),
-                "SRIOV_NET_VF": amount(8),
-                "CUSTOM_NET_MBPS": amount(4000),
-            },
+            amounts(
+                VCPU=8,
+                MEMORY_MB=4096,
+                DISK_GB=500,
+                VGPU=8,
+                SRIOV_NET_VF=8,
+                CUSTOM_NET_MBPS=4000,
+            ),
             (
                 "HW_CPU_X86_AVX",
                 "HW_CPU_X86_AVX2",
@@ -138,12 +134,7 @@ GRANULAR = World(
         ),
         Node(
             "cn_middle",
-            {
-                "VCPU": amount(8),
-                "MEMORY_MB": amount(4096),
-                "SRIOV_NET_VF": amount(8),
-                "CUSTOM_NET_MBPS": amount(4000),
-            },
+            amounts(VCPU=8, MEMORY_MB=4096, SRIOV_NET_VF=8, CUSTOM_NET_MBPS=4000),
             (
                 "HW_CPU_X86_AVX",
                 "HW_CPU_X86_AVX2",
@@ -177,7 +168,7 @@ GRANULAR = World(
         ),
         Node(
             "shr_net",
-            {"SRIOV_NET_VF": amount(16), "CUSTOM_NET_MBPS": amount(40000)},
+            amounts(SRIOV_NET_VF=16, CUSTOM_NET_MBPS=40000),
             (SHARES_VIA_AGGREGATE,),
             ("aggC",),
         ),
