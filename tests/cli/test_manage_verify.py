@@ -8,6 +8,7 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from gantt.cli.manage import manage
+from tests.cli.called import called
 from tests.live import served
 
 
@@ -21,6 +22,5 @@ def test_verify_of_a_service_finds_foreign_writes(tmp_path: Path) -> None:
             foreign.execute(
                 "INSERT INTO traits (name) VALUES ('CUSTOM_BEHIND_OUR_BACK')"
             )
-        bad = CliRunner().invoke(manage, arguments)
-        assert bad.exit_code == 1
+        bad = called(manage, arguments, status=1)
         assert "CUSTOM_BEHIND_OUR_BACK" in bad.output

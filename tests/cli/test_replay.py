@@ -7,9 +7,9 @@ from codecs import BOM_UTF8
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from gantt.cli.main import gantt
+from tests.cli.called import called
 
 MAPPING = """
 [columns]
@@ -28,9 +28,7 @@ def trace(tmp_path: Path) -> list[str]:
 
 
 def run(*words: str, code: int = 0) -> str:
-    found = CliRunner().invoke(gantt, ["replay", *words])
-    assert found.exit_code == code, found.output
-    return found.output
+    return called(gantt, ["replay", *words], status=code).output
 
 
 def test_a_trace_is_replayed_and_reported(trace: list[str]) -> None:

@@ -7,11 +7,11 @@ import lzma
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from gantt.cli.main import gantt
 from gantt.cli.manage import manage
 from gantt.cli.status import status
+from tests.cli.called import called
 from tests.replay.recorded import add_hosts, ask, service
 
 BAD = b"a = 1\nb = \xff\n"
@@ -38,8 +38,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def said(words: str, *more: str) -> str:
     program, _, rest = words.partition(" ")
     command = {"gantt": gantt, "gantt-manage": manage, "gantt-status": status}[program]
-    found = CliRunner().invoke(command, [*rest.split(), *more])
-    assert found.exit_code == 1, (found.output, found.exception)
+    found = called(command, [*rest.split(), *more], status=1)
     assert isinstance(found.exception, SystemExit), found.exception
     return " ".join(found.output.split())
 
@@ -118,6 +117,5 @@ def test_a_snapshot_is_read_with_a_what_if(folder: Path) -> None:
     assert "with --what-if FILE; an empty FILE changes nothing" in told
     Path("empty.toml").write_text("")
     words = ["capacity", "vcpus=1,memory_mb=1", "--url", str(path)]
-    found = CliRunner().invoke(gantt, [*words, "--what-if", "empty.toml"])
-    assert found.exit_code == 0, found.output
+    found = called(gantt, [*words, "--what-if", "empty.toml"])
     assert "+0" in found.output

@@ -8,10 +8,10 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 import gantt
 from gantt.cli.main import gantt as program
+from tests.cli.called import called
 
 
 @pytest.fixture
@@ -26,9 +26,7 @@ def url(tmp_path: Path) -> str:
 
 def run(url: str, *arguments: str) -> list[str]:
     options = ["watch", "--url", url, "--no-follow", *arguments]
-    answer = CliRunner().invoke(program, options)
-    assert answer.exit_code == 0, answer.output
-    return answer.output.splitlines()
+    return called(program, options).output.splitlines()
 
 
 def test_watch_prints_one_line_per_revision(url: str) -> None:
@@ -57,7 +55,6 @@ def test_watch_starts_at_the_end_by_default(url: str) -> None:
 
 
 def test_compacted_revision_exits_with_1(url: str) -> None:
-    answer = CliRunner().invoke(program, ["watch", "--url", url, "--since", "9999"])
-    assert answer.exit_code == 1
+    answer = called(program, ["watch", "--url", url, "--since", "9999"], status=1)
     assert "has not reached revision 9999" in answer.output
     assert "without --since" in answer.output

@@ -22,6 +22,7 @@ from gantt.replay.machines import uuid_of
 from gantt.replay.snapshots import LoadedSnapshot
 from gantt.store import open_store
 from tests import inprocess
+from tests.cli.called import called
 from tests.replay.recorded import add_hosts, service
 
 HOUR = 3_600 * MICROS
@@ -74,8 +75,7 @@ def drained(tmp_path: Path) -> tuple[str, str]:
 
 
 def run(*words: str, status: int = 0) -> str:
-    found = CliRunner().invoke(gantt, ["capacity", *words])
-    assert found.exit_code == status, found.output
+    found = called(gantt, ["capacity", *words], status=status)
     return found.output if status else found.stdout
 
 
@@ -271,8 +271,7 @@ def test_a_snapshot_in_a_file_has_no_history(
     database: str, drained: tuple[str, str], tmp_path: Path
 ) -> None:
     file = str(tmp_path / "now.record.gz")
-    made = CliRunner().invoke(gantt, ["snapshot", file, "--url", database])
-    assert made.exit_code == 0, made.output
+    called(gantt, ["snapshot", file, "--url", database])
     assert ask("--url", file, *drained, "--fair", A)["live"]["splits"]
     said = run("--url", file, *drained, "--runs-out", status=1)
     assert "has no usage history" in said

@@ -6,11 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from gantt.cli.main import gantt
 from gantt.client.remote import RemoteGantt
 from gantt.model.spec import Flavor, RequestSpec
+from tests.cli.called import called
 from tests.replay.recorded import add_hosts, ask, service
 
 ASKED = "vcpus=4,memory_mb=1024"
@@ -25,9 +26,7 @@ def url(tmp_path: Path) -> str:
 
 
 def run(*words: str | Path) -> Result:
-    found = CliRunner().invoke(gantt, list(map(str, words)))
-    assert found.exit_code == 0, found.output
-    return found
+    return called(gantt, list(map(str, words)))
 
 
 def test_capacity_tells_what_changes(url: str, tmp_path: Path) -> None:
@@ -60,11 +59,9 @@ def test_a_snapshot_in_a_file_serves_as_well(url: str, tmp_path: Path) -> None:
     what_if = tmp_path / "what-if.toml"
     found = run("capacity", "--url", file, "--what-if", what_if, ASKED, "-o", "json")
     assert json.loads(found.output)["flavors"][0]["what_if"]["total"] == 8
-    again = CliRunner().invoke(gantt, ["snapshot", str(file), "--url", url])
-    assert again.exit_code == 1
+    again = called(gantt, ["snapshot", str(file), "--url", url], status=1)
     assert "exists" in again.output
-    wrong = CliRunner().invoke(gantt, ["snapshot", str(what_if), "--url", url])
-    assert wrong.exit_code == 2
+    called(gantt, ["snapshot", str(what_if), "--url", url], status=2)
 
 
 def test_a_trace_is_replayed_twice(tmp_path: Path) -> None:
@@ -92,10 +89,9 @@ def test_recorded_decisions_take_other_options_and_no_other_hosts(
 ) -> None:
     del url
     what_if = tmp_path / "what-if.toml"
-    found = CliRunner().invoke(
-        gantt, ["replay", str(tmp_path / "record"), "--what-if", str(what_if)]
+    found = called(
+        gantt, ["replay", str(tmp_path / "record"), "--what-if", str(what_if)], status=1
     )
-    assert found.exit_code == 1
     assert "what-if.toml: add, drain changes hosts" in found.output
     what_if.write_text("[options]\ncpu_weight_multiplier = -1.0\n")
     run("replay", tmp_path / "record", "--what-if", what_if)
@@ -107,8 +103,7 @@ def test_a_snapshot_that_a_service_broke_off_is_no_file(
     monkeypatch.setattr(RemoteGantt, "save_snapshot", lambda _, file: file.write(b"{}"))
     path = tmp_path / "a.record.gz"
     words = ["snapshot", "--url", "http://127.0.0.1:1", str(path)]
-    found = CliRunner().invoke(gantt, words)
-    assert found.exit_code == 1
+    found = called(gantt, words, status=1)
     assert "ended early" in found.output
     assert not path.exists()
 
@@ -139,8 +134,7 @@ def test_options_are_such_as_a_configuration_has(
         ("select", "--url", url, "--flavor", ASKED),
         ("replay", str(tmp_path / "record")),
     ):
-        found = CliRunner().invoke(gantt, [*words, "--what-if", str(what_if)])
-        assert found.exit_code == 1, found.output
+        found = called(gantt, [*words, "--what-if", str(what_if)], status=1)
         assert why in " ".join(found.output.split())
         assert "wrong.toml: " in found.output
 
@@ -172,8 +166,7 @@ def test_what_cannot_be_done_names_the_file(
         ("capacity", "--url", url, f"name=a,{ASKED}", "--price"),
         ("select", "--url", url, "--flavor", f"name=a,{ASKED}"),
     ):
-        found = CliRunner().invoke(gantt, [*words, "--what-if", str(what_if)])
-        assert found.exit_code == 1, found.output
+        found = called(gantt, [*words, "--what-if", str(what_if)], status=1)
         told = " ".join(found.output.split())
         assert told.count("wrong.toml: ") == 1
         assert why in told
@@ -190,6 +183,5 @@ def test_flavors_that_no_request_had_are_told(url: str, tmp_path: Path) -> None:
         ("replay", str(tmp_path / "asked")),
         ("select", "--url", url, "--flavor", f"name=small,{ASKED}"),
     ):
-        found = CliRunner().invoke(gantt, [*words, "--what-if", str(what_if)])
-        assert found.exit_code == 0, found.output
+        found = called(gantt, [*words, "--what-if", str(what_if)])
         assert "flavors.toml: [[flavors]] 'no' changed nothing" in found.stderr

@@ -20,6 +20,7 @@ from gantt.replay.packing.packing_result import PackingResult
 from gantt.replay.packing.policies import POLICIES, Case, usual_of
 from gantt.replay.run import ReplaySettings
 from gantt.scheduler.options import SchedulerOptions
+from tests.cli.called import called
 from tests.replay.fleets import arrival, machines
 
 GPU = "CUSTOM_GPU_MILLI"
@@ -114,6 +115,5 @@ def test_the_command_tells_all_policies_and_the_same_twice(tmp_path: Path) -> No
     table = CliRunner().invoke(gantt, [*words[:-1], "table"])
     assert "VCPU is the scarcest. Medians of 2 drawings." in table.stdout
     # Before any of a trace is read.
-    wrong = CliRunner().invoke(gantt, ["replay", "packing", "no", "--policy", "tight"])
-    assert wrong.exit_code == 1
+    wrong = called(gantt, ["replay", "packing", "no", "--policy", "tight"], status=1)
     assert "'tight' is no policy; there is spread, stack, room" in wrong.stderr
