@@ -178,6 +178,13 @@ def kafka() -> Iterator[Kafka]:
         yield broker
 
 
+@pytest.fixture
+def own_kafka() -> Iterator[Kafka]:
+    """A Kafka that a test may stop."""
+    with start_kafka() as broker:
+        yield broker
+
+
 def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
     """Why ``report`` was skipped, without pytest's prefix."""
     if isinstance(report.longrepr, tuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from gantt.engine.gantt import Gantt
 from gantt.model.hosts import HostStats
 from gantt.model.reports import Report
 
@@ -23,3 +24,12 @@ def report_of(
         "full": True,
     }
     return Report(host=host, sequence=sequence, fields=fields, **{**plain, **more})
+
+
+def agents_there(books: Gantt) -> dict[str, bool]:
+    """Host -> whether its agent is there, of those that are judged."""
+    return {
+        one.host: one.service["agent"]["is_member"]
+        for one in books.list_hosts()
+        if "agent" in one.service
+    }

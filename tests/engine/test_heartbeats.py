@@ -21,7 +21,7 @@ from gantt.store.interface import HEARTBEATS, Heartbeat
 from gantt.store.memory import MemoryStore
 from tests.engine.test_clock import NOON_US
 from tests.engine.test_leader_tasks import Steady
-from tests.reported import report_of
+from tests.reported import agents_there, report_of
 
 DOWN_S = 60.0
 SECOND = 1_000_000
@@ -121,12 +121,7 @@ class Fleet:
 
     def states(self) -> dict[str, bool]:
         """Host -> whether its agent is there, of those that are judged."""
-        found = self.books.list_hosts()
-        return {
-            one.host: one.service["agent"]["is_member"]
-            for one in found
-            if "agent" in one.service
-        }
+        return agents_there(self.books)
 
 
 @pytest.fixture

@@ -3,10 +3,14 @@ services and a dozen programs. One needs the published traces besides."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
 from tests.conftest import is_wanted
 from tests.replay.conftest import AZURE, TRACES
+from tests.shown import Terminal
 
 _IS_WANTED = is_wanted("GANTT_GUIDES")
 collect_ignore = (
@@ -33,3 +37,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             f"left out: tests/guides/test_traces.py, because {TRACES} has no traces; "
             "name their folder with GANTT_TRACES"
         )
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[Terminal]:
+    with Terminal(folder=tmp_path) as found:
+        yield found

@@ -5,10 +5,7 @@ Each test makes what its guide takes for granted: hosts, instances, a record.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from gantt.client.remote import RemoteGantt
 from gantt.model.hosts import HostStats
@@ -21,12 +18,6 @@ SELECT = "gantt select --flavor vcpus=1,memory_mb=64 --no-alternates"
 STATS = HostStats(vcpus=64, memory_mb=262144, local_gb=1000)
 # What the shell and the programs say of a command that does not work.
 FAULTS = ("Error", "not found", "Usage:", "Traceback", "No such file")
-
-
-@pytest.fixture
-def terminal(tmp_path: Path) -> Iterator[Terminal]:
-    with Terminal(folder=tmp_path) as found:
-        yield found
 
 
 def serve(terminal: Terminal, hosts: int, options: str = "") -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,12 +14,6 @@ from tests.guides.measured import suite
 from tests.shown import Terminal
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def terminal(tmp_path: Path) -> Iterator[Terminal]:
-    with Terminal(folder=tmp_path) as found:
-        yield found
 
 
 def benches(option: str) -> list[str]:

@@ -37,12 +37,6 @@ INSTALLED = sorted(
 )
 
 
-@pytest.fixture
-def terminal(tmp_path: Path) -> Iterator[Terminal]:
-    with Terminal(folder=tmp_path) as found:
-        yield found
-
-
 def block_of(name: str, word: str) -> Shown:
     """The one with this word."""
     (found,) = (one for one in shown(name) if word in one.text)

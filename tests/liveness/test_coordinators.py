@@ -19,6 +19,7 @@ from gantt.liveness.watcher import Watcher
 from gantt.model.hosts import HostStats
 from tests.coordinators import COORDINATORS, Coordinator, coordinator
 from tests.forwarder import Forwarder
+from tests.reported import agents_there
 from tests.waiting import until
 
 INTERVAL = 3
@@ -62,12 +63,7 @@ class Fleet:
 
     def states(self) -> dict[str, bool]:
         """Host -> whether it is up."""
-        found = self.books.list_hosts()
-        return {
-            one.host: one.service["agent"]["is_member"]
-            for one in found
-            if "agent" in one.service
-        }
+        return agents_there(self.books)
 
     def reaches(self, within: float, **wanted: bool) -> None:
         until(lambda: self.states() == wanted, within + SLACK_S, self.states)

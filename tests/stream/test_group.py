@@ -6,7 +6,6 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -24,7 +23,7 @@ from gantt.stream.options import StreamOptions
 from gantt.stream.report_consumer import Intake
 from gantt.stream.report_producer import ReportStream
 from gantt.stream.topics import reports_topic
-from tests.kafka_broker import Kafka, start_kafka
+from tests.kafka_broker import Kafka
 from tests.stream.streams import (
     WAIT_S,
     Agents,
@@ -62,12 +61,6 @@ def database(tmp_path: Path) -> str:
     url = f"sqlite:///{tmp_path / 'gantt.db'}"
     schema.sync(url)
     return url
-
-
-@pytest.fixture
-def own_kafka() -> Iterator[Kafka]:
-    with start_kafka() as broker:
-        yield broker
 
 
 def started(options: StreamOptions, books: Gantt) -> Intake:

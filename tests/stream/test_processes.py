@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import urllib.request
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -15,7 +14,7 @@ import pytest
 from gantt.client.remote import RemoteGantt
 from tests import live
 from tests.agent.trees import KIB_PER_GIB, Tree
-from tests.kafka_broker import Kafka, start_kafka
+from tests.kafka_broker import Kafka
 from tests.stream.streams import WAIT_S
 from tests.waiting import until
 
@@ -29,12 +28,6 @@ bootstrap_servers = {servers}
 partitions = 4
 client_properties = reconnect.backoff.max.ms:500
 """
-
-
-@pytest.fixture
-def own_kafka() -> Iterator[Kafka]:
-    with start_kafka() as broker:
-        yield broker
 
 
 class Machine:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import msgspec
 import pytest
@@ -17,7 +17,7 @@ from gantt.stream.broker_connection import ensure
 from gantt.stream.options import StreamOptions
 from gantt.stream.report_producer import EVERYTHING, ReportStream
 from gantt.stream.topics import reports_topic
-from tests.kafka_broker import Kafka, start_kafka
+from tests.kafka_broker import Kafka
 from tests.stream.streams import (
     Agents,
     a_report,
@@ -53,12 +53,6 @@ class Service:
         said = list(reports)
         self.said += said
         return self.books.report_hosts(said)
-
-
-@pytest.fixture
-def own_kafka() -> Iterator[Kafka]:
-    with start_kafka() as broker:
-        yield broker
 
 
 def made(broker: Kafka) -> StreamOptions:

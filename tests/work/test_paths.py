@@ -7,10 +7,8 @@ are the same on a busy machine as on an idle one.
 from __future__ import annotations
 
 import statistics
-import sys
-import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -58,16 +56,6 @@ OPTIONS = EngineOptions(
     sweep_s=600,
     store=StoreOptions(create=True),
 )
-
-
-@pytest.fixture(scope="module")
-def counter() -> Iterator[CallCounter]:
-    made = CallCounter()
-    threading.setprofile(made.note)
-    sys.setprofile(made.note)
-    yield made
-    sys.setprofile(None)
-    threading.setprofile(None)
 
 
 def report(name: str, used: int = 0) -> HostStats:

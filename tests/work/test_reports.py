@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import statistics
-import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -30,16 +28,6 @@ BOUNDS = {"of new hosts": 465, "of known hosts": 157}
 """Kind of full reports -> most calls in Python for each of ``LIST`` in one call, over
 the caller's thread and the committer's."""
 TRAITS = tuple(f"HW_CPU_X86_{name}" for name in ("AVX", "AVX2", "SSE", "SSE2", "MMX"))
-
-
-@pytest.fixture(scope="module")
-def counter() -> Iterator[CallCounter]:
-    made = CallCounter()
-    threading.setprofile(made.note)
-    sys.setprofile(made.note)
-    yield made
-    sys.setprofile(None)
-    threading.setprofile(None)
 
 
 @pytest.fixture
