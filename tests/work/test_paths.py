@@ -25,7 +25,6 @@ from gantt.model.spec import Flavor, RequestSpec
 from gantt.scheduler.options import SchedulerOptions
 from gantt.store import StoreOptions, open_store
 from tests.engine.faults import FaultyStore
-from tests.idle_host import idle
 from tests.work.counting import CallCounter
 
 HOSTS = 100
@@ -59,11 +58,15 @@ OPTIONS = EngineOptions(
 
 
 def report(name: str, used: int = 0) -> HostStats:
-    return idle(
-        64,
-        262144,
-        2000,
+    return HostStats(
+        vcpus=64,
+        memory_mb=262144,
+        local_gb=2000,
         vcpus_used=used,
+        memory_mb_used=0,
+        local_gb_used=0,
+        free_ram_mb=262144,
+        free_disk_gb=2000,
         cpu_allocation_ratio=4.0,
         ram_allocation_ratio=1.0,
         disk_allocation_ratio=1.0,
