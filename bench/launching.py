@@ -8,6 +8,7 @@ claimed, so that the next sees it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -19,11 +20,9 @@ from gantt.replay.replay_books import ReplayBooks
 from gantt.scheduler.capacity.fair import Planned
 from gantt.scheduler.evaluation.driver import Driver
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
-from gantt.scheduler.feasibility.candidates import BOOK_SOURCE, CandidateSource
+from gantt.scheduler.feasibility.candidates import BOOK_SOURCE
 from gantt.scheduler.selection.claim import claim_of
 from gantt.scheduler.selection.picking import pick_hosts
-from gantt.scheduler.stages import Mark
-from gantt.state.state import State
 
 _PLANNED = "the host of the plan"
 
@@ -35,20 +34,8 @@ class OnOneHost(Driver):
         super().__init__(driver.policy, "planned")
         self._driver, self._row = driver, row
 
-    def feasible_hosts(
-        self,
-        state: State,
-        spec: RequestSpec,
-        source: CandidateSource,
-        *,
-        now: int,
-        budget: Budget,
-        is_trial: bool = False,
-        mark: Mark | None = None,
-    ) -> FeasibleHosts:
-        found = self._driver.feasible_hosts(
-            state, spec, source, now=now, budget=budget, is_trial=is_trial, mark=mark
-        )
+    def feasible_hosts(self, *asked: Any, **more: Any) -> FeasibleHosts:
+        found = self._driver.feasible_hosts(*asked, **more)
         return found.only(np.flatnonzero(found.hosts.rows == self._row), _PLANNED)
 
 
@@ -57,14 +44,13 @@ def launch(
     specs: Sequence[RequestSpec],
     plan: Sequence[Planned],
     driver: Driver,
-    source: CandidateSource = BOOK_SOURCE,
 ) -> list[int]:
     """How many of each of ``specs`` are running in the end."""
     launched = [0] * len(specs)
     for number, step in enumerate(plan):
         only = OnOneHost(driver, step.row)
         names = [f"{number}/{each}" for each in range(step.count)]
-        launched[step.flavor] += place(books, specs[step.flavor], names, only, source)
+        launched[step.flavor] += place(books, specs[step.flavor], names, only)
     return launched
 
 
@@ -73,16 +59,15 @@ def place(
     spec: RequestSpec,
     names: Sequence[str],
     driver: Driver,
-    source: CandidateSource = BOOK_SOURCE,
 ) -> int:
     """Instances of these names, in one request, and then one by one if not all fit: how
     many were claimed."""
     uuids = tuple(uuid_of("launched", name) for name in names)
-    if _claim(books, spec, uuids, driver, source):
+    if _claim(books, spec, uuids, driver):
         return len(uuids)
     if len(uuids) == 1:
         return 0
-    return sum(_claim(books, spec, (uuid,), driver, source) for uuid in uuids)
+    return sum(_claim(books, spec, (uuid,), driver) for uuid in uuids)
 
 
 def _claim(
@@ -90,12 +75,11 @@ def _claim(
     spec: RequestSpec,
     uuids: tuple[str, ...],
     driver: Driver,
-    source: CandidateSource,
 ) -> bool:
     request = ScheduleRequest(spec, instance_uuids=uuids, return_alternates=False)
     try:
         found = pick_hosts(
-            books.state, request, source, driver, books.now, Budget(None)
+            books.state, request, BOOK_SOURCE, driver, books.now, Budget(None)
         )
         if len(found.picks) < len(uuids):
             return False
