@@ -17,8 +17,8 @@ from gantt.engine.clock import Clock
 from gantt.engine.observing import Observer, Silence, StageTime
 from gantt.engine.reading.outage import IsAway, not_away
 from gantt.engine.recording.kept_request import kept_request
+from gantt.engine.scheduling.background_writer import Noted, Ring
 from gantt.engine.scheduling.decision_record import Recorded, Repaired, TakenOver
-from gantt.engine.scheduling.noted import Noted, Ring
 from gantt.engine.scheduling.sharing import DecisionTable, Sharing, page_of
 from gantt.engine.threads import LeaderTask, Threads
 from gantt.model.names import canonical

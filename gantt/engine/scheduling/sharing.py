@@ -19,10 +19,11 @@ from gantt.engine.reading.outage import IsAway, not_away
 from gantt.engine.scheduling.background_writer import (
     PERIOD_S,
     BackgroundWriter,
+    Noted,
     Written,
+    latest,
 )
 from gantt.engine.scheduling.decision_record import Recorded, as_decision
-from gantt.engine.scheduling.noted import Noted, latest
 from gantt.engine.threads import LeaderTask, Threads
 from gantt.model.selection import (
     Asked,

@@ -11,8 +11,13 @@ from msgspec import msgpack
 
 from gantt.engine.clock import Clock
 from gantt.engine.options import ShadowOptions
-from gantt.engine.scheduling.background_writer import BackgroundWriter, Written
-from gantt.engine.scheduling.noted import Noted, Ring, latest
+from gantt.engine.scheduling.background_writer import (
+    BackgroundWriter,
+    Noted,
+    Ring,
+    Written,
+    latest,
+)
 from gantt.engine.threads import LeaderTask, Threads
 from gantt.model.shadow import ShadowPage, ShadowQuery, ShadowRecord
 from gantt.store.interface import Beside, RecordPage, ShadowRow
