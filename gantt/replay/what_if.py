@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Annotated, Any, Final, Protocol, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -24,7 +24,7 @@ from gantt.replay.machines import Machine, build
 from gantt.scheduler.options import DEFAULT_MULTIPLIERS, SchedulerOptions
 
 T = TypeVar("T")
-E = TypeVar("E", bound="Entry")
+E = TypeVar("E", "Added", "AllocationRatio", "OtherFlavor")
 
 MOST: Final = 100_000
 """Hosts that an entry may add."""
@@ -35,13 +35,6 @@ _FIXED: Final = (
     "use_placement",
     "names_are_checked",
 )
-
-
-class Entry(Protocol):
-    """One of several of its kind. ``title``: what messages call it."""
-
-    @property
-    def title(self) -> str: ...
 
 
 class Added(Struct, frozen=True, forbid_unknown_fields=True):

@@ -111,7 +111,7 @@ ORDER = {
     """,
     "observe": """
         agent_signs launch_signs load_progress logs milestones mirrored_counts
-            run_folder supervisor tracing
+            run_folder signal_pipe supervisor tracing
         context_lines metrics
         endpoint log_file
     """,

@@ -22,6 +22,7 @@ from gantt.api.hosting.running import RunDirectory
 from gantt.conf import Settings
 from gantt.errors import GanttError
 from gantt.observe.milestones import log_stopping
+from gantt.observe.signal_pipe import SignalPipe
 from gantt.observe.supervisor import Supervisor
 
 LOG = logging.getLogger(__name__)
@@ -69,22 +70,17 @@ class Processes(MPServer):
             threading.Thread(target=act, name=name, daemon=True).start()
 
     def _take_signals(self) -> None:
-        """In place of granian's handlers. Those run in the main thread once that wakes
-        up, and of two signals at once the kernel can give one to a thread whose
-        interruption wakes nothing. What Python writes to a pipe wakes its reader."""
-        heard, told = os.pipe()
-        os.set_blocking(told, False)
-        for number in (*_STOPS, signal.SIGHUP):
-            signal.signal(number, lambda *_: None)
-        signal.set_wakeup_fd(told)
+        """In place of granian's handlers, which run in the main thread once that wakes
+        up."""
+        signals = SignalPipe((*_STOPS, signal.SIGHUP))
         # A worker must not write what it gets to the pipe of its parent.
         os.register_at_fork(after_in_child=lambda: signal.set_wakeup_fd(-1))
-        hear = partial(self._hear, heard)
+        hear = partial(self._hear, signals)
         threading.Thread(target=hear, name="gantt-signals", daemon=True).start()
 
-    def _hear(self, heard: int) -> None:
+    def _hear(self, signals: SignalPipe) -> None:
         while True:
-            number = os.read(heard, 1)[0]
+            number = signals.read()
             if number in _STOPS:
                 self.signal_handler_interrupt(number)
             elif number == signal.SIGHUP:

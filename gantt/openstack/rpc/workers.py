@@ -13,8 +13,8 @@ import os
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from multiprocessing.sharedctypes import RawValue
@@ -31,6 +31,7 @@ from gantt.observe.log_file import begin_logging
 from gantt.observe.metrics import FOLDER, exposition
 from gantt.observe.milestones import log_stopping
 from gantt.observe.run_folder import place
+from gantt.observe.signal_pipe import SignalPipe
 from gantt.observe.supervisor import Supervisor
 from gantt.observe.tracing import check_tracing
 from gantt.openstack.rpc import vital_signs
@@ -137,26 +138,14 @@ class Workers:
         self._running: dict[int, _Worker] = {}
         self._restarts = Restarts(count)
         self._count = count
-        self._signals, self._told = os.pipe()
-        os.set_blocking(self._told, False)
 
     def run(self) -> bool:
         """Until a signal to stop; whether all ended well."""
-        restore = [_take(one) for one in (*_STOPS, signal.SIGHUP)]
-        # A handler in Python may wait: of two signals at once, the kernel can give one
-        # to a thread whose interruption wakes nothing.
-        before = signal.set_wakeup_fd(self._told)
-        try:
+        with closing(SignalPipe((*_STOPS, signal.SIGHUP))) as signals:
             for number in range(self._count):
                 self._start(number)
-            is_well = self._watch()
+            is_well = self._watch(signals)
             return self._end() and is_well
-        finally:
-            signal.set_wakeup_fd(before)
-            for undo in restore:
-                undo()
-            os.close(self._signals)
-            os.close(self._told)
 
     def metrics(self) -> bytes:
         """The metrics of all workers together."""
@@ -191,13 +180,13 @@ class Workers:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         self._running[number] = _Worker(process, time.monotonic(), served)
 
-    def _watch(self) -> bool:
+    def _watch(self, signals: SignalPipe) -> bool:
         """Until a signal to stop, or until no worker can start: then False."""
         while True:
             sentinels = [one.process.sentinel for one in self._running.values()]
             pause = self._pause()
-            if self._signals in wait([self._signals, *sentinels], pause):
-                got = os.read(self._signals, 1)[0]
+            if signals.heard in wait([signals.heard, *sentinels], pause):
+                got = signals.read()
                 if got in _STOPS:
                     self._is_draining = True
                     self._supervisor.stopping()
@@ -256,9 +245,3 @@ class Workers:
                 process.join()
                 is_well = False
         return is_well
-
-
-def _take(number: signal.Signals) -> Callable[[], object]:
-    """Have this signal written to the pipe; what undoes it."""
-    before = signal.signal(number, lambda *_: None)
-    return lambda: signal.signal(number, before)
