@@ -16,7 +16,7 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from gantt.cli.decision import why_text
+from gantt.cli.refusal import why_text
 from gantt.engine.gantt import Gantt
 from gantt.engine.opening import open_gantt
 from gantt.engine.options import EngineOptions

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from gantt.cli.decision import decision_text, why_text
+from gantt.cli.decision import decision_text
+from gantt.cli.refusal import why_text
 from gantt.engine.gantt import Gantt
 from gantt.errors import NoValidHost
 from gantt.model import commands as c

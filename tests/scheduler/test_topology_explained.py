@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from gantt.cli.decision import why_text
+from gantt.cli.refusal import why_text
 from gantt.connection import open_gantt
 from gantt.engine.gantt import Gantt
 from gantt.errors import NoValidHost
