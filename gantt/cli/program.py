@@ -19,6 +19,12 @@ metrics_listen_option: Final = click.option(
     metavar="HOST:PORT",
     help="Answer /metrics, /livez and /readyz here; default: [gantt] metrics_listen.",
 )
+report_output_option: Final = preset(
+    "-o --output",
+    click.Choice(("table", "json", "yaml")),
+    "table",
+    "Format of the report.",
+)
 log_json_option: Final = switch("--log-json", "Log one JSON object per line.")
 
 

@@ -12,7 +12,7 @@ import click
 from gantt.cli.failure import refusals_reported
 from gantt.cli.option_kinds import preset, repeated, switch
 from gantt.cli.output import plain, print_document, say
-from gantt.cli.program import config_file_option
+from gantt.cli.program import config_file_option, report_output_option
 from gantt.cli.typed_options import refuse
 from gantt.cli.what_if_engines import tell_unasked
 from gantt.errors import Invalid, needed_wheel
@@ -37,12 +37,6 @@ _OF_TRACES = (
     "--together",
 )
 _PATH = click.Path(path_type=Path)
-_OUTPUT = preset(
-    "-o --output",
-    click.Choice(("table", "json", "yaml")),
-    "table",
-    "Format of the report.",
-)
 
 
 class _Replaying(click.Group):
@@ -95,7 +89,7 @@ def replay() -> None:
     "as it is and with these, and print the difference.",
 )
 @click.option("--out", type=_PATH, help="Write each decision (.gz and .xz are packed).")
-@_OUTPUT
+@report_output_option
 def run(
     traces: tuple[Path, ...],
     *,
@@ -168,7 +162,7 @@ def run(
 @replay.command("compare")
 @click.argument("one", type=_PATH)
 @click.argument("other", type=_PATH)
-@_OUTPUT
+@report_output_option
 def compare(one: Path, other: Path, *, output: str) -> None:
     """Compare two files that were written with --out, decision by decision."""
     with refusals_reported():

@@ -12,7 +12,7 @@ import click
 from gantt.cli.failure import refusals_reported
 from gantt.cli.option_kinds import preset
 from gantt.cli.output import bars, plain, print_document, say, table
-from gantt.cli.program import config_file_option
+from gantt.cli.program import config_file_option, report_output_option
 from gantt.errors import Invalid
 from gantt.model.printable import counted
 from gantt.version import __version__
@@ -65,12 +65,7 @@ _SECOND = 1_000_000
     3600,
     "Seconds of the trace between two samples of use.",
 )
-@preset(
-    "-o --output",
-    click.Choice(("table", "json", "yaml")),
-    "table",
-    "Format of the report.",
-)
+@report_output_option
 def packing(
     trace: Path,
     *,
