@@ -16,6 +16,8 @@ from gantt.model.rows import FACTS, SERVICES, FactRow, ServiceRow
 FactKind = Literal["cell", "agent", "operator", "liveness", "switch"]
 SWITCH: Final = "gantt-scheduler"
 """The binary, of no host, as which it is told that the books decide amounts."""
+SERVICES_ALONE: Final = frozenset({"availability_zone", "cell_uuid", "version"})
+"""Fields of a service that no fact has."""
 _BINARIES: Final[dict[str, str]] = {
     "cell": CELL,
     "agent": AGENT,

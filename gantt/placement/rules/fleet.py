@@ -25,6 +25,7 @@ from gantt.model.commands import (
     UpdateInstances,
     UpdateService,
 )
+from gantt.model.facts import SERVICES_ALONE, kind_of
 from gantt.model.fleet import CELL
 from gantt.model.hosts import HostAggregate
 from gantt.model.names import MAX_INT, spellings
@@ -118,10 +119,12 @@ def update_service(draft: Draft, command: UpdateService) -> None:
     """What is UNSET stays as it is known."""
     said = command.service
     old = draft.state.fleet.told(said.host, said.binary)
+    is_fact = kind_of(said.host, said.binary) is not None
     told: dict[str, Any] = {
         name: value
         for name in said.__struct_fields__
         if (value := getattr(said, name)) is not UNSET
+        and not (is_fact and name in SERVICES_ALONE)
     }
     seen = told.get("last_seen_up")
     if seen is not None and not -_MAX_TIME <= seen <= _MAX_TIME:

@@ -178,6 +178,20 @@ def test_an_instance_that_goes_while_it_is_leased_gives_back_what_it_holds() -> 
     assert desk.consumer(server(1)) is None
 
 
+def test_a_fact_that_is_told_again_is_no_news() -> None:
+    desk = FleetDesk(1)
+    said = Service("h1", "gantt-agent", forced_down=True, version=5, cell_uuid=GOLD)
+    desk.do(c.UpdateService(said))
+    assert desk.changes(c.UpdateService(said)) == 0
+    fact = desk.state.fleet.facts.of("agent", "h1")
+    assert fact is not None and fact.away
+    told = desk.state.fleet.told("h1", "gantt-agent")
+    assert told is not None and (told.version, told.cell_uuid) == (None, None)
+    desk.do(c.DeleteService("h1", "gantt-agent"))
+    assert desk.state.fleet.facts.of("agent", "h1") is None
+    assert problems(desk.state) == []
+
+
 def test_services_keep_what_is_not_said() -> None:
     desk = FleetDesk(1)
     first = c.UpdateService(Service("h1", disabled=True, availability_zone="az"))
