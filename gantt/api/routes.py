@@ -41,8 +41,9 @@ Handler = Callable[..., None]
 class Route(Struct, frozen=True):
     """``too_old``: the status at microversions before ``since``; ``first``: a check
     that precedes the one of the version; ``rule``: what the caller must be allowed, "":
-    the handler checks that, if it is checked at all; ``shows``: an answer in JSON, which must be
-    acceptable; ``reads``: a body in JSON, which the handler takes as bytes."""
+    the handler checks that, if it is checked at all; ``shows``: an answer in JSON,
+    which must be acceptable; ``reads``: a body in JSON, which the handler takes as
+    bytes."""
 
     handler: Handler
     since: int = 0
