@@ -19,6 +19,7 @@ from gantt.conf import load
 from gantt.engine.gantt import Gantt
 from gantt.engine.protocol import Engine
 from gantt.model.protocol import GanttProtocol
+from tests.configured import settings_of
 from tests.http_server import answering
 
 DOORS = ("memory", "http")
@@ -73,9 +74,9 @@ def application(
 ) -> Iterator[tuple[Any, Engine]]:
     """A service over these books, and its engine; its configuration is in ``folder``.
     ``configured``: further sections."""
-    file = folder / "gantt.conf"
-    file.write_text(CONFIGURATION.format(connection=connection) + configured)
-    app, books = open_app(load([str(file)]))
+    app, books = open_app(
+        settings_of(folder, CONFIGURATION.format(connection=connection) + configured)
+    )
     try:
         yield app, books
     finally:

@@ -12,10 +12,11 @@ import placement.conf.opts
 import pytest
 from oslo_config import cfg
 
-from gantt.conf import credentials, list_opts, load
+from gantt.conf import credentials, list_opts
 from gantt.conf.feed_settings import _THEIRS
 from gantt.conf.options import PROBES
 from gantt.conf.unknown_options import FORMER
+from tests.configured import settings_of
 
 
 def ours() -> dict[tuple[str, str], cfg.Opt]:
@@ -67,9 +68,7 @@ def test_what_stands_under_an_old_name_holds(
     text: str,
     read: object,
 ) -> None:
-    file = tmp_path / "nova.conf"
-    file.write_text(f"[DEFAULT]\n{text}\n")
-    found = load([str(file)], environ={})
+    found = settings_of(tmp_path, f"[DEFAULT]\n{text}\n")
     assert callable(read) and read(found)
     assert found.unknown == ()
 
@@ -82,7 +81,5 @@ def test_what_upstream_reads_no_more_is_named(tmp_path: Path, name: str) -> None
         ("DEFAULT", name) not in {*old_names(section, opt), (section, opt.name)}
         for section, opt in upstreams()
     )
-    file = tmp_path / "nova.conf"
-    file.write_text(f"[DEFAULT]\n{name} = 1\n")
-    (line,) = load([str(file)], environ={}).unknown
+    (line,) = settings_of(tmp_path, f"[DEFAULT]\n{name} = 1\n").unknown
     assert f"write {today} in [{group}]" in line

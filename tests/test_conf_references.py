@@ -14,6 +14,7 @@ from gantt.errors import Refused
 from gantt.openstack.nova_notifications import read_conf
 from gantt.openstack.rpc.message_bus import open_transport
 from gantt.scheduler.options import SchedulerOptions
+from tests.configured import settings_of
 
 NOVA = """
 [DEFAULT]
@@ -93,17 +94,15 @@ def test_what_refers_to_itself_is_refused(
     tmp_path: Path, line: str, place: str
 ) -> None:
     """oslo.config looks in the section of the value first, and never ends."""
-    file = tmp_path / "nova.conf"
-    file.write_text(f"[DEFAULT]\ntransport_url = rabbit://a:b@h/\n{line}\n")
     with pytest.raises(Refused, match=rf"\] {place}.*, or it refers back here"):
-        load([str(file)], environ={})
+        settings_of(tmp_path, f"[DEFAULT]\ntransport_url = rabbit://a:b@h/\n{line}\n")
 
 
 def test_an_address_that_is_not_set_is_none(tmp_path: Path) -> None:
-    file = tmp_path / "nova.conf"
-    file.write_text("[DEFAULT]\ntransport_url = rabbit://nova:secret@$my_ip:5672/\n")
     with pytest.raises(Refused, match=r"transport_url refers to \$my_ip.*set my_ip"):
-        load([str(file)], environ={})
+        settings_of(
+            tmp_path, "[DEFAULT]\ntransport_url = rabbit://nova:secret@$my_ip:5672/\n"
+        )
 
 
 def test_plug_ins_that_are_loaded_later_may_bring_novas_own(

@@ -10,20 +10,15 @@ from wsgiref.simple_server import WSGIServer
 
 import pytest
 
-from gantt.conf import Settings, load, placement_session
+from gantt.conf import placement_session
 from gantt.connection import open_gantt, remote_books
 from gantt.errors import NoValidHost, Refused
 from gantt.model.requests import CandidateRequest, RequestGroup
+from tests.configured import settings_of
 from tests.elsewhere import ask
 from tests.inprocess import served
 
 QUESTION = CandidateRequest((RequestGroup("", {"VCPU": 1}),))
-
-
-def settings(folder: Path, text: str) -> Settings:
-    file = folder / "gantt.conf"
-    file.write_text(text)
-    return load([str(file)], environ={})
 
 
 @contextmanager
@@ -41,7 +36,7 @@ def listening() -> Iterator[tuple[str, list[dict[str, Any]]]]:
 
 
 def test_embedded_books_need_no_session(tmp_path: Path) -> None:
-    found = settings(tmp_path, "[placement]\nauth_type = password\n")
+    found = settings_of(tmp_path, "[placement]\nauth_type = password\n")
     assert placement_session(found) is None
     assert remote_books(found.engine) is None
 
@@ -49,7 +44,7 @@ def test_embedded_books_need_no_session(tmp_path: Path) -> None:
 def test_token_is_sent_without_auth_type(tmp_path: Path) -> None:
     with listening() as (url, seen):
         text = f"[scheduler]\nplacement = {url}/base\nplacement_token = secret\n"
-        found = settings(tmp_path, text)
+        found = settings_of(tmp_path, text)
         session = placement_session(found)
         assert session is None
         books = remote_books(found.engine, session=session)
@@ -74,7 +69,7 @@ def test_session_authenticates_with_the_placement_section(
             "[placement]\nauth_type = http_basic\nusername = gantt\n"
             f"password = secret\nendpoint = {url}\nrandomize_allocation_candidates=no\n"
         )
-        found = settings(tmp_path, text)
+        found = settings_of(tmp_path, text)
         books = remote_books(found.engine, session=placement_session(found))
         assert books is not None
         assert books.candidates(QUESTION).candidates == ()
@@ -84,7 +79,7 @@ def test_session_authenticates_with_the_placement_section(
 
 def test_engine_asks_the_configured_placement(tmp_path: Path) -> None:
     with listening() as (url, seen):
-        found = settings(tmp_path, f"[scheduler]\nplacement = {url}\n")
+        found = settings_of(tmp_path, f"[scheduler]\nplacement = {url}\n")
         with (
             open_gantt("memory://", found.engine) as engine,
             pytest.raises(NoValidHost),
@@ -107,5 +102,5 @@ def test_engine_asks_the_configured_placement(tmp_path: Path) -> None:
 )
 def test_unusable_placement_is_refused(tmp_path: Path, text: str, words: str) -> None:
     with pytest.raises(Refused, match=words):
-        found = settings(tmp_path, text)
+        found = settings_of(tmp_path, text)
         remote_books(found.engine, session=placement_session(found))

@@ -17,6 +17,7 @@ from gantt.scheduler.options import (
     DEFAULT_MULTIPLIERS,
     SchedulerOptions,
 )
+from tests.configured import settings_of
 
 NOVA = """
 [DEFAULT]
@@ -67,9 +68,7 @@ disable_fallback_pcpu_query = true
 
 
 def options(tmp_path: Path, text: str) -> SchedulerOptions:
-    file = tmp_path / "nova.conf"
-    file.write_text(text)
-    return load([str(file)], environ={}).engine.scheduler
+    return settings_of(tmp_path, text).engine.scheduler
 
 
 def test_nova_conf_is_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -195,16 +194,15 @@ def test_pairs(words: list[str], expected: dict[str, Any]) -> None:
 def test_engine_opens_with_the_configured_driver(tmp_path: Path) -> None:
     from gantt.connection import open_gantt
 
-    file = tmp_path / "gantt.conf"
-    file.write_text("[scheduler]\ndriver = no_such_driver\n")
     with pytest.raises(Refused, match="no_such_driver"):
-        open_gantt("memory://", load([str(file)], environ={}).engine)
+        open_gantt(
+            "memory://",
+            settings_of(tmp_path, "[scheduler]\ndriver = no_such_driver\n").engine,
+        )
 
 
 def test_report_also_is_an_option_of_gantt(tmp_path: Path) -> None:
-    file = tmp_path / "gantt.conf"
-    file.write_text("[gantt]\nreport_also = host_ip, metrics.cpu.percent\n")
-    found = load([str(file)], environ={}).engine.scheduler
+    found = options(tmp_path, "[gantt]\nreport_also = host_ip, metrics.cpu.percent\n")
     assert found.report_also == ("host_ip", "metrics.cpu.percent")
 
 

@@ -15,13 +15,13 @@ from gantt.conf import list_opts, load
 from gantt.conf.options import RETIRED
 from gantt.conf.unknown_options import unknown_options
 from tests.cli.conftest import Program
+from tests.configured import settings_of
 from tests.test_conf import UPSTREAM
 
 
 def told(folder: Path, text: str) -> tuple[str, ...]:
     file = folder / "gantt.conf"
-    file.write_text(text)
-    lines = load([str(file)], environ={}).unknown
+    lines = settings_of(folder, text).unknown
     assert all(line.startswith(f"{file}: ") for line in lines)
     return tuple(line.removeprefix(f"{file}: ") for line in lines)
 
@@ -140,10 +140,8 @@ def test_directory_and_environment_are_checked(
 def test_service_logs_unknown_options_at_startup(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    file = tmp_path / "gantt.conf"
-    file.write_text("[gantt]\nworker = 2\n")
     with caplog.at_level(logging.WARNING):
-        warn_of_unknown(load([str(file)], environ={}))
+        warn_of_unknown(settings_of(tmp_path, "[gantt]\nworker = 2\n"))
     assert "did you mean workers?" in caplog.text
 
 

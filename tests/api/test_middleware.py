@@ -8,19 +8,18 @@ from typing import Any, cast
 import pytest
 
 from gantt.api.app import build_app
-from gantt.conf import load
 from gantt.engine.protocol import Engine
 from gantt.errors import Refused
 from tests.api.door import Books
 from tests.api.wsgi_client import WsgiClient
+from tests.configured import settings_of
 
 ORIGIN = "https://horizon.example"
 
 
 def client(tmp_path: Path, text: str, auth: str = "noauth2") -> WsgiClient:
-    config = tmp_path / "gantt.conf"
-    config.write_text(f"[api]\nauth_strategy = {auth}\n{text}")
-    return WsgiClient(build_app(cast(Engine, Books()), load([str(config)])), token=None)
+    settings = settings_of(tmp_path, f"[api]\nauth_strategy = {auth}\n{text}")
+    return WsgiClient(build_app(cast(Engine, Books()), settings), token=None)
 
 
 def preflight(origin: str) -> dict[str, Any]:
@@ -81,9 +80,8 @@ def test_proxy_headers_are_trusted_if_configured(tmp_path: Path, is_on: bool) ->
 
             return Created(command.name, is_new=True)
 
-    config = tmp_path / "gantt.conf"
-    config.write_text(f"[api]\nauth_strategy = noauth2\n{text}")
-    send = WsgiClient(build_app(cast(Engine, Keen()), load([str(config)])))
+    settings = settings_of(tmp_path, f"[api]\nauth_strategy = noauth2\n{text}")
+    send = WsgiClient(build_app(cast(Engine, Keen()), settings))
     answer = send("PUT", "/traits/CUSTOM_A", version=39, headers=headers)
     seen.append(answer.headers["location"])
     expected = "https://cloud.example/cloud" if is_on else "http://gantt.test"

@@ -20,6 +20,7 @@ from gantt.api.call import Caller, Policy
 from gantt.conf import load
 from gantt.engine.reading.reader import WouldWait
 from gantt.errors import Refused
+from tests.configured import settings_of
 from tests.tidy.source import ROOT
 
 ADMIN = Caller("u", "p", ("admin", "member", "reader"))
@@ -52,9 +53,7 @@ DECISIONS: list[tuple[str, dict[str, Any], set[Caller], set[Caller]]] = [
 
 
 def oslo(tmp_path: Path, text: str = "", clock: Any = None) -> OsloPolicy:
-    config = tmp_path / "gantt.conf"
-    config.write_text(text)
-    settings = load([str(config)])
+    settings = settings_of(tmp_path, text)
     return OsloPolicy(settings.oslo, *([clock] if clock else []))
 
 
@@ -184,9 +183,7 @@ def test_cache_of_answers_is_bounded(
 def test_defaults_work_without_oslo_policy(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    config = tmp_path / "gantt.conf"
-    config.write_text("[oslo_policy]\nenforce_new_defaults = false\n")
-    settings = load([str(config)])
+    settings = settings_of(tmp_path, "[oslo_policy]\nenforce_new_defaults = false\n")
     assert isinstance(build_policy(settings), OsloPolicy)
     monkeypatch.setattr("gantt.api.access.policy_engine.find_spec", lambda name: None)
     own = build_policy(settings)

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from gantt.conf import LogOptions, load
+from gantt.conf import LogOptions
 from gantt.observe.log_file import LogFile, begin_logging, path_of
 from gantt.observe.logs import flush_logs
+from tests.configured import settings_of
 from tests.conftest import encodable
 
 Begin = Callable[[LogOptions], None]
@@ -43,9 +44,7 @@ def begin(monkeypatch: pytest.MonkeyPatch) -> Iterator[Begin]:
     ],
 )
 def test_which_file(tmp_path: Path, text: str, expected: str | None) -> None:
-    config = tmp_path / "gantt.conf"
-    config.write_text(f"[DEFAULT]\n{text}\n")
-    found = path_of(load([str(config)]).log, "gantt")
+    found = path_of(settings_of(tmp_path, f"[DEFAULT]\n{text}\n").log, "gantt")
     assert found == (None if expected is None else Path(expected))
 
 

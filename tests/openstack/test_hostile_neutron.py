@@ -23,8 +23,9 @@ from keystoneauth1 import session as keystone
 
 from gantt.conf import RpcOptions, neutron_session
 from gantt.openstack.routed_networks import RoutedNetworks
+from tests.configured import settings_of
 from tests.http_server import LoopbackHandler, LoopbackServer, answering
-from tests.openstack.test_routed_networks import net, options_for, request, settings
+from tests.openstack.test_routed_networks import net, options_for, request
 from tests.waiting import until
 
 TIMEOUT_S = 0.5
@@ -81,7 +82,7 @@ def asking(folder: Path, server: Hostile, **more: Any) -> Iterator[RoutedNetwork
     options = RpcOptions(**{"neutron_timeout_s": TIMEOUT_S, **more})
     found = RoutedNetworks(options, THREADS)
     try:
-        found.ask(neutron_session(settings(folder, options_for(server.url))))
+        found.ask(neutron_session(settings_of(folder, options_for(server.url))))
         yield found
     finally:
         found.close()

@@ -13,7 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from gantt.client.transport import SessionTransport
-from gantt.conf import RpcOptions, Settings, load, neutron_session
+from gantt.conf import RpcOptions, neutron_session
 from gantt.engine.clock import SystemClock
 from gantt.errors import Refused, Unavailable
 from gantt.model.spec import RequestedNetwork, RequestSpec, ScheduleRequest
@@ -21,6 +21,7 @@ from gantt.openstack.neutron import Asking
 from gantt.openstack.neutron import Neutron as Questions
 from gantt.openstack.routed_networks import RoutedNetworks
 from tests.cloud.neutron import Item, Neutron, neutron
+from tests.configured import settings_of
 
 OPTION = "query_placement_for_routed_network_aggregates"
 SUBNETS: list[Item] = [
@@ -54,12 +55,6 @@ class Time(SystemClock):
         self.monotonic = lambda: self.at
 
 
-def settings(folder: Path, text: str) -> Settings:
-    file = folder / "nova.conf"
-    file.write_text(text)
-    return load([str(file)], environ={})
-
-
 def options_for(url: str) -> str:
     """As in a ``nova.conf``."""
     return (
@@ -77,7 +72,7 @@ def asking(
     text += "".join(f"{name} = {value}\n" for name, value in options.items())
     found = RoutedNetworks(RpcOptions(**own), 4, clock or Time())
     try:
-        found.ask(neutron_session(settings(folder, text)))
+        found.ask(neutron_session(settings_of(folder, text)))
         yield found
     finally:
         found.close()
@@ -286,7 +281,7 @@ def test_an_answer_that_does_not_end_is_not_read_on(
     server.content = {"subnets": items}
     # Four seconds in all; two are also for the first byte, on a busy machine.
     server.dribble_s = 0.05
-    session = neutron_session(settings(tmp_path, options_for(server.url)))
+    session = neutron_session(settings_of(tmp_path, options_for(server.url)))
     transport = SessionTransport(session, "", timeout_s=2.0, size_limit=100_000)
     with pytest.raises(Unavailable, match=r"did not end within 2 s"):
         Questions(transport).segments_of_network("n", Asking("", lambda: None))
@@ -346,7 +341,7 @@ def test_a_dead_neutron_is_the_trouble(tmp_path: Path) -> None:
 
 def test_without_the_option_the_section_is_not_read(tmp_path: Path) -> None:
     text = "[neutron]\nauth_type = no-such-plugin\n"
-    assert neutron_session(settings(tmp_path, text)) is None
+    assert neutron_session(settings_of(tmp_path, text)) is None
 
 
 @pytest.mark.parametrize(
@@ -361,16 +356,16 @@ def test_a_section_that_cannot_sign_in_is_refused(
 ) -> None:
     text = f"[scheduler]\n{OPTION} = true\n[neutron]\n{section}"
     with pytest.raises(Refused, match=words):
-        neutron_session(settings(tmp_path, text))
+        neutron_session(settings_of(tmp_path, text))
 
 
 def test_keystone_has_no_more_time_than_neutron(tmp_path: Path) -> None:
     text = options_for("http://n").replace(
         "[neutron]", "neutron_timeout_s = 2.5\n[neutron]"
     )
-    assert neutron_session(settings(tmp_path, text)).session.timeout == 3
+    assert neutron_session(settings_of(tmp_path, text)).session.timeout == 3
     given = text + "timeout = 7\n"
-    assert neutron_session(settings(tmp_path, given)).session.timeout == 7
+    assert neutron_session(settings_of(tmp_path, given)).session.timeout == 7
 
 
 def test_the_section_says_where_neutron_is_and_how_it_is_reached(
@@ -392,16 +387,16 @@ certfile = /etc/own.pem
 keyfile = /etc/own.key
 http_retries = 5
 """
-    found = neutron_session(settings(tmp_path, text))
+    found = neutron_session(settings_of(tmp_path, text))
     assert (found.region_name, found.interface) == ("north", ["admin"])
     assert found.service_type == "networking"
     assert found.endpoint_override == "https://neutron.example"
     assert found.session.verify == "/etc/ca.pem"
     assert found.session.cert == ("/etc/own.pem", "/etc/own.key")
-    assert settings(tmp_path, text).rpc.http_retries == 5
-    found = neutron_session(settings(tmp_path, text + "insecure = true\n"))
+    assert settings_of(tmp_path, text).rpc.http_retries == 5
+    found = neutron_session(settings_of(tmp_path, text + "insecure = true\n"))
     assert found.session.verify is False
-    plain = neutron_session(settings(tmp_path, options_for("http://n")))
+    plain = neutron_session(settings_of(tmp_path, options_for("http://n")))
     assert (plain.interface, plain.service_type) == (["internal", "public"], "network")
 
 
@@ -409,4 +404,4 @@ http_retries = 5
 def test_odd_retries_are_refused(tmp_path: Path, value: str) -> None:
     text = options_for("http://n") + f"http_retries = {value}\n"
     with pytest.raises(Refused, match="http_retries"):
-        settings(tmp_path, text)
+        settings_of(tmp_path, text)

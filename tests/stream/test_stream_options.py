@@ -6,15 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from gantt.conf import load
 from gantt.errors import Refused
 from gantt.stream.options import StreamOptions
+from tests.configured import settings_of
 
 
 def options(folder: Path, text: str) -> StreamOptions:
-    file = folder / "gantt.conf"
-    file.write_text(f"[stream]\n{text}")
-    return load([str(file)], environ={}).stream
+    return settings_of(folder, f"[stream]\n{text}").stream
 
 
 @pytest.mark.parametrize(

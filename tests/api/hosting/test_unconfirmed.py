@@ -18,6 +18,7 @@ from gantt.api.hosting.unconfirmed import (
 )
 from gantt.conf import AuthOptions, load
 from gantt.errors import Refused
+from tests.configured import settings_of
 
 A, B = "192.0.2.1", "192.0.2.2"
 WAIT_S = 10.0
@@ -158,7 +159,5 @@ def test_how_many_of_one_address_wait_is_an_option(tmp_path: Path) -> None:
     assert isinstance(seat, Seat)
     assert sum(seat.take(slow.job("a")) for _ in range(20)) == 4 + 3
     slow.go.set()
-    config = tmp_path / "bad.conf"
-    config.write_text("[gantt]\nunconfirmed_per_address = 0\n")
     with pytest.raises(Refused, match="unconfirmed_per_address"):
-        load([str(config)], environ={})
+        settings_of(tmp_path, "[gantt]\nunconfirmed_per_address = 0\n")

@@ -11,7 +11,6 @@ from msgspec import Struct
 
 from gantt.api.access.fields import BY_NAME, FIELDS, HINTS, VERDICTS
 from gantt.api.app import build_app
-from gantt.conf import load
 from gantt.engine.gantt import Gantt
 from gantt.engine.recording.kept_request import HINTS as KNOWN_HINTS
 from gantt.model import hosts
@@ -21,6 +20,7 @@ from gantt.model.spec import RequestSpec
 from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
 from tests.api.native.fleet import SPEC, A, B, report
 from tests.api.wsgi_client import Answer, WsgiClient
+from tests.configured import settings_of
 
 RED, BLUE = "9" * 8 + "-0000-4000-8000-00000000000a", "b" * 8 + A[8:]
 GROUP, FRESH = "9" * 8 + "-0000-4000-8000-00000000000c", "d" * 8 + A[8:]
@@ -45,9 +45,8 @@ def client(books: Gantt, tmp_path: Path) -> WsgiClient:
     (tmp_path / "policy.yaml").write_text(
         "".join(f'"gantt:{name}": "role:member or role:admin"\n' for name in POLICY)
     )
-    config = tmp_path / "gantt.conf"
-    config.write_text("[api]\nauth_strategy = noauth2\n")
-    client = WsgiClient(build_app(books, load([str(config)])))
+    settings = settings_of(tmp_path, "[api]\nauth_strategy = noauth2\n")
+    client = WsgiClient(build_app(books, settings))
     enabled = (*DEFAULT_FILTERS, "SameHostFilter", "DifferentHostFilter")
     books.decide_by(SchedulerOptions(enabled_filters=enabled))
     report(client, "one", "two")

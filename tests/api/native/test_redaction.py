@@ -13,7 +13,6 @@ from gantt.api.access.policy import DefaultPolicy
 from gantt.api.app import build_app
 from gantt.api.call import Caller
 from gantt.api.native.claims import bound_to
-from gantt.conf import load
 from gantt.connection import open_gantt
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
@@ -24,6 +23,7 @@ from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.scheduler.options import SchedulerOptions
 from tests.api.native.fleet import SPEC, TOO_MUCH, A, B, report
 from tests.api.wsgi_client import WsgiClient
+from tests.configured import settings_of
 
 MEMBER = {"x-auth-token": "ann:blue", "x-roles": "member"}
 
@@ -39,9 +39,8 @@ def client(books: Gantt, tmp_path: Path) -> WsgiClient:
         '"gantt:claims:confirm": "role:member or role:admin"\n'
         '"gantt:claims:release": "role:member or role:admin"\n'
     )
-    config = tmp_path / "gantt.conf"
-    config.write_text("[api]\nauth_strategy = noauth2\n")
-    client = WsgiClient(build_app(books, load([str(config)])))
+    settings = settings_of(tmp_path, "[api]\nauth_strategy = noauth2\n")
+    client = WsgiClient(build_app(books, settings))
     report(client, "one", "two")
     return client
 
