@@ -218,7 +218,7 @@ class Fleet:
 
 
 def _whole(page: Callable[[Asked], Listed[T]], query: Asked) -> tuple[T, ...]:
-    """As many as the query asks for, page by page."""
+    """Reads page by page, as many as the query asks for."""
 
     def part(after: str, most: int) -> Listed[T]:
         return page(replace(query, limit=most, after=after or query.after))

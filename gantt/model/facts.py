@@ -29,7 +29,7 @@ _KINDS: Final[dict[str, Any]] = {binary: kind for kind, binary in _BINARIES.item
 
 
 def kind_of(host: str, binary: str) -> FactKind | None:
-    """As which fact a service is kept; None: it is a service."""
+    """The kind of the fact that a service is kept as; None: it is a service."""
     kind: FactKind | None = _KINDS.get(binary)
     return None if kind == "switch" and host else kind
 
@@ -40,7 +40,7 @@ def place_of(row: FactRow) -> tuple[str, str]:
 
 
 def as_service(row: FactRow) -> ServiceRow:
-    """As it is told."""
+    """The fact in the form in which services are told."""
     return ServiceRow(
         row.id,
         *place_of(row),

@@ -26,7 +26,7 @@ class SignalPipe:
         return os.read(self.heard, 1)[0]
 
     def close(self) -> None:
-        """As it was before."""
+        """Leaves signals as they were before."""
         signal.set_wakeup_fd(self._wakeup)
         for number, handler in self._handlers.items():
             signal.signal(number, handler)

@@ -213,7 +213,7 @@ class Hosts(HostArrays):
         return kept
 
     def copy(self) -> Hosts:
-        """The same hosts, with columns of their own that may be consumed."""
+        """These hosts, with columns of their own that may be consumed."""
         return self.keep(np.ones(len(self), np.bool_))
 
     def consume(self, place: int, taken: Taken, instance_uuid: str) -> None:

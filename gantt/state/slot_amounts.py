@@ -42,7 +42,7 @@ class Refusal(Struct, frozen=True):
 
 
 class SlotAmounts:
-    """Of ``state``; a View makes its fields."""
+    """What the slots of ``state`` have and use; a View makes its fields."""
 
     __slots__ = ("_arrays", "_changed", "_limits", "_more", "_slots", "state")
 
@@ -85,7 +85,7 @@ class SlotAmounts:
         self.add_each(((slot, amount),))
 
     def add_each(self, amounts: Iterable[tuple[AnySlot, int]]) -> None:
-        """As ``add``, one after the other."""
+        """Adds amounts one after the other."""
         for slot, amount in amounts:
             before = self._more.get(slot)
             self._changed.append((self._more, slot, before))
@@ -97,7 +97,7 @@ class SlotAmounts:
     def add_flat(
         self, class_index: int, providers: NDArray[np.intp], amounts: Int64s
     ) -> None:
-        """As ``add``, of many providers at once."""
+        """Adds amounts of one class to many providers at once."""
         array = self._array(class_index)
         np.add.at(array, providers, amounts)
         self._changed.append((np.subtract.at, (array, providers, amounts), None))

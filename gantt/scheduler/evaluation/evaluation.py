@@ -423,8 +423,8 @@ class Landed(NamedTuple):
     def scored(
         self, scales: tuple[Scale, ...], weighers: Sequence[Weigher]
     ) -> tuple[tuple[Scale, ...], bool]:
-        """As ``score``, with those of the other weighers made anew: a server group, or
-        any other context, may have changed for all."""
+        """The scores of ``score``, with those of the other weighers made anew: a server
+        group, or any other context, may have changed for all."""
         is_moved = self.score(scales)
         kept = {one.weigher: one for one in scales if one.weigher.is_elementwise}
         if len(kept) == len(weighers):

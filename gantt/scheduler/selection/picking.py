@@ -89,7 +89,7 @@ def pick_hosts(
     # select
     if mark is not None:
         mark(PICK if len(feasible.hosts) else OTHER)
-    passing, remaining = feasible, RemainingHosts(feasible)
+    names, passing, remaining = request.names, feasible, RemainingHosts(feasible)
     if held:
         hold(state, remaining, feasible, held, driver.policy.options.choices, budget)
     if again is not None:
@@ -100,9 +100,12 @@ def pick_hosts(
     candidates = RemainingCandidates.of(
         View(state), passing, budget, driver, is_loose=is_loose
     )
-    names = request.names
     picks = select(
-        *(remaining, candidates, names, driver.policy.options, rng),
+        remaining,
+        candidates,
+        names,
+        driver.policy.options,
+        rng,
         has_alternates=request.return_alternates and not is_trial,
         is_trial=is_trial,
         pause=pause if len(names) == 1 else within(state, passing, pause),

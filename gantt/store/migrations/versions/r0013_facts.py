@@ -66,9 +66,15 @@ def _move(connection: sa.Connection, binary: str, kind: str) -> None:
         mine &= _SERVICES.c.host == ""
     s = _SERVICES.c
     moved = sa.select(
-        *(s.id, s.created_at, s.updated_at),
+        s.id,
+        s.created_at,
+        s.updated_at,
         sa.literal_column(f"'{kind}'"),
-        *(s.host, s.disabled, s.forced_down, s.last_seen_up, s.disabled_reason),
+        s.host,
+        s.disabled,
+        s.forced_down,
+        s.last_seen_up,
+        s.disabled_reason,
     ).where(mine)
     connection.execute(sa.insert(_FACTS).from_select(list(_FACTS.c.keys()), moved))
     connection.execute(sa.delete(_SERVICES).where(mine))
@@ -86,9 +92,15 @@ def downgrade() -> None:
     for binary, kind in _KINDS.items():
         f = _FACTS.c
         told = sa.select(
-            *(f.id, f.created_at, f.updated_at, f.subject),
+            f.id,
+            f.created_at,
+            f.updated_at,
+            f.subject,
             sa.literal_column(f"'{binary}'"),
-            *(f.disabled, f.away, f.at, f.reason),
+            f.disabled,
+            f.away,
+            f.at,
+            f.reason,
         ).where(f.kind == kind)
         op.get_bind().execute(
             sa.insert(_SERVICES).from_select(list(_SERVICES.c.keys()), told)
