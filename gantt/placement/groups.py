@@ -6,13 +6,14 @@ written, so that no two claims that race for the last place both get it.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
+from types import MappingProxyType
 
 from msgspec.structs import replace
 
+from gantt.model.booking import Booking
 from gantt.model.spec import InstanceGroup, RequestSpec
 from gantt.state.fleet import Fleet
-from gantt.state.view import View
 
 AFFINITY = "affinity"
 ANTI_AFFINITY = "anti-affinity"
@@ -76,25 +77,30 @@ def hosts(fleet: Fleet, group: InstanceGroup) -> frozenset[str]:
 
 
 class Members:
-    """The members of one group, by service host: those that the State of a view has,
-    less those that left in the view, and those that were put into it for the group."""
+    """The members of one group, by service host: those that the fleet has, less those
+    that ``left``, and those that were ``placed`` for the group, as a View has both."""
 
-    def __init__(self, view: View, group: InstanceGroup) -> None:
-        self._view, self._group = view, group
-        self._fleet = fleet = view.state.fleet
+    def __init__(
+        self,
+        fleet: Fleet,
+        group: InstanceGroup,
+        placed: Mapping[str, Iterable[Booking]],
+        left: Mapping[str, Collection[str]] = MappingProxyType({}),
+    ) -> None:
+        self._fleet, self._group = fleet, group
+        self._placed, self._left = placed, left
         self._known = members(fleet, group) | promised(fleet, group)
         self._counts = counts(fleet, group)
 
     def on(self, host: str) -> int:
         """How many count on the host. One that was there, and stays, counts once."""
-        view, uuid = self._view, self._group.uuid
-        count = self._counts.get(host, 0)
-        for one in view.left.get(host, ()):
+        count, left = self._counts.get(host, 0), self._left.get(host, ())
+        for one in left:
             count -= self._counts_on(host, one)
-        for booking in view.placed.get(host, ()):
+        for booking in self._placed.get(host, ()):
             one = booking.consumer
-            is_there = self._counts_on(host, one) and one not in view.left.get(host, ())
-            count += booking.group == uuid and not is_there
+            stays = one not in left and self._counts_on(host, one)
+            count += booking.group == self._group.uuid and not stays
         return count
 
     def _counts_on(self, host: str, uuid: str) -> bool:
@@ -104,9 +110,7 @@ class Members:
 
     def counts(self) -> dict[str, int]:
         """Host name -> how many count there, where any does."""
-        if not self._view.left and not self._view.placed:
-            return self._counts
-        every = {host: self.on(host) for host in {**self._counts, **self._view.placed}}
+        every = {host: self.on(host) for host in {**self._counts, **self._placed}}
         return {host: count for host, count in every.items() if count}
 
     def hosts(self) -> frozenset[str]:

@@ -144,9 +144,13 @@ def put(view: View, applied: State, uuid: str, place: int) -> None:
     )
 
 
+def members_in(view: View) -> Members:
+    return Members(view.state.fleet, GROUP, view.placed, view.left)
+
+
 def seen(view: View) -> tuple[object, ...]:
     """All that is asked of a view here."""
-    table, counted = view.state.fleet.hosts, Members(view, GROUP)
+    table, counted = view.state.fleet.hosts, members_in(view)
     on_hosts = []
     for row in range(len(HOSTS)):
         vcpus, memory_mb, disk_mb = view.on_hosts.get(row, (0, 0, 0))
@@ -175,7 +179,7 @@ def test_what_is_put_and_taken_is_as_if_the_state_had_changed(
 ) -> None:
     state, applied = (state_of(named, claims, allocated) for _ in range(2))
     view, first = View(state), seen(View(state))
-    assert Members(view, GROUP).counts() == counts_in(state.fleet, GROUP)
+    assert members_in(view).counts() == counts_in(state.fleet, GROUP)
 
     def go(some: list[tuple[str, str, int]]) -> None:
         for what, uuid, place in some:
@@ -198,7 +202,7 @@ def test_what_is_put_and_taken_is_as_if_the_state_had_changed(
 def test_a_member_counts_once_where_it_is_and_is_put() -> None:
     state = state_of({"told-0": 1}, {}, {})
     view = View(state)
-    members = Members(view, GROUP)
+    members = members_in(view)
     view.put(Booking("told-0", 2, group="g"))
     assert members.counts() == {"h1": 1}
     view.put(Booking("told-1", 2, group="another"))

@@ -168,7 +168,9 @@ class _Desk:
         self._amounts = command.vcpus, command.memory_mb, command.disk_mb
         self._group = None
         if command.group is not None and command.group.policy in _HARD:
-            self._group = groups.Members(draft.view, command.group)
+            self._group = groups.Members(
+                draft.state.fleet, command.group, self._view.placed, self._view.left
+            )
         self._providers: dict[str, ProviderRow | None] = {}
         self.generations: list[int | None] = []
         self.fits: list[Fit | None] = []

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from gantt.model.booking import Booking
 from gantt.model.spec import InstanceGroup, RequestSpec
 from gantt.placement import groups
 from gantt.scheduler.hosts import Hosts
@@ -44,15 +45,19 @@ def _given(hosts: Hosts, wanted: frozenset[str]) -> set[str]:
 def member_counts(hosts: Hosts, group: InstanceGroup) -> Int64s:
     """int64[n]: members on each service host, claims included; picks of this request
     count, since all its instances belong to the group."""
-    counts = groups.counts(hosts.fleet, group)
-    names = hosts.fleet.hosts.hosts
+    if not hosts.added:
+        return hosts.counts_on(groups.counts(hosts.fleet, group))
+    return hosts.counts_on(_members(hosts, group).counts())
+
+
+def _members(hosts: Hosts, group: InstanceGroup) -> groups.Members:
+    names, placed = hosts.fleet.hosts.hosts, dict[str, tuple[Booking, ...]]()
     for place, picked in hosts.added.items():
-        name = names[int(hosts.rows[place])]
-        # A member that is there already, and stays, counts once.
-        there = (groups.hosts_of(hosts.fleet, group, uuid) for uuid in picked)
-        new = sum(name not in known for known in there)
-        counts[name] = counts.get(name, 0) + new
-    return hosts.counts_on(counts)
+        row = int(hosts.rows[place])
+        key, name = int(hosts.fleet.hosts.id[row]), names[row]
+        new = tuple(Booking(uuid, key, group=group.uuid) for uuid in picked)
+        placed[name] = placed.get(name, ()) + new
+    return groups.Members(hosts.fleet, group, placed)
 
 
 def completed(hosts: Hosts, spec: RequestSpec) -> RequestSpec:
@@ -68,6 +73,6 @@ def completed(hosts: Hosts, spec: RequestSpec) -> RequestSpec:
 
 def member_hosts(hosts: Hosts, group: InstanceGroup) -> frozenset[str]:
     """Names of service hosts with members, the picks of this request included."""
-    names = hosts.fleet.hosts.hosts
-    picked = (names[int(hosts.rows[place])] for place in hosts.added)
-    return groups.hosts(hosts.fleet, group).union(picked)
+    if not hosts.added:
+        return groups.hosts(hosts.fleet, group)
+    return _members(hosts, group).hosts()
