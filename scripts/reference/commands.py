@@ -19,7 +19,8 @@ def page() -> str:
     lines: list[str] = []
     for name, command in manual.PROGRAMS.items():
         context = manual.context_of(command, name)
-        lines += [f"({_anchor(context)})=", f"## {name}", "", *_described(context)]
+        # Another one than that of a command of gantt: gantt-agent, gantt agent.
+        lines += [f"(program-{name})=", f"## {name}", "", *_described(context)]
         for below in _below(context):
             depth = "###" if below.parent is context else "####"
             lines += [f"({_anchor(below)})=", f"{depth} {below.command_path}", ""]

@@ -54,7 +54,7 @@ def test_every_base_is_pinned_to_a_python_that_is_supported() -> None:
 def test_the_wheel_and_its_pins_are_all_that_is_copied(tmp_path: Path) -> None:
     (copied,) = given(BUILD, "COPY")
     *sources, target = copied.split()
-    assert sources == ["constraints.txt", "dist/gantt_*-py3-none-any.whl"]
+    assert sources == ["constraints.txt", "dist/gantt_[als]*-py3-none-any.whl"]
     assert given(FINAL, "COPY") == ["--from=build /opt/gantt /opt/gantt"]
     assert "ADD" not in {word for stage in (BUILD, FINAL) for word, _ in stage}
     (install,) = given(BUILD, "RUN")
@@ -62,6 +62,9 @@ def test_the_wheel_and_its_pins_are_all_that_is_copied(tmp_path: Path) -> None:
     assert "[all]" in install
     for wheel in built(tmp_path).values():
         assert fnmatch.fnmatch(f"dist/{wheel.name}", sources[1])
+    assert not fnmatch.fnmatch(
+        "dist/gantt_nova_plugin-0.1.0-py3-none-any.whl", sources[1]
+    )
 
 
 def test_nothing_else_is_sent_to_the_engine() -> None:
@@ -70,7 +73,7 @@ def test_nothing_else_is_sent_to_the_engine() -> None:
     (copied,) = given(BUILD, "COPY")
     allowed = [line.removeprefix("!") for line in lines[2:]]
     for source in copied.split()[:-1]:
-        name = source.replace("*", "0.1.0")
+        name = source.replace("[als]*", "agent-0.1.0")
         assert any(fnmatch.fnmatch(name, one) for one in allowed), source
 
 

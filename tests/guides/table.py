@@ -151,7 +151,7 @@ SEEN: Final[Mapping[str, str]] = {
     "benchmark": "c076ce1fcf99",
     "command-line": "3a03901c30e3",
     "feed": "355cb48d7ff7",
-    "installing": "a80c5a3f3542",
+    "installing": "cd39ee9e33d3",
     "launching": "2207228b586b",
     "liveness": "ee91382aabec",
     "monitoring": "6925876a0f0f",
@@ -165,7 +165,7 @@ SEEN: Final[Mapping[str, str]] = {
     "shadow-nova": "26a4fd2d5ae0",
     "streams": "e3f7dea0de01",
     "topology": "2dc8d202f15b",
-    "upgrade": "c0811e6c1746",
+    "upgrade": "ee0a62a8d8c7",
     "write-a-collector": "bf4fa9d48dc6",
 }
 
