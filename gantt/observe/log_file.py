@@ -33,14 +33,15 @@ class LogFile(WatchedFileHandler):
         super().__init__(path, encoding="utf-8", errors="backslashreplace")
 
     def reopenIfNeeded(self) -> None:  # noqa: N802
-        """Opens the new file before it closes the old one, which it may have to keep.
-        Raises OSError."""
+        """Opens the new file before it closes the old one, which it may have to keep; or
+        again where others configure logging, which closes all there is. Raises
+        OSError."""
         try:
             found = Path(self.baseFilename).stat()
             is_same = (found.st_dev, found.st_ino) == (self.dev, self.ino)
         except OSError:
             is_same = False
-        if not is_same:
+        if self.stream is None or not is_same:
             before, self.stream = self.stream, self._open()
             self._statstream()
             if before is not None:

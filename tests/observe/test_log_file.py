@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import logging.config
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -83,6 +84,15 @@ def test_one_that_cannot_be_made_anew_is_written_on(tmp_path: Path) -> None:
     file.write("three\n")
     file.flush()
     assert (folder / "a.log").read_text() == "three\n"
+
+
+def test_lines_go_on_where_a_library_configures_logging(tmp_path: Path) -> None:
+    """It closes all handlers that there are, and granian does so."""
+    file = LogFile(tmp_path / "a.log")
+    logging.config.dictConfig({"version": 1, "disable_existing_loggers": False})
+    file.write("one\n")
+    file.flush()
+    assert (tmp_path / "a.log").read_text() == "one\n"
 
 
 @pytest.mark.parametrize("name", ["nowhere/a.log", ".", "\0", "x" * 300])
