@@ -33,8 +33,8 @@ class LogFile(WatchedFileHandler):
         super().__init__(path, encoding="utf-8", errors="backslashreplace")
 
     def reopenIfNeeded(self) -> None:  # noqa: N802
-        """Opens the new file before it closes the old one, which it may have to keep; or
-        again where others configure logging, which closes all there is. Raises
+        """Opens the new file before it closes the old one, which it may have to keep.
+        Also where others configure logging, which closes all there is. Raises
         OSError."""
         try:
             found = Path(self.baseFilename).stat()
