@@ -160,7 +160,8 @@ class Fleet:
 
     def _serve_row(self, row: int, host: str) -> None:
         service = self.services.by_place.get((host, COMPUTE))
-        agent, word = self.facts.of("agent", host), self.facts.of("operator", host)
+        facts = self.facts.by_subject  # for each row of a report: no call
+        agent, word = facts.get(("agent", host)), facts.get(("operator", host))
         self.hosts.serve(row, service, is_gone=agent is not None and agent.away)
         if word is not None and word.disabled:
             self.hosts.is_disabled[row] = True
