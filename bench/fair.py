@@ -19,11 +19,11 @@ from bench.report import Row, at_most, say
 from gantt.model.spec import Flavor, RequestSpec
 from gantt.replay.fleet_files import fleet_of
 from gantt.replay.machines import build
-from gantt.scheduler.capacity.fair import Planned, divide
+from gantt.scheduler.capacity.fair import FlavorOnHost, divide
 from gantt.scheduler.capacity.price import prices
-from gantt.scheduler.capacity.split import Mix, feasible_of
-from gantt.scheduler.capacity.taken import Together
-from gantt.scheduler.feasibility.candidates import BOOK_SOURCE
+from gantt.scheduler.capacity.split import FlavorMix, feasible_of
+from gantt.scheduler.capacity.taken_room import Together
+from gantt.scheduler.feasibility.candidate_sources import BOOK_SOURCE
 from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
 from gantt.scheduler.plugins.policy import policy_of
 
@@ -46,7 +46,7 @@ class Outcome(Struct, frozen=True):
         return self.predicted == self.launched and not any(self.one_more)
 
 
-def planned(one: Case) -> tuple[Planned, ...]:
+def planned(one: Case) -> tuple[FlavorOnHost, ...]:
     """What fits, in an order in which it can be launched."""
     state, now = one.books.state, one.books.now
     sources = [BOOK_SOURCE] * len(one.specs)
@@ -81,7 +81,7 @@ def price_s(hosts: int) -> tuple[float, int]:
     policy = policy_of(SchedulerOptions(enabled_filters=filters))
     asked = {f"aggregate_instance_extra_specs:key{one}": "x" for one in range(91)}
     flavor = Flavor(4, 8192, 20, extra_specs={f"trait:{FAST}": "required", **asked})
-    mix = Mix((RequestSpec(flavor, availability_zone="b"),), (1.0,))
+    mix = FlavorMix((RequestSpec(flavor, availability_zone="b"),), (1.0,))
     times = []
     for _ in range(TIMES):
         began = time.process_time()

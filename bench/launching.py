@@ -14,15 +14,15 @@ import numpy as np
 
 from gantt.errors import BudgetSpent, ClaimLost, NoValidHost
 from gantt.model.spec import RequestSpec, ScheduleRequest
-from gantt.placement.candidates.combine import Budget
+from gantt.placement.candidates.combination import Budget
 from gantt.replay.machines import uuid_of
 from gantt.replay.replay_books import ReplayBooks
-from gantt.scheduler.capacity.fair import Planned
+from gantt.scheduler.capacity.fair import FlavorOnHost
 from gantt.scheduler.evaluation.driver import Driver
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
-from gantt.scheduler.feasibility.candidates import BOOK_SOURCE
+from gantt.scheduler.feasibility.candidate_sources import BOOK_SOURCE
 from gantt.scheduler.selection.claim import claim_of
-from gantt.scheduler.selection.picking import pick_hosts
+from gantt.scheduler.selection.picks import pick_hosts
 
 _PLANNED = "the host of the plan"
 
@@ -42,7 +42,7 @@ class OnOneHost(Driver):
 def launch(
     books: ReplayBooks,
     specs: Sequence[RequestSpec],
-    plan: Sequence[Planned],
+    plan: Sequence[FlavorOnHost],
     driver: Driver,
 ) -> list[int]:
     """How many of each of ``specs`` are running in the end."""

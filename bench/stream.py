@@ -24,8 +24,8 @@ from bench.simulated_hosts import fleet
 from gantt.api.hosting import server
 from gantt.bench.figures import duration
 from gantt.connection import open_gantt
+from gantt.engine.engine_protocol import Engine
 from gantt.engine.gantt import Gantt
-from gantt.engine.protocol import Engine
 from gantt.model.reports import Delivery, ReportOutcome
 from gantt.store import schema
 from gantt.stream.broker_connection import ensure

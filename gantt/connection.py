@@ -73,10 +73,10 @@ def open_gantt(
     Raises Refused, StoreFailed.
     """
     options = options or _default_options(url)
-    from gantt.engine import opening
+    from gantt.engine import factory
 
     remote = remote_books(options, session=session, propagate=propagate)
-    return opening.open_gantt(url, options, remote=remote, progress=progress)
+    return factory.open_gantt(url, options, remote=remote, progress=progress)
 
 
 def _default_options(url: str) -> EngineOptions:
@@ -94,7 +94,7 @@ def remote_books(
     scheduler = options.scheduler
     if scheduler.placement == "embedded":
         return None
-    from gantt.client.remote_books import CATALOGUE, PlacementBooks
+    from gantt.client.placement_books import CATALOGUE, PlacementBooks
 
     if scheduler.placement == CATALOGUE and session is None:
         raise Refused(

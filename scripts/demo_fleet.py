@@ -24,9 +24,9 @@ from msgspec.structs import replace
 
 from gantt.bench.bench_fleets import AGGREGATE, GROUP, INSTANCE, Host, cell_of, uuid_of
 from gantt.bench.fleet_setup import stats_of
-from gantt.engine.background.usage_history import UsageHistory
+from gantt.engine.background.usage_recorder import UsageRecorder
+from gantt.engine.factory import standard_names
 from gantt.engine.gantt import Gantt
-from gantt.engine.opening import standard_names
 from gantt.engine.options import EngineOptions
 from gantt.errors import NoValidHost
 from gantt.model.commands import Inventory
@@ -34,7 +34,7 @@ from gantt.model.fleet import OPERATOR, FleetStatement, HostReport
 from gantt.model.forms.stats import read_stats
 from gantt.model.hosts import HostAggregate, HostStats, ServerGroup, Service
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ScheduleRequest
-from gantt.placement.usage_history import totals_by_zone
+from gantt.placement.usage_samples import totals_by_zone
 from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
 from gantt.store import open_store
 from gantt.store.interface import StoreOptions
@@ -158,7 +158,7 @@ def _used(number: int, running: tuple[Flavor, ...]) -> dict[str, Any]:
 class Demo:
     """Instances that come and go on the hosts, hour by hour."""
 
-    def __init__(self, books: Gantt, clock: PastClock, usage: UsageHistory) -> None:
+    def __init__(self, books: Gantt, clock: PastClock, usage: UsageRecorder) -> None:
         self._books = books
         self._clock = clock
         self._usage = usage
@@ -337,7 +337,7 @@ def fill(url: str, days: int) -> tuple[int, str]:
     with Gantt(store, options, clock=clock, standard_names=names) as books:
         sampling = replace(options, usage_sample_s=3_600)
         look = partial(books.read, totals_by_zone, "nova")
-        usage = UsageHistory(store, look, sampling, clock)
+        usage = UsageRecorder(store, look, sampling, clock)
         demo = Demo(books, clock, usage)
         demo.found()
         demo.live(days)

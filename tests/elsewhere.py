@@ -14,11 +14,11 @@ from typing import Any
 from wsgiref.simple_server import WSGIServer
 
 from gantt import errors
+from gantt.client.placement_books import PlacementBooks
 from gantt.client.remote import RemoteGantt
-from gantt.client.remote_books import PlacementBooks
 from gantt.engine.clock import SystemClock
+from gantt.engine.factory import standard_names
 from gantt.engine.gantt import Gantt
-from gantt.engine.opening import standard_names
 from gantt.engine.options import EngineOptions
 from gantt.model.answers import Candidates, ConsumerView
 from gantt.model.commands import ConsumerAllocations, Inventory

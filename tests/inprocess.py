@@ -16,8 +16,8 @@ from gantt.api.app import build_app
 from gantt.api.hosting.server import open_app
 from gantt.client.remote import RemoteGantt
 from gantt.conf import load
+from gantt.engine.engine_protocol import Engine
 from gantt.engine.gantt import Gantt
-from gantt.engine.protocol import Engine
 from gantt.model.protocol import GanttProtocol
 from tests.configured import settings_of
 from tests.http_server import answering

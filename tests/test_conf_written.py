@@ -169,7 +169,7 @@ def test_the_status_of_checks_that_could_not_be_run(
     def fails(*_: object) -> None:
         raise ValueError("a bug")
 
-    monkeypatch.setattr("gantt.store.adoption.legacy.obstacles", fails)
+    monkeypatch.setattr("gantt.store.adoption.old_rows.obstacles", fails)
     result = program.run("upgrade", "check", "--database", "sqlite:///x")
     assert result.exit_code == 255
     assert "ValueError: a bug" in result.stderr

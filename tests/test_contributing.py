@@ -173,7 +173,7 @@ def test_an_engine_configured_as_shown_decides_by_both(copy: Copy) -> None:
 # What must know every operation.
 KNOWING = (
     "tests/api/native/test_openapi.py",
-    "tests/api/test_policy.py",
+    "tests/api/test_access_policy.py",
     "tests/api/test_routes.py",
     "tests/attacks/test_operations.py::test_every_operation_is_attacked",
 )

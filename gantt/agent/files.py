@@ -21,7 +21,7 @@ _RANGE: Final = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
 _DIGITS: Final = re.compile(r"(\d+)")
 
 
-class Problem(Struct, frozen=True):
+class FileProblem(Struct, frozen=True):
     """``path``: as the machine names it; "": no file."""
 
     path: str
@@ -36,7 +36,7 @@ class Files:
 
     def __init__(self, root: Path = Path("/")) -> None:
         self.root = root
-        self.problems: list[Problem] = []
+        self.problems: list[FileProblem] = []
 
     @property
     def is_live(self) -> bool:
@@ -100,7 +100,7 @@ class Files:
             return None
 
     def problem(self, path: str, reason: str) -> None:
-        self.problems.append(Problem(path, reason))
+        self.problems.append(FileProblem(path, reason))
 
     def _number(self, path: str, text: str | None) -> int | None:
         if text is None:

@@ -17,7 +17,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from gantt.agent.collectors.contract import Collector, Part
-from gantt.agent.files import Problem
+from gantt.agent.files import FileProblem
 from gantt.agent.machine import ROOT, describe
 from gantt.agent.reporter import Reporter
 from gantt.errors import GanttError, Invalid, Unavailable
@@ -115,7 +115,7 @@ class Agent:
         """Ask what is to be reported. Raises Unavailable, Invalid."""
         self._reporter.needs = self._service.needs()
 
-    def draft(self) -> tuple[Report, tuple[Problem, ...]]:
+    def draft(self) -> tuple[Report, tuple[FileProblem, ...]]:
         """What would be sent now, and what cannot be read."""
         part = self._collected()
         return self._reporter.next(part, self._now()), part.problems

@@ -24,11 +24,11 @@ from gantt.api.access.policy_engine import build_policy
 from gantt.api.call import (
     ANONYMOUS,
     UNREAD,
+    AccessPolicy,
     Call,
     Caller,
     Door,
     Environ,
-    Policy,
     text_of,
 )
 from gantt.api.middleware import (
@@ -52,7 +52,7 @@ from gantt.api.watchers import Watchers
 from gantt.api.wire import microversion
 from gantt.api.wire.problem import STATUS_LINES, Problem, Scene, render, translate
 from gantt.conf import Settings
-from gantt.engine.protocol import Engine
+from gantt.engine.engine_protocol import Engine
 from gantt.engine.reading.reader import WouldWait
 from gantt.observe.endpoint import CONTENT_TYPE
 from gantt.observe.metrics import Meters
@@ -68,7 +68,7 @@ def build_app(
     gantt: Engine,
     settings: Settings,
     *,
-    policy: Policy | None = None,
+    policy: AccessPolicy | None = None,
     authenticate: Authenticate | None = None,
     watchers: Watchers | None = None,
     meters: Meters | None = None,
@@ -129,7 +129,7 @@ def build_turned_away(meters: Meters) -> WsgiApp:
 def build_meters(
     gantt: Engine,
     watchers: Watchers,
-    policy: Policy | None = None,
+    policy: AccessPolicy | None = None,
     front_counts: Callable[[], Mapping[str, float]] = dict,
 ) -> Meters:
     """The metrics of ``gantt``, its door and the server before it."""

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from msgspec import Struct, field
 
 from gantt.api.watchers import Watchers
-from gantt.api.wire.accept import JSON, accepts_json
 from gantt.api.wire.candidate_answer import Encoder
+from gantt.api.wire.media_types import JSON, accepts_json
 from gantt.api.wire.problem import Problem
-from gantt.engine.protocol import Engine
+from gantt.engine.engine_protocol import Engine
 
 if TYPE_CHECKING:
     from gantt.conf import ApiOptions
@@ -41,15 +41,15 @@ UNREAD = "gantt.unread"
 AT_ONCE = "gantt.at_once"
 
 
-class Moment(Enum):
+class CacheMoment(Enum):
     """Used instead of a time of modification."""
 
     NONE = "no cache headers at all"
     NOW = "this moment"
 
 
-NO_CACHE_HEADERS: Final = Moment.NONE
-NOW: Final = Moment.NOW
+NO_CACHE_HEADERS: Final = CacheMoment.NONE
+NOW: Final = CacheMoment.NOW
 
 
 class Caller(Struct, frozen=True):
@@ -71,7 +71,7 @@ class Caller(Struct, frozen=True):
 ANONYMOUS: Final = Caller()
 
 
-class Policy(Protocol):
+class AccessPolicy(Protocol):
     """Authorizes callers."""
 
     def allows(
@@ -97,7 +97,7 @@ class Door(Struct, frozen=True):
 
     gantt: Engine
     options: ApiOptions
-    policy: Policy
+    policy: AccessPolicy
     clock: Callable[[], float]
     candidates: Encoder = field(default_factory=Encoder)
     watchers: Watchers = field(default_factory=Watchers)
@@ -213,7 +213,7 @@ class Call:
         self,
         body: object,
         status: int = 200,
-        modified_at: int | Moment | None = NO_CACHE_HEADERS,
+        modified_at: int | CacheMoment | None = NO_CACHE_HEADERS,
     ) -> None:
         """Answer with ``body`` as JSON; bytes are JSON already.
 
@@ -228,7 +228,7 @@ class Call:
     def no_content(
         self,
         status: int = 204,
-        modified_at: int | Moment | None = NO_CACHE_HEADERS,
+        modified_at: int | CacheMoment | None = NO_CACHE_HEADERS,
     ) -> None:
         """Answer without a body: 204, or 201 with content-length 0."""
         self.status = status
@@ -256,12 +256,12 @@ class Call:
                 host = f"{host}:{port}"
         self.headers["location"] = f"{scheme}://{host}{self.prefix}{path}"
 
-    def cache_headers(self, modified_at: int | Moment | None) -> None:
+    def cache_headers(self, modified_at: int | CacheMoment | None) -> None:
         """Add the headers of microversion 1.15 and later."""
         if modified_at is NO_CACHE_HEADERS or self.version < CACHE_HEADERS_SINCE:
             return
         if modified_at is not None:
-            if isinstance(modified_at, Moment):
+            if isinstance(modified_at, CacheMoment):
                 second = int(self.door.clock())
             else:
                 second = modified_at // 1_000_000

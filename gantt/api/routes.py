@@ -29,7 +29,7 @@ from gantt.api.handlers import (
 )
 from gantt.api.middleware import ROUTE
 from gantt.api.native import snapshot, watch
-from gantt.api.native.table import performer
+from gantt.api.native.operation_table import performer
 from gantt.api.wire.placement_part import PLACEMENT, Described
 from gantt.api.wire.problem import Problem
 from gantt.model.operation import Operation, Work

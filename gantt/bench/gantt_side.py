@@ -19,7 +19,7 @@ from gantt.errors import NoValidHost
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ScheduleRequest
 from gantt.replay.snapshots import of_database
 from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
-from gantt.store.snapshot import SnapshotStore
+from gantt.store.snapshot_store import SnapshotStore
 
 TOPOLOGY_FILTERS: Final = ("NUMATopologyFilter", "PciPassthroughFilter")
 # Other load on the machine may delay the committer.

@@ -21,7 +21,7 @@ from gantt.model.printable import counted
 if TYPE_CHECKING:
     from gantt.conf import Settings
     from gantt.store.adoption.importer import Copied
-    from gantt.store.adoption.legacy import Legacy, Owner
+    from gantt.store.adoption.old_rows import Legacy, Owner
 
 _DATABASE = click.option(
     "--database", metavar="URL", help="Default: the --database of gantt-manage."
@@ -186,7 +186,7 @@ def _settings(database: str | None) -> Settings:
 
 
 def _owner(settings: Settings) -> Owner:
-    from gantt.store.adoption.legacy import Owner
+    from gantt.store.adoption.old_rows import Owner
 
     api = settings.api
     return Owner(api.incomplete_consumer_project_id, api.incomplete_consumer_user_id)

@@ -14,7 +14,6 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 import click
 from msgspec import Struct
 
-from gantt.cli.columns import Columns
 from gantt.cli.command_traces import traced
 from gantt.cli.connection_options import BooksLocation, open_books, where_options
 from gantt.cli.failure import refusals_reported
@@ -26,6 +25,7 @@ from gantt.cli.output import (
     print_rows,
 )
 from gantt.cli.program import output_options
+from gantt.cli.text_columns import TextColumns
 from gantt.cli.what_if_engines import WhatIfEngines, open_tried
 from gantt.errors import Invalid, NotFound
 from gantt.model.answers import Provider
@@ -82,7 +82,7 @@ class CommandSession(Struct, frozen=True):
         """Print a listing."""
         print_rows(self.output, columns, rows, self.columns)
 
-    def print_each(self, columns: Columns, found: Iterable[object]) -> None:
+    def print_each(self, columns: TextColumns, found: Iterable[object]) -> None:
         """Print a line for each thing."""
         self.print_rows(columns.names, columns.rows(found))
 

@@ -8,10 +8,10 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from gantt.cli.columns import Columns
 from gantt.cli.command_session import CommandSession, books_command
 from gantt.cli.output import plain, say, table, time_text
 from gantt.cli.refusal import steps_text, why_text
+from gantt.cli.text_columns import TextColumns
 from gantt.errors import NotFound
 from gantt.model.diagnosis import some
 from gantt.model.printable import counted
@@ -22,7 +22,7 @@ from gantt.model.spec import RequestSpec
 T = TypeVar("T")
 
 MOST = 100
-_RECORDS: Final = Columns(
+_RECORDS: Final = TextColumns(
     "at request_id instances hosts chosen attempts failure",
     at=lambda one: time_text(one.at),
     instances=attrgetter("instance_uuids"),

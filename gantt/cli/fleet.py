@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from gantt.cli.columns import Columns
 from gantt.cli.command_session import CommandSession, books_command
 from gantt.cli.output import time_text
 from gantt.cli.page_options import paged, print_page
+from gantt.cli.text_columns import TextColumns
 from gantt.model.fleet_lists import GroupQuery, HostAggregateQuery, ServiceQuery
 from gantt.model.hosts import Service
 
@@ -48,7 +48,7 @@ def _name_of(one: Service) -> str:
     return f"{one.binary}@{one.host}"
 
 
-_SERVICE = Columns(
+_SERVICE = TextColumns(
     "host binary state reason zone last_seen_up version",
     state=_state,
     reason=attrgetter("disabled_reason"),
@@ -72,7 +72,7 @@ def list_groups(session: CommandSession, /, **asked: Any) -> None:
     print_page(session, _GROUP, session.books.list_server_groups(query), query.limit)
 
 
-_GROUP = Columns(
+_GROUP = TextColumns(
     "uuid name policy max_server_per_host members",
     members=lambda one: sorted(one.members),
 )
@@ -95,7 +95,7 @@ def list_aggregates(session: CommandSession, /, **asked: Any) -> None:
     print_page(session, _AGGREGATE, found, query.limit)
 
 
-_AGGREGATE = Columns(
+_AGGREGATE = TextColumns(
     "uuid name id zone hosts metadata",
     zone=lambda one: one.metadata.get("availability_zone"),
     hosts=lambda one: sorted(one.hosts),

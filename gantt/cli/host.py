@@ -8,12 +8,12 @@ from typing import Any
 import click
 import msgspec
 
-from gantt.cli.columns import Columns
 from gantt.cli.command_session import CommandSession, books_command
 from gantt.cli.flavor import document
 from gantt.cli.option_kinds import switch
 from gantt.cli.output import say, time_text
 from gantt.cli.page_options import cut, page_of
+from gantt.cli.text_columns import TextColumns
 from gantt.cli.topology_text import draw
 from gantt.errors import Invalid, NotFound
 from gantt.model.fleet import OPERATOR
@@ -309,16 +309,16 @@ def _service_state(service: dict[str, Any]) -> str:
     return "cell unreadable" if service.get("cell_unreadable") else "enabled"
 
 
-_WORD = Columns("host state reason", state=_state, reason=_reason)
+_WORD = TextColumns("host state reason", state=_state, reason=_reason)
 # Of one host; what it reports is added as stats.NAME.
-_SHOWN = Columns(
+_SHOWN = TextColumns(
     "host node provider_uuid state reason updated_at ratios claimed instances "
     "aggregates",
     state=_state,
     reason=_reason,
     updated_at=lambda view: time_text(view.updated_at, "seconds"),
 )
-_LISTED = Columns(
+_LISTED = TextColumns(
     f"host node state {' '.join(_AMOUNTS)} claimed instances updated_at",
     state=_state,
     **{name: partial(_used, name) for name in _AMOUNTS},

@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import click
 
-from gantt.cli.columns import Columns
 from gantt.cli.command_session import CommandSession, books_command
 from gantt.cli.output import time_text
 from gantt.cli.page_options import paged, print_page
 from gantt.cli.select import claim as claims
+from gantt.cli.text_columns import TextColumns
 from gantt.errors import NotFound
 from gantt.model.fleet_lists import InstanceQuery
 from gantt.model.hosts import InstanceView
@@ -100,6 +100,6 @@ _MADE: Final[dict[str, Callable[[InstanceView], Any]]] = {
     "leased_until": _until,
 }
 _ALL = "instance state host project claim leased_until"
-_INSTANCE = Columns(_ALL, **_MADE)
-_SHOWN = Columns(f"{_ALL} allocations", **_MADE)
-_CLAIM = Columns("claim instance host project leased_until", **_MADE)
+_INSTANCE = TextColumns(_ALL, **_MADE)
+_SHOWN = TextColumns(f"{_ALL} allocations", **_MADE)
+_CLAIM = TextColumns("claim instance host project leased_until", **_MADE)

@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 
 import click
 
-from gantt.cli.columns import Columns
 from gantt.cli.command_session import CommandSession
 from gantt.cli.option_kinds import preset
 from gantt.cli.output import plain, say
+from gantt.cli.text_columns import TextColumns
 from gantt.errors import NotFound
 from gantt.model.fleet_lists import MOST_LISTED
 
@@ -61,7 +61,7 @@ def page_of(
 
 def print_page(
     session: CommandSession,
-    columns: Columns,
+    columns: TextColumns,
     found: Sequence[T],
     limit: int,
     name: Callable[[T], str] = attrgetter("uuid"),

@@ -9,12 +9,12 @@ from typing import Any, get_args
 import click
 import msgspec
 
-from gantt.cli.columns import Columns
 from gantt.cli.command_session import CommandSession, books_command
 from gantt.cli.option_kinds import preset
 from gantt.cli.output import plain, say, table, time_text
 from gantt.cli.program import config_file_option
 from gantt.cli.stop_signals import stop_signals
+from gantt.cli.text_columns import TextColumns
 from gantt.cli.time_text import time_option
 from gantt.errors import NotFound, Refused, how_to_install
 from gantt.model.printable import counted
@@ -168,7 +168,7 @@ def _short(value: float | None) -> float | None:
     return round(value, 4) if isinstance(value, float) else value
 
 
-_EXAMPLE = Columns(
+_EXAMPLE = TextColumns(
     "verdict reason count instance_uuid host gantt_host request_id",
     instance_uuid=attrgetter("example.instance_uuid"),
     host=attrgetter("example.host"),
@@ -184,7 +184,7 @@ def _rounded(name: str) -> Callable[[ShadowRecord], Any]:
     return lambda one: _short(getattr(one, name))
 
 
-_COLUMNS = Columns(
+_COLUMNS = TextColumns(
     "asked_at instance_uuid verdict host gantt_host rank refused_by gantt_s nova_s "
     "lag_s request_id",
     asked_at=lambda one: time_text(one.asked_at),

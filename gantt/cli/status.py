@@ -130,7 +130,7 @@ def check(
 
     Exit status: 0 success, 1 warnings, 2 failures, 255 the checks could not be run.
     """
-    from gantt.store.adoption.legacy import obstacles
+    from gantt.store.adoption.old_rows import obstacles
 
     try:
         settings = settings_for(database, config_files)

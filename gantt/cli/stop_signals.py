@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 _SOON_S: Final = 0.05
 
 
-class Ended(threading.Event):
+class StopSignal(threading.Event):
     """``number``: of the signal that set it."""
 
     number = 0
 
 
 @contextmanager
-def stop_signals() -> Iterator[Ended]:
+def stop_signals() -> Iterator[StopSignal]:
     """An event that both signals set meanwhile; for the main thread."""
-    ended = Ended()
+    ended = StopSignal()
     # A signal may interrupt this thread while it holds the lock of the event, which a
     # handler must not wait for.
     signals: SimpleQueue[int] = SimpleQueue()

@@ -26,7 +26,7 @@ _FILES: Final = ("cacert", "cert", "key")
 _INTERFACES: Final = ("public", "internal", "admin")
 
 
-class SignedIn(Struct, frozen=True):
+class CloudSession(Struct, frozen=True):
     """``session``: a keystoneauth adapter, signed in; ``url``: of the service."""
 
     session: Any
@@ -39,7 +39,7 @@ def sign_in(
     *,
     url: str = "",
     timeout_s: float = 60.0,
-) -> SignedIn:
+) -> CloudSession:
     """Sign in at the cloud ``name`` of clouds.yaml ("": the one that the variables
     name, or describe).
 
@@ -77,7 +77,7 @@ def sign_in(
         raise Refused(f"{_what(cloud)} cannot be used to sign in: {error}.") from error
     if not where:
         raise Refused(_no_endpoint(cloud))
-    return SignedIn(found, str(where))
+    return CloudSession(found, str(where))
 
 
 def _endpoint(service: Any) -> str:

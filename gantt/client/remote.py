@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
-from gantt.client.allocations import RemoteAllocations
 from gantt.client.exchange import Exchange, Propagate
-from gantt.client.providers import RemoteNames, RemoteProviders
-from gantt.client.scheduling import RemoteScheduling
+from gantt.client.remote_allocations import RemoteAllocations
+from gantt.client.remote_providers import RemoteNames, RemoteProviders
+from gantt.client.remote_scheduling import RemoteScheduling
 from gantt.client.transport import transport_to
 from gantt.model.addresses import without_secrets
 

@@ -281,7 +281,7 @@ def _opened(url: str, token: str | None, *, create: bool) -> Any:
     # Loads numpy and SQLAlchemy, which a client over HTTP does not need.
     by = f"A Gantt at {without_secrets(url)}"
     with errors.needed_wheel("gantt-scheduler", by=by):
-        from gantt.engine.opening import open_gantt
+        from gantt.engine.factory import open_gantt
         from gantt.engine.options import EngineOptions
         from gantt.store.interface import StoreOptions
     return open_gantt(url, EngineOptions(store=StoreOptions(create=create)))

@@ -12,7 +12,7 @@ from statistics import median
 from typing import Final
 
 from gantt.engine.clock import BooksClock
-from gantt.engine.scheduling.checks import Checks
+from gantt.engine.scheduling.argument_checks import Checks
 
 LOG = logging.getLogger(__name__)
 

@@ -1,8 +1,8 @@
 """The engine, and the library's public class: a façade over the parts that it composes.
 
 Every part gets exactly what it uses: ``Reader`` and ``Committer`` are the two ways to
-the State; ``Books``, ``Fleet``, ``CandidateSearch`` and ``Scheduling`` use these;
-``Background`` is what runs beside requests.
+the State; ``Books``, ``FleetMethods``, ``CandidateSearch`` and ``Scheduling`` use
+these; ``Background`` is what runs beside requests.
 """
 
 from __future__ import annotations
@@ -16,45 +16,45 @@ from functools import wraps
 from operator import attrgetter
 from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar, TypeVarTuple
 
-from gantt.engine import verify as verifying
-from gantt.engine.advice.advising import Advising
-from gantt.engine.auditing import Auditing
+from gantt.engine import table_check as verifying
+from gantt.engine.advice.advisor import Advising
+from gantt.engine.audit_methods import Auditing
 from gantt.engine.background.background import Background
 from gantt.engine.background.heartbeats import Heartbeats
-from gantt.engine.background.usage_history import UsageHistory
+from gantt.engine.background.usage_recorder import UsageRecorder
 from gantt.engine.books import Books
 from gantt.engine.clock import BooksClock, Clock, SystemClock
 from gantt.engine.clock_watch import ClockWatch
 from gantt.engine.commit.committer import Committer
-from gantt.engine.fleet import Fleet
-from gantt.engine.fleet_map import Mapping
+from gantt.engine.fleet_map_methods import FleetMapMethods
+from gantt.engine.fleet_methods import FleetMethods
 from gantt.engine.health import Health
-from gantt.engine.observing import Observer
+from gantt.engine.log_watch import Watching
+from gantt.engine.observer import Observer
 from gantt.engine.options import EngineOptions
 from gantt.engine.reading.log_tailer import LogTailer, load_state
 from gantt.engine.reading.reader import CandidateSearch, Consistency, Reader
 from gantt.engine.reading.replica import Replica
 from gantt.engine.reading.rest import Rest
-from gantt.engine.recording.recording import Recording
-from gantt.engine.recording.snapshot import snapshot_lines, snapshot_of
-from gantt.engine.reporting import Reporting
-from gantt.engine.scheduling.checks import Checks
-from gantt.engine.scheduling.claims import Claims
-from gantt.engine.scheduling.planning import Planning
+from gantt.engine.recording.recorder import Recording
+from gantt.engine.recording.snapshot_lines import snapshot_lines, snapshot_of
+from gantt.engine.report_intake import Reporting
+from gantt.engine.scheduling.argument_checks import Checks
+from gantt.engine.scheduling.capacity_methods import Planning
+from gantt.engine.scheduling.claim_methods import ClaimMethods
+from gantt.engine.scheduling.decider import Scheduling
 from gantt.engine.scheduling.plugin_threads import PluginThreads
 from gantt.engine.scheduling.records import Records
 from gantt.engine.scheduling.remote_books import RemoteBooks
 from gantt.engine.scheduling.remote_claims import RemoteClaims
 from gantt.engine.scheduling.remote_placement import RemotePlacement
-from gantt.engine.scheduling.scheduling import Scheduling
 from gantt.engine.scheduling.settlement import Settlement
 from gantt.engine.scheduling_cycle import SchedulingCycle
-from gantt.engine.shadow.shadow import Shadow
-from gantt.engine.takeovers import Takeovers
+from gantt.engine.shadow.nova_comparison import Shadow
+from gantt.engine.table_check import Verifying
+from gantt.engine.takeover_methods import Takeovers
 from gantt.engine.threads import SystemThreads, Threads
 from gantt.engine.uuids import new_uuid
-from gantt.engine.verify import Verifying
-from gantt.engine.watching import Watching
 from gantt.engine.whole_fleet import WholeFleet
 from gantt.errors import Refused
 from gantt.model import commands as c
@@ -167,13 +167,13 @@ class _Parts:
         self._health.accompany(self._clock_watch)
         self._books = Books(reader, committer)
         self._candidates = CandidateSearch(reader, options.search_budget, clock, rng)
-        self._fleet = Fleet(reader, committer, checks, clock)
+        self._fleet = FleetMethods(reader, committer, checks, clock)
         self._whole_fleet = WholeFleet(reader, committer, checks)
         number = f"{rng.getrandbits(64):x}"
-        self._mapping = Mapping(reader, self._replica, checks, clock, number)
+        self._mapping = FleetMapMethods(reader, self._replica, checks, clock, number)
         timeout_s = options.scheduler.placement_timeout_s
         settlement = Settlement(reader, committer, clock, remote, timeout_s)
-        self._claims = Claims(reader, committer, checks, clock, settlement)
+        self._claims = ClaimMethods(reader, committer, checks, clock, settlement)
         placement = None
         if remote is not None:
             placement = RemotePlacement(
@@ -344,19 +344,19 @@ class Gantt(_Parts, Library):
     find_candidates = _of("_candidates", CandidateSearch.find_candidates)
     explain_candidates = _of("_candidates", CandidateSearch.explain_candidates)
 
-    update_host = _of("_fleet", Fleet.update_host)
+    update_host = _of("_fleet", FleetMethods.update_host)
     report_hosts = _of("_reporting", Reporting.report_hosts)
     take_deliveries = _of("_reporting", Reporting.take_deliveries)
     set_fleet = _of("_whole_fleet", WholeFleet.set_fleet)
-    fleet_map = _of("_mapping", Mapping.fleet_map)
-    whole_host = _of("_mapping", Mapping.whole_host)
-    set_server_group = _of("_fleet", Fleet.set_server_group)
+    fleet_map = _of("_mapping", FleetMapMethods.fleet_map)
+    whole_host = _of("_mapping", FleetMapMethods.whole_host)
+    set_server_group = _of("_fleet", FleetMethods.set_server_group)
 
     schedule = _of("_cycle", SchedulingCycle.schedule)
     decide = _of("_scheduling", Scheduling.decide)
     order_hosts = _of("_advising", Advising.order_hosts)
-    claim_projects = _of("_claims", Claims.claim_projects)
-    expire_claims = _of("_claims", Claims.expire)
+    claim_projects = _of("_claims", ClaimMethods.claim_projects)
+    expire_claims = _of("_claims", ClaimMethods.expire)
     decision_page = _of("_scheduling.records", Records.decision_page)
 
     audit = _of("_auditing", Auditing.audit)
@@ -469,9 +469,9 @@ class Gantt(_Parts, Library):
 
 # Where the methods of rows are, and the pages of their lists.
 _PARTS: Final = {
-    "_fleet": Fleet,
+    "_fleet": FleetMethods,
     "_whole_fleet": WholeFleet,
-    "_mapping": Mapping,
+    "_mapping": FleetMapMethods,
     "_shadow": Shadow,
     "_scheduling": Scheduling,
     "_scheduling.records": Records,
@@ -479,8 +479,8 @@ _PARTS: Final = {
     "_takeovers": Takeovers,
     "_planning": Planning,
     "_advising": Advising,
-    "_claims": Claims,
-    "_background.usage": UsageHistory,
+    "_claims": ClaimMethods,
+    "_background.usage": UsageRecorder,
 }
 _FOUND: Final = {
     name: attrgetter(f"{part}.{name}")

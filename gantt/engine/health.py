@@ -10,11 +10,11 @@ import logging
 from collections.abc import Callable
 
 from gantt.engine.clock import Clock
-from gantt.engine.observing import Companion
+from gantt.engine.observer import Companion
 from gantt.engine.reading.log_tailer import LogTailer
 from gantt.engine.reading.reader import Consistency, Reader
-from gantt.engine.scheduling.checks import Checks
-from gantt.engine.threads import Event, Threads
+from gantt.engine.scheduling.argument_checks import Checks
+from gantt.engine.threads import ThreadEvent, Threads
 from gantt.errors import GanttError, StoreFailed
 from gantt.placement.fleet_queries import frozen_since
 from gantt.placement.usages import host_states, totals
@@ -32,7 +32,7 @@ Totals = tuple[dict[str, tuple[float, float]], dict[str, int]]
 class _Look:
     """One probe of the database, and its result."""
 
-    def __init__(self, done: Event) -> None:
+    def __init__(self, done: ThreadEvent) -> None:
         self.done = done
         self.failure: GanttError | None = None
         self.is_late = False

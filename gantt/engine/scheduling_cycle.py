@@ -15,9 +15,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from gantt.engine.reading.reader import Consistency
+from gantt.engine.scheduling.decider import AmountSource, Scheduling
 from gantt.engine.scheduling.known_answer import known_answer
 from gantt.engine.scheduling.remote_placement import RemoteRequest
-from gantt.engine.scheduling.scheduling import AmountSource, Scheduling
 from gantt.engine.scheduling.stage_times import StageTimes
 from gantt.engine.uuids import new_uuid
 from gantt.errors import (
@@ -33,10 +33,10 @@ from gantt.model.commands import Claim
 from gantt.model.scheduling import Selections
 from gantt.model.selection import Decision
 from gantt.model.spec import ScheduleRequest
-from gantt.scheduler.explain.why import Scoreboard
-from gantt.scheduler.feasibility.candidates import CandidateSource, Stale
+from gantt.scheduler.explain.refusal_reason import Scoreboard
+from gantt.scheduler.feasibility.candidate_sources import CandidateSource, Stale
 from gantt.scheduler.selection.claim import claim_of
-from gantt.scheduler.selection.picking import Selected
+from gantt.scheduler.selection.picks import InstancePicks
 from gantt.scheduler.stages import OTHER
 from gantt.state.state import State
 
@@ -47,7 +47,7 @@ class Planned(Struct, frozen=True):
     """A decision made under the lock, and the claim that holds its hosts.
     ``recorded``: its number in the record; None: it is in none."""
 
-    selected: Selected
+    selected: InstancePicks
     claim: Claim
     draft: Decision
     board: Scoreboard

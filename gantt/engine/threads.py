@@ -52,7 +52,7 @@ class Condition(_Held, Protocol):
         """Wake all waiting threads."""
 
 
-class Event(Protocol):
+class ThreadEvent(Protocol):
     """What the engine uses of ``threading.Event``."""
 
     def set(self) -> None:
@@ -78,7 +78,7 @@ class Threads(Protocol):
     def condition(self) -> Condition:
         """A new condition."""
 
-    def event(self) -> Event:
+    def event(self) -> ThreadEvent:
         """An event that is not set."""
 
     def start(self, run: Callable[[], None], name: str) -> Thread:
@@ -94,7 +94,7 @@ class _SystemThread(threading.Thread):
 class SystemThreads:
     lock: Callable[[], Lock] = staticmethod(threading.Lock)
     condition: Callable[[], Condition] = staticmethod(threading.Condition)
-    event: Callable[[], Event] = staticmethod(threading.Event)
+    event: Callable[[], ThreadEvent] = staticmethod(threading.Event)
 
     def start(self, run: Callable[[], None], name: str) -> Thread:
         thread = _SystemThread(target=run, name=name, daemon=True)

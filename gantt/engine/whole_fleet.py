@@ -12,9 +12,9 @@ from typing import Any, Final, TypeVar
 from msgspec.structs import replace
 
 from gantt.engine.commit.committer import Committer
-from gantt.engine.fleet import warn_of_metadata
+from gantt.engine.fleet_methods import warn_of_metadata
 from gantt.engine.reading.reader import Consistency, Reader
-from gantt.engine.scheduling.checks import Checks
+from gantt.engine.scheduling.argument_checks import Checks
 from gantt.engine.uuids import new_uuid
 from gantt.errors import GanttError
 from gantt.model import commands as c

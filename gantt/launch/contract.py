@@ -23,7 +23,7 @@ class Work(Struct, frozen=True):
     command: tuple[str, ...] = ()
 
 
-class Workload(Protocol):
+class StartedInstance(Protocol):
     """An instance that was started."""
 
     def wait(self) -> int:
@@ -33,10 +33,14 @@ class Workload(Protocol):
         """End it, and return when it has ended; one that has ended is no error."""
 
 
+Workload = StartedInstance
+"""The former name, for programs that import it."""
+
+
 class Launcher(Protocol):
     """Starts instances. Called from several threads at once."""
 
-    def launch(self, selection: Selection, work: Work) -> Workload:
+    def launch(self, selection: Selection, work: Work) -> StartedInstance:
         """Start ``work`` on the host of ``selection``, which is claimed, and return
         once it runs. Where ``selection.place`` is set, the instance must use these
         CPUs, pages and devices. Whatever this raises is a failed launch, after which

@@ -17,17 +17,17 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from gantt.errors import GanttError, Invalid, shortened
-from gantt.launch.claiming import LaunchClaims, give_back
-from gantt.launch.contract import Launcher, Work, Workload
+from gantt.launch.contract import Launcher, StartedInstance, Work
+from gantt.launch.launch_claims import LaunchClaims, give_back
+from gantt.launch.launcher_call import LaunchTimedOut, Starting, stop
 from gantt.launch.outcome import Attempt, Launch, LaunchOptions, Stage
-from gantt.launch.starting import LaunchTimedOut, Starting, stop
 from gantt.model.protocol import GanttProtocol
 from gantt.model.scheduling import Selections
 from gantt.model.selection import Selection
 from gantt.model.spec import ScheduleRequest
 
 
-class Observer(Protocol):
+class LaunchObserver(Protocol):
     """Is told what became of launches; for metrics. Called in the launching thread."""
 
     def tried(self, outcome: str) -> None:
@@ -46,7 +46,7 @@ class Launching:
         gantt: GanttProtocol,
         launcher: Launcher,
         options: LaunchOptions = LaunchOptions(),
-        observer: Observer | None = None,
+        observer: LaunchObserver | None = None,
     ) -> None:
         self._gantt = gantt
         self._observer = observer
@@ -145,7 +145,7 @@ class _InstanceLaunch:
         self._at: Selection | None = choices[0]
         self._owed: Selection | None = None
         self._starting: Starting | None = None
-        self._workload: Workload | None = None
+        self._workload: StartedInstance | None = None
         self.last_outcome = ""
 
     @property

@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from gantt.errors import LaunchFailed
-from gantt.launch.contract import Workload
+from gantt.launch.contract import StartedInstance
 from gantt.model.printable import counted
 from gantt.model.selection import Selection
 
@@ -52,11 +52,11 @@ class Launch(Struct, frozen=True):
     instance_uuid: str
     attempts: tuple[Attempt, ...]
     selection: Selection | None = None
-    workload: Workload | None = None
+    workload: StartedInstance | None = None
     untried: int = 0
     is_alone: bool = True
 
-    def running(self) -> tuple[Selection, Workload]:
+    def running(self) -> tuple[Selection, StartedInstance]:
         """Where it runs, and what. Raises LaunchFailed, with the whole story."""
         if self.selection is None or self.workload is None:
             raise LaunchFailed(self.story)

@@ -10,8 +10,8 @@ import logging
 import time
 from collections.abc import Callable
 
+from gantt.engine.engine_protocol import Engine
 from gantt.engine.memberships import statement, tell
-from gantt.engine.protocol import Engine
 from gantt.errors import GanttError, Unavailable
 from gantt.liveness.group import HOST, WATCHER, Group
 from gantt.liveness.group_verdict import MemberSightings, judge

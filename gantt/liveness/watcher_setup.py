@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from gantt.engine.protocol import Engine
+from gantt.engine.engine_protocol import Engine
 from gantt.errors import needed_extra
 from gantt.liveness.options import CoordinationOptions
 

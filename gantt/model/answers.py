@@ -65,11 +65,15 @@ class ProviderTraits(Struct, frozen=True):
     modified_at: int | None = None
 
 
-class Share(Struct, frozen=True):
+class ProviderShare(Struct, frozen=True):
     """What a consumer uses on one provider, and that provider's generation."""
 
     resources: dict[str, int]
     generation: int
+
+
+Share = ProviderShare
+"""The former name, for programs that import it."""
 
 
 class ConsumerView(Struct, frozen=True):
@@ -78,7 +82,7 @@ class ConsumerView(Struct, frozen=True):
     ``created_at``: the latest creation among the allocations.
     """
 
-    allocations: dict[str, Share]
+    allocations: dict[str, ProviderShare]
     project_id: str
     user_id: str
     generation: int

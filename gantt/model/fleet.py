@@ -22,8 +22,8 @@ AGENT: Final = "gantt-agent"
 """The binary under which the membership of a host in the group of agents is told among
 the services: it is forced down while the host is not a member."""
 OPERATOR: Final = "gantt-operator"
-"""The binary under which an operator's word on a host is told among the services: it is
-disabled, whatever its nova-compute and its agent say."""
+"""The binary under which what an operator said of a host is told among the services:
+it is disabled, whatever its nova-compute and its agent say."""
 LIVENESS: Final = "gantt-liveness"
 """The binary, and the host, of the group itself: it is forced down while its members
 are not known, so that what is known of them is the last known state."""

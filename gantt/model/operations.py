@@ -2,7 +2,7 @@
 
 Routes, the OpenAPI document, policy rules and, for the methods of ``Library``, the HTTP
 client are made of these rows. What does more for its caller than to call the method of
-its ``name`` has a handler in ``gantt/api/native/table.py``.
+its ``name`` has a handler in ``gantt/api/native/operation_table.py``.
 """
 
 from __future__ import annotations

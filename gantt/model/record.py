@@ -55,11 +55,15 @@ class Started(Struct, frozen=True, array_like=True, tag="started"):
     batch: str
 
 
-class Policy(Struct, frozen=True, array_like=True, tag="policy"):
+class RecordedPolicy(Struct, frozen=True, array_like=True, tag="policy"):
     """The options of SchedulerOptions that decide from here on."""
 
     options: dict[str, Any]
     search_budget: int
+
+
+Policy = RecordedPolicy
+"""The former name, for programs that import it."""
 
 
 class Applied(Struct, frozen=True, array_like=True, gc=False, tag="applied"):
@@ -165,7 +169,7 @@ class Closed(Struct, frozen=True, array_like=True, tag="closed"):
 Line: TypeAlias = (
     Rows
     | Started
-    | Policy
+    | RecordedPolicy
     | Applied
     | Form
     | Began

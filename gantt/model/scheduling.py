@@ -200,7 +200,7 @@ class SchedulerProtocol(ReportService, Protocol):
 
     def list_services(self, query: ServiceQuery = _SERVICES) -> tuple[Service, ...]:
         """Services on hosts, and what Gantt keeps in the same way: agents, cells, an
-        operator's word on a host. Raises Invalid for a marker of another form."""
+        operator's disable of a host. Raises Invalid for a marker of another form."""
 
     def list_server_groups(
         self, query: GroupQuery = _GROUPS

@@ -132,9 +132,9 @@ class RequestSpec(Struct, frozen=True):
     ``scheduler_hints``: values as tuples. ``retry_hosts``: (host, node) pairs tried
     before. ``numa_topology`` (a JSON object) and ``pci_requests`` (the fields of Nova's
     InstancePCIRequest) are kept as they came, for plug-ins;
-    ``gantt.scheduler.request.topology`` reads them. ``unset`` and ``nulls``: which
-    fields ("image.id") of Nova's object, if it came as one, were not set, or null; here
-    both are empty.
+    ``gantt.scheduler.request.requested_topology`` reads them. ``unset`` and ``nulls``:
+    which fields ("image.id") of Nova's object, if it came as one, were not set, or
+    null; here both are empty.
     """
 
     flavor: Flavor = Flavor()

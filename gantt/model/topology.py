@@ -222,7 +222,7 @@ does not have, ``networks`` near cells with room; ``search``: the steps that it 
 take; ``pending``: claims on it do not fit its last report."""
 
 
-class Lack(Struct, frozen=True):
+class FitLack(Struct, frozen=True):
     """Why something does not fit. ``cell``: the host cell that came nearest, None: the
     host as a whole. ``asked``, ``has``: amounts of ``unit``; ``detail``: which page
     size, device or network. ``more``: what else the same cell lacks."""
@@ -233,9 +233,13 @@ class Lack(Struct, frozen=True):
     unit: str = ""
     cell: int | None = None
     detail: str = ""
-    more: tuple[Lack, ...] = ()
+    more: tuple[FitLack, ...] = ()
 
     @property
     def is_of_search(self) -> bool:
         """The search met its limit; whether anything lacks is not known."""
         return self.what == "search"
+
+
+Lack = FitLack
+"""The former name, for programs that import it."""

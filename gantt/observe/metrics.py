@@ -26,7 +26,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 from prometheus_client.registry import Collector
 
-from gantt.engine.observing import StageTime
+from gantt.engine.observer import StageTime
 from gantt.model.selection import Decision
 from gantt.observe.mirrored_counts import EACH, NEWEST, SUM, Mirrored
 from gantt.observe.run_folder import keep_counts, made

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from gantt.engine.protocol import Engine
+    from gantt.engine.engine_protocol import Engine
     from gantt.state.state import State
 
 LOG = logging.getLogger(__name__)

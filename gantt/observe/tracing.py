@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
-from gantt.engine.observing import Observer, StageTime
+from gantt.engine.observer import Observer, StageTime
 from gantt.engine.reading.reader import WouldWait
 from gantt.errors import Refused, how_to_install
 from gantt.model.selection import Decision

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from gantt.state.column import NO_ROW
-from gantt.state.fleet import Fleet
+from gantt.state.fleet_columns import Fleet
 from gantt.state.state import State
 
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from gantt.model.audit import Finding
 from gantt.state.fleet_tables import COMPUTE
-from gantt.state.reports import OWNED
+from gantt.state.report_decoder import OWNED
 from gantt.state.state import State
 
 _TOTALS: Final = (

@@ -16,14 +16,14 @@ from gantt.model.fleet import CELL, FleetNames
 from gantt.model.hosts import HostAggregate, Instance, ServerGroup, Service
 from gantt.model.names import canonical
 from gantt.model.rows import GROUP
-from gantt.placement.moves import names_of, noted
+from gantt.placement.host_moves import names_of, noted
 from gantt.placement.rules import leases
-from gantt.placement.rules.hosts import has_news
+from gantt.placement.rules.host_reports import has_news
 from gantt.state.fleet_tables import COMPUTE
 from gantt.state.state import State
 
 
-class Gone(Struct, frozen=True):
+class FleetDeletions(Struct, frozen=True):
     """What a statement of all names does not name. ``hosts``: (host, node);
     ``services``: (host, binary); ``hosts_of_instances``: service hosts that still have
     instances."""
@@ -122,7 +122,7 @@ def moves(state: State, said: Sequence[SetMoves]) -> list[SetMoves]:
     return [one for one in said if is_news(one)]
 
 
-def gone(state: State, names: FleetNames) -> Gone:
+def gone(state: State, names: FleetNames) -> FleetDeletions:
     """What is known and not named; of cells that were not read nothing is gone."""
     fleet = state.fleet
     kept = {
@@ -138,7 +138,7 @@ def gone(state: State, names: FleetNames) -> Gone:
     ]
     there = kept | {host for host, _ in names.hosts}
     there |= {host for host, _ in names.services}
-    return Gone(
+    return FleetDeletions(
         tuple(
             place
             for place in places

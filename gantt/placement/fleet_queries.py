@@ -15,9 +15,16 @@ from gantt.model.hosts import HostPage, HostPlace, HostView
 from gantt.model.paging import page_of
 from gantt.model.rows import ClaimRow, FactRow, HostRow, ServiceRow
 from gantt.state.column import NO_ROW
-from gantt.state.fleet import Fleet
+from gantt.state.fleet_columns import Fleet
 from gantt.state.fleet_tables import COMPUTE
-from gantt.state.reports import LISTED, MOVING, OWNED, RATIOS, TOPOLOGY, said_ratios
+from gantt.state.report_decoder import (
+    LISTED,
+    MOVING,
+    OWNED,
+    RATIOS,
+    TOPOLOGY,
+    said_ratios,
+)
 from gantt.state.state import State
 
 SAVED: Final = "_saved_at"

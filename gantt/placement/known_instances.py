@@ -7,7 +7,7 @@ from gantt.model.hosts import InstanceView
 from gantt.model.names import canonical, spellings
 from gantt.model.paging import Listed, page_of
 from gantt.model.rows import ClaimRow, InstanceRow
-from gantt.placement.fleet_lists import after_uuid, first, page
+from gantt.placement.fleet_pages import after_uuid, first, page
 from gantt.placement.fleet_queries import claim_project
 from gantt.placement.pause import Pause, never
 from gantt.placement.queries import amounts_of

@@ -19,7 +19,7 @@ from gantt.model.names import canonical
 from gantt.model.rows import FactRow, InstanceRow
 from gantt.placement.fleet_queries import LISTING, MISSING
 from gantt.state.column import NO_ROW
-from gantt.state.reports import LISTED
+from gantt.state.report_decoder import LISTED
 from gantt.state.state import State
 
 LONGEST_GAP_US: Final = 300_000_000
@@ -27,7 +27,7 @@ LONGEST_GAP_US: Final = 300_000_000
 after may have been there in between."""
 
 
-class Listing(Struct, frozen=True):
+class InstanceList(Struct, frozen=True):
     """A whole list. ``names``: canonical uuids; ``at``: when it was made or found
     unchanged last; ``since``: when the first list was made that all these follow;
     ``missing``: when a name was first not in a list any more. Microseconds.
@@ -43,7 +43,9 @@ class Listing(Struct, frozen=True):
         return max(self.missing.get(instance, 0), self.since)
 
 
-def listing_at(state: State, row: int, now: int, fresh_us: int) -> Listing | Silence:
+def listing_at(
+    state: State, row: int, now: int, fresh_us: int
+) -> InstanceList | Silence:
     """The list of the host at ``row``, its agent's before its cell's, which is younger
     than ``fresh_us``; or why there is none."""
     stats, cell = state.fleet.hosts.stats[row], _cell_of(state, row)
@@ -54,7 +56,7 @@ def listing_at(state: State, row: int, now: int, fresh_us: int) -> Listing | Sil
         if now - known["at"] > fresh_us:
             return "old_list"
         times = known["at"], known["since"], known["missing"]
-        return Listing(frozenset(stats[LISTED]), *times)
+        return InstanceList(frozenset(stats[LISTED]), *times)
     return "no_list" if cell is None else _in_cell(state, row, cell)
 
 
@@ -81,13 +83,13 @@ def _read_at(cell: FactRow) -> int:
     return cell.updated_at or cell.created_at or 0
 
 
-def _in_cell(state: State, row: int, cell: FactRow) -> Listing:
+def _in_cell(state: State, row: int, cell: FactRow) -> InstanceList:
     """What its database names on the host, by all nodes of its compute."""
     hosts = state.fleet.hosts
     names = frozenset(map(canonical, state.fleet.instances.on(hosts.hosts[row])))
     missing = hosts.stats[row].get(MISSING, {})
     since = cell.created_at or 0
-    return Listing(names, _read_at(cell), since, missing, is_of_cell=True)
+    return InstanceList(names, _read_at(cell), since, missing, is_of_cell=True)
 
 
 def is_new_at(state: State, row: int, key: str, before: int, named: int) -> bool:

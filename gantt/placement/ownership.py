@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from gantt.errors import Forbidden
 from gantt.model.spec import InstanceGroup
-from gantt.placement import groups
+from gantt.placement import group_rules
 from gantt.placement.fleet_queries import claim_project
 from gantt.state.state import State
 
@@ -36,7 +36,9 @@ def check_groups(state: State, uuids: Iterable[str], project: str) -> None:
     ``project``, or none."""
     for uuid in filter(None, uuids):
         group = InstanceGroup(uuid)
-        found = groups.members(state.fleet, group) | groups.promised(state.fleet, group)
+        found = group_rules.members(state.fleet, group) | group_rules.promised(
+            state.fleet, group
+        )
         is_known = bool(found) or uuid in state.fleet.groups.by_uuid
         if is_known and (
             not found or any(_owners(state, one) != {project} for one in found)

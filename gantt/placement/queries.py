@@ -19,17 +19,17 @@ from gantt.model.answers import (
     ProviderAggregates,
     ProviderAllocations,
     ProviderInventories,
+    ProviderShare,
     ProviderTraits,
     ProviderUsages,
-    Share,
 )
 from gantt.model.commands import Inventory
 from gantt.model.requests import Labels, ProviderQuery, TraitQuery
 from gantt.model.rows import NameRow
-from gantt.state.allocations import NO_ID
+from gantt.state.allocation_columns import NO_ID
 from gantt.state.bits import BitMatrix
 from gantt.state.column import NO_ROW, Bools, time_out
-from gantt.state.names import Names
+from gantt.state.name_table import NameTable
 from gantt.state.state import State
 
 
@@ -228,7 +228,9 @@ def touched_allocations(
     found = {}
     for row, used in shares.items():
         touched = max(touched, providers.touched.item(row))
-        found[providers.uuids[row]] = Share(used, providers.generation.item(row))
+        found[providers.uuids[row]] = ProviderShare(
+            used, providers.generation.item(row)
+        )
     # NO_TIME is less than any other.
     latest = time_out(max(map(table.created_at.item, rows)))
     if consumers.id.item(number) == NO_ID:
@@ -379,7 +381,7 @@ def _named(state: State, query: ProviderQuery) -> list[int]:
     return [row for row in rows[:1] if row is not None]
 
 
-def _labels_of(matrix: BitMatrix, names: Names, row: int) -> list[NameRow]:
+def _labels_of(matrix: BitMatrix, names: NameTable, row: int) -> list[NameRow]:
     found = [names.at(label) for label in matrix.labels_of(row)]
     found.sort(key=lambda name: name.id)
     return found

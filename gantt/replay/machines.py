@@ -9,7 +9,7 @@ from uuid import UUID, uuid5
 
 from msgspec import Struct
 
-from gantt.engine.opening import standard_names
+from gantt.engine.factory import standard_names
 from gantt.errors import Conflict, Invalid, UnknownName
 from gantt.model import commands as c
 from gantt.model.answers import Inventory

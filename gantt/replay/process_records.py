@@ -23,7 +23,7 @@ from gantt.model.record import (
     Closed,
     Head,
     Line,
-    Policy,
+    RecordedPolicy,
     Rows,
 )
 from gantt.model.rows import ROW_TYPES, Key, Row, key_of
@@ -133,7 +133,7 @@ def line_of(text: bytes, where: str) -> Line:
     return line
 
 
-def policy_of_line(line: Policy, where: str) -> SchedulerOptions:
+def policy_of_line(line: RecordedPolicy, where: str) -> SchedulerOptions:
     """The options in force. Raises Invalid, which begins with ``where``, also for
     values that no file of options may have."""
     check_values(line.options, where)

@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from gantt.engine.recording.dice import Dice
+from gantt.engine.recording.dice import SeededDice
 from gantt.errors import BudgetSpent, Invalid, NoValidHost, UnknownName
 from gantt.model import record as r
 from gantt.model.changes import Cursor
@@ -33,16 +33,16 @@ from gantt.replay.what_if import AS_IT_IS, WhatIf
 from gantt.scheduler import cycle
 from gantt.scheduler.evaluation.driver import Driver
 from gantt.scheduler.evaluation.known_drivers import driver_of
-from gantt.scheduler.feasibility.candidates import BOOK_SOURCE, REPORT_SOURCE
+from gantt.scheduler.feasibility.candidate_sources import BOOK_SOURCE, REPORT_SOURCE
 from gantt.scheduler.held_host import HeldHost
 from gantt.scheduler.hosts import Taken
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.pauses import Moved
 from gantt.scheduler.plugins.policy import policy_of
 from gantt.scheduler.selection.marks import marks_of, pack_choices
-from gantt.state.fleet import Journal
+from gantt.state.fleet_columns import Journal
 from gantt.state.state import State
-from gantt.topology.pending import Pending
+from gantt.topology.promised_topology import PromisedTopology
 
 REMOTE: Final = "a remote Placement had listed the candidates"
 LEFT: Final = "it was begun again, or a plug-in failed"
@@ -172,7 +172,7 @@ class _Player:
         elif isinstance(line, r.Started):
             self._state.apply((), Cursor(line.revision, line.batch))
             self._is_started = True
-        elif isinstance(line, r.Policy):
+        elif isinstance(line, r.RecordedPolicy):
             self._decide_by(line, where)
         elif isinstance(line, r.Form):
             self._forms[line.number] = line
@@ -182,7 +182,7 @@ class _Player:
         elif isinstance(line, r.Dropped):
             played.dropped[line.reason] += line.decisions
 
-    def _decide_by(self, line: r.Policy, where: str) -> None:
+    def _decide_by(self, line: r.RecordedPolicy, where: str) -> None:
         recorded = policy_of_line(line, where)
         self._budget = line.search_budget
         options = recorded if self._options is None else self._options
@@ -260,7 +260,7 @@ class _Player:
                 BOOK_SOURCE if began.source == r.BOOKS else REPORT_SOURCE,
                 driver,
                 now=began.now,
-                rng=Dice(began.seed),
+                rng=SeededDice(began.seed),
                 budget=self._budget,
                 pause=resting,
                 held=self._held(began.held),
@@ -291,7 +291,10 @@ class _Player:
                 one.count,
                 {(uuid, name): amount for uuid, name, amount in one.amounts},
                 frozenset(one.groups),
-                tuple(msgspec.convert(pending, Pending) for pending in one.pendings),
+                tuple(
+                    msgspec.convert(pending, PromisedTopology)
+                    for pending in one.pendings
+                ),
             )
             for one in lines
             if one.host_id in row_by_id

@@ -20,11 +20,11 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from gantt.engine.recording.dice import Dice
+from gantt.engine.recording.dice import SeededDice
 from gantt.errors import BudgetSpent, ClaimLost, Invalid, NoValidHost, UnknownName
 from gantt.model.commands import DeleteAllocations
 from gantt.model.spec import ScheduleRequest
-from gantt.placement.candidates.combine import Budget
+from gantt.placement.candidates.combination import Budget
 from gantt.replay.events import Arrival
 from gantt.replay.group_members import Groups
 from gantt.replay.machine_reports import MachineReports
@@ -33,12 +33,12 @@ from gantt.replay.measures import Gauge, Sample
 from gantt.scheduler.evaluation.driver import Driver
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
 from gantt.scheduler.evaluation.known_drivers import driver_of
-from gantt.scheduler.explain.why import EXACT
-from gantt.scheduler.feasibility.candidates import BOOK_SOURCE, BOOKS
+from gantt.scheduler.explain.refusal_reason import EXACT
+from gantt.scheduler.feasibility.candidate_sources import BOOK_SOURCE, BOOKS
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.policy import policy_of
 from gantt.scheduler.selection.claim import claim_of
-from gantt.scheduler.selection.picking import pick_hosts
+from gantt.scheduler.selection.picks import pick_hosts
 from gantt.state.state import State
 
 MINUTE: Final = 60_000_000
@@ -203,7 +203,7 @@ class Replay:
             self._driver,
             books.now,
             Budget(self._settings.search_budget),
-            rng=Dice(self._settings.seed * _SEEDS + number),
+            rng=SeededDice(self._settings.seed * _SEEDS + number),
         )
         if len(found.picks) < len(uuids):
             self._reason = reason_of(state, found.feasible, len(found.picks))

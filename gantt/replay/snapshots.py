@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
-from gantt.engine.recording.snapshot import snapshot_lines
+from gantt.engine.recording.snapshot_lines import snapshot_lines
 from gantt.errors import Invalid
 from gantt.model import record as r
 from gantt.model.changes import Cursor
@@ -33,7 +33,7 @@ from gantt.replay.process_records import (
 from gantt.replay.recorded_changes import change_of, keep_change, read_rows
 from gantt.scheduler.options import SchedulerOptions
 from gantt.store import open_store
-from gantt.store.snapshot import SnapshotStore
+from gantt.store.snapshot_store import SnapshotStore
 
 _ZONE: Final = "availability_zone"
 _METADATA: Final = msgspec.json.Decoder(dict[str, str]).decode
@@ -145,7 +145,7 @@ def _snapshot(lines: Iterator[tuple[r.Line, str]], where: str) -> LoadedSnapshot
     """``lines``: each with its place."""
     rows: dict[str, dict[Any, Row]] = {table: {} for table in ROW_TYPES}
     cursor: Cursor | None = None
-    policy: r.Policy | None = None
+    policy: r.RecordedPolicy | None = None
     options: SchedulerOptions | None = None
     for line, place in lines:
         if isinstance(line, r.Rows):
@@ -154,7 +154,7 @@ def _snapshot(lines: Iterator[tuple[r.Line, str]], where: str) -> LoadedSnapshot
         elif isinstance(line, r.Applied):
             for at, one in enumerate(line.changes):
                 keep_change(rows, change_of(f"{place}: changes[{at}]", *one), place)
-        elif isinstance(line, r.Policy):
+        elif isinstance(line, r.RecordedPolicy):
             policy, options = line, policy_of_line(line, place)
         if isinstance(line, r.Started | r.Applied):
             cursor = Cursor(line.revision, line.batch)

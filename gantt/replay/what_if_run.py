@@ -46,7 +46,7 @@ from gantt.scheduler.evaluation.known_names import check_names
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.policy import policy_of
 from gantt.state.column import NO_ROW
-from gantt.state.host_table import Hosts
+from gantt.state.host_table import HostTable
 from gantt.state.state import State
 
 _RATIO_FIELDS: Final = {
@@ -269,7 +269,7 @@ def _traits(state: State, provider: int) -> tuple[str, ...]:
     return () if found is None else tuple(found.traits)
 
 
-def _empty(reported: HostStats, table: Hosts, row: int) -> HostStats:
+def _empty(reported: HostStats, table: HostTable, row: int) -> HostStats:
     """The host as it would report without instances. Of cells and devices, what is in
     use there is in use here: a report does not tell which instance uses what."""
     return replace(

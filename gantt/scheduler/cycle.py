@@ -18,15 +18,15 @@ from msgspec.structs import replace
 
 from gantt.errors import NoValidHost
 from gantt.model.spec import ScheduleRequest
-from gantt.placement.candidates.combine import Budget
+from gantt.placement.candidates.combination import Budget
 from gantt.scheduler.evaluation.driver import Driver
+from gantt.scheduler.explain.refusal_reason import Ending, why, why_at_once
 from gantt.scheduler.explain.trials import Trials
-from gantt.scheduler.explain.why import Ending, why, why_at_once
-from gantt.scheduler.feasibility.candidates import CandidateSource
+from gantt.scheduler.feasibility.candidate_sources import CandidateSource
 from gantt.scheduler.held_host import HeldHost
 from gantt.scheduler.pauses import Pause, never
-from gantt.scheduler.selection.picking import Selected, pick_hosts
-from gantt.scheduler.selection.select import Dice, spare_picks
+from gantt.scheduler.selection.host_choice import RandomSource, spare_picks
+from gantt.scheduler.selection.picks import InstancePicks, pick_hosts
 from gantt.scheduler.stages import EXPLAIN, Mark
 from gantt.state.state import State
 
@@ -34,7 +34,7 @@ from gantt.state.state import State
 class TooFew(NoValidHost):
     """Fewer than the ``wanted`` instances found a host: ``found``."""
 
-    def __init__(self, found: Selected, wanted: int) -> None:
+    def __init__(self, found: InstancePicks, wanted: int) -> None:
         picks, trouble = len(found.picks), found.feasible.candidates.trouble
         text = "No valid host was found."
         if not len(found.feasible.all_rows):
@@ -58,12 +58,12 @@ def decide(
     driver: Driver,
     *,
     now: int,
-    rng: Dice | None = None,
+    rng: RandomSource | None = None,
     budget: int | None = None,
     pause: Pause = never,
     held: Mapping[int, HeldHost] = MappingProxyType({}),
     mark: Mark | None = None,
-) -> Selected:
+) -> InstancePicks:
     """A pick for every instance, or that there are too few hosts: pure. ``request`` is
     within its limits. Without ``rng`` the best where any of a few would do. ``pause``:
     wherever others may write meanwhile. ``held``: hosts that were advised to others, by

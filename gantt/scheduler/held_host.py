@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from gantt.scheduler.hosts import Taken
-from gantt.topology.pending import Pending
+from gantt.topology.promised_topology import PromisedTopology
 
 
 class HeldHost(Struct):
@@ -19,14 +19,14 @@ class HeldHost(Struct):
     count: int = 0
     amounts: dict[tuple[str, str], int] = {}
     groups: frozenset[str] = frozenset()
-    pendings: tuple[Pending, ...] = ()
+    pendings: tuple[PromisedTopology, ...] = ()
 
     def add(
         self,
         taken: Taken,
         amounts: Mapping[tuple[str, str], int],
         group: str | None,
-        pending: Pending | None = None,
+        pending: PromisedTopology | None = None,
     ) -> None:
         """One more instance."""
         self.taken = Taken(*map(sum, zip(self.taken, taken, strict=True)))

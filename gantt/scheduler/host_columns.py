@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, Final, Generic, Self, TypeVar, overload
 
 from gantt.state.column import Bools, Floats, Int32s, Int64s
-from gantt.state.fleet import Fleet
+from gantt.state.fleet_columns import Fleet
 from gantt.state.host_table import HostColumns
 
 A = TypeVar("A", Bools, Int32s, Int64s, Floats)

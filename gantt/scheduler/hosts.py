@@ -16,7 +16,7 @@ from gantt.model.rows import InstanceRow
 from gantt.scheduler.host_columns import NAMES, HostArrays
 from gantt.state.bits import BitMatrix
 from gantt.state.column import Bools, Floats, Int32s, Int64s
-from gantt.state.fleet import Fleet
+from gantt.state.fleet_columns import Fleet
 
 _EVERYWHERE: Final = slice(None)
 

@@ -30,7 +30,7 @@ def never() -> None:
     """Keep the State throughout."""
 
 
-class Footing:
+class RowValidity:
     """The meaning of row numbers of hosts and providers; others may write meanwhile.
     Made when rows are first used, it tells whether they are still valid."""
 

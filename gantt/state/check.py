@@ -15,7 +15,7 @@ from gantt.model import rows as t
 from gantt.model.rows import ROW_TYPES, Key, key_of
 from gantt.state.check_fleet import fleet_problems
 from gantt.state.column import NO_ROW
-from gantt.state.inventories import capacity_of
+from gantt.state.inventory_columns import capacity_of
 from gantt.state.state import State
 
 Pause: TypeAlias = Callable[[], None]

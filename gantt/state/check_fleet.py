@@ -17,13 +17,13 @@ from gantt.model.forms.host_topology import read_cells
 from gantt.model.rows import NO_HOST, ClaimRow, FactRow, FleetRow, ServiceRow
 from gantt.state.column import NO_ROW, time_in
 from gantt.state.factors import Factor
-from gantt.state.fleet import Fleet
-from gantt.state.fleet_tables import COMPUTE, Table, grouped
+from gantt.state.fleet_columns import Fleet
+from gantt.state.fleet_tables import COMPUTE, FleetTable, grouped
 from gantt.state.listers import NamedBy
-from gantt.state.reports import AMOUNTS, amounts, topology_of
+from gantt.state.report_decoder import AMOUNTS, amounts, topology_of
 from gantt.state.state import State
 from gantt.state.topology_columns import TopologyColumns
-from gantt.topology.pending import from_text, remaining
+from gantt.topology.promised_topology import from_text, remaining
 
 Pause = Callable[[], None]
 _Claimed = dict[int, tuple[int, int, int, int]]
@@ -102,7 +102,7 @@ def _of_host(state: State, row: int, anew: _Anew) -> Iterator[str]:
 R = TypeVar("R", bound=FleetRow)
 
 
-def _each(table: Table[R], pause: Pause) -> Iterator[R]:
+def _each(table: FleetTable[R], pause: Pause) -> Iterator[R]:
     """Every row that is still there when its turn comes."""
     for key in sorted(table.by_id):
         pause()

@@ -13,27 +13,27 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from gantt.state.column import NO_ROW, Floats, Int32s
+from gantt.state.fact_table import Facts
 from gantt.state.factors import Factor, Factors
-from gantt.state.facts import Facts
-from gantt.state.fleet import Fleet
+from gantt.state.fleet_columns import Fleet
 from gantt.state.fleet_tables import (
-    Claims,
-    HostAggregates,
-    Instances,
-    ServerGroups,
-    Services,
+    ClaimTable,
+    HostAggregateTable,
+    InstanceTable,
+    ServerGroupTable,
+    ServiceTable,
 )
-from gantt.state.host_table import Hosts, RowsByPlace
+from gantt.state.host_table import HostTable, RowsByPlace
 from gantt.state.promises import Promises
 from gantt.state.tree_rooms import TreeRooms
 
 _TABLES: Final[dict[str, type]] = {
-    "services": Services,
+    "services": ServiceTable,
     "facts": Facts,
-    "aggregates": HostAggregates,
-    "instances": Instances,
-    "groups": ServerGroups,
-    "claims": Claims,
+    "aggregates": HostAggregateTable,
+    "instances": InstanceTable,
+    "groups": ServerGroupTable,
+    "claims": ClaimTable,
 }
 _INDEXES: Final = frozenset(
     {"row_by_id", "by_place", "_by_host", "_by_uuid", "rows_by_provider"}
@@ -42,9 +42,9 @@ _MOST_PATHS: Final = 32
 _Lock: TypeAlias = AbstractContextManager[object]
 
 
-class Wanted:
+class ColumnsRead:
     """What was read of earlier snapshots, so that the next one has it from the start:
-    attributes by table, and paths of ``Hosts.factor``."""
+    attributes by table, and paths of ``HostTable.factor``."""
 
     def __init__(self) -> None:
         self.of: dict[str, set[str]] = {name: set() for name in (*_TABLES, "hosts")}
@@ -67,7 +67,7 @@ class FleetSnapshot(Fleet):
     """A copy of ``live`` that nothing changes, without its journal; make it under
     ``lock``, the state lock."""
 
-    def __init__(self, live: Fleet, wanted: Wanted, lock: _Lock) -> None:
+    def __init__(self, live: Fleet, wanted: ColumnsRead, lock: _Lock) -> None:
         self.context_touched = live.context_touched
         self.others_touched = live.others_touched
         self.rooms = live.rooms and RoomsSnapshot(live.rooms, lock)
@@ -102,11 +102,11 @@ _SNAPSHOTS: Final[dict[str, Any]] = {
 }
 
 
-class HostsSnapshot(_Copying, Hosts):
+class HostsSnapshot(_Copying, HostTable):
     """A copy of the table of hosts; columns are read-only. Indexes are made of these,
     and not copied."""
 
-    def __init__(self, live: Hosts, wanted: Wanted, lock: _Lock) -> None:
+    def __init__(self, live: HostTable, wanted: ColumnsRead, lock: _Lock) -> None:
         super().__init__(live, wanted.of["hosts"], lock)
         self.height, self.count = live.height, live.count
         self.structure = live.structure

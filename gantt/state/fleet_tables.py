@@ -26,7 +26,7 @@ R = TypeVar("R", bound=FleetRow)
 COMPUTE = "nova-compute"
 
 
-class Table(Generic[R]):
+class FleetTable(Generic[R]):
     def __init__(self) -> None:
         self.by_id: dict[int, R] = {}
 
@@ -38,7 +38,7 @@ class Table(Generic[R]):
         return (self.by_id[key] for key in sorted(self.by_id))
 
 
-class HostAggregates(Table[HostAggregateRow]):
+class HostAggregateTable(FleetTable[HostAggregateRow]):
     """Aggregates with their hosts and metadata decoded. ``index`` is the column of an
     aggregate in ``Hosts.aggregates``; it is reused after removal."""
 
@@ -108,7 +108,7 @@ class HostAggregates(Table[HostAggregateRow]):
             del self._of_host[host]
 
 
-class Instances(Table[InstanceRow]):
+class InstanceTable(FleetTable[InstanceRow]):
     """Which instance its host names where."""
 
     def __init__(self) -> None:
@@ -187,7 +187,7 @@ def grouped(row: InstanceRow) -> str | None:
     return found if isinstance(found, str) else None
 
 
-class Claims(Table[ClaimRow]):
+class ClaimTable(FleetTable[ClaimRow]):
     """Promises that no report knows yet."""
 
     def __init__(self) -> None:
@@ -265,7 +265,7 @@ class Claims(Table[ClaimRow]):
         return row
 
 
-class ServerGroups(Table[ServerGroupRow]):
+class ServerGroupTable(FleetTable[ServerGroupRow]):
     """Server groups with their members decoded."""
 
     def __init__(self) -> None:
@@ -282,7 +282,7 @@ class ServerGroups(Table[ServerGroupRow]):
         del self.by_uuid[row.uuid], self.members[row.uuid]
 
 
-class Services(Table[ServiceRow]):
+class ServiceTable(FleetTable[ServiceRow]):
     """Services by host and binary."""
 
     def __init__(self) -> None:

@@ -31,12 +31,12 @@ from gantt.state.column import (
 from gantt.state.factors import Factor, Factors
 from gantt.state.listers import NamedBy
 from gantt.state.promises import Pendings, Promises
-from gantt.state.reports import (
+from gantt.state.report_decoder import (
     AMOUNTS,
     LISTED,
     MOVING,
     TOPOLOGY,
-    Reports,
+    ReportDecoder,
     amounts,
     topology_of,
 )
@@ -187,7 +187,7 @@ class _ByHost(NamedTuple):
     names: HostNames
 
 
-class Hosts(HostColumns):
+class HostTable(HostColumns):
     """One row per compute node, with what of it fits no column. ``stats``: what it
     reports, by field; parts of it are shared and not to be changed. ``reported``: its
     cells and devices; ``promises``: pending claims on these; ``left``: what they leave
@@ -215,7 +215,8 @@ class Hosts(HostColumns):
         self.rows_by_provider: _Index = {}
         self.listers, self.movers = NamedBy(LISTED), NamedBy(MOVING)
         self.structure = 0  # moves when another provider, or none, stands for a host
-        self._reports, self._pendings, self._factors = Reports(), Pendings(), Factors()
+        self._reports, self._pendings = ReportDecoder(), Pendings()
+        self._factors = Factors()
 
     # -- looking up ---------------------------------------------------------------
 
@@ -443,7 +444,7 @@ class Hosts(HostColumns):
         self.num_io_ops[row] = self.reported_io_ops[row] + instances
 
 
-def _index_of(table: Hosts) -> _ByHost:
+def _index_of(table: HostTable) -> _ByHost:
     """Names and numbers are copied, so that they are neighbours in memory: ten thousand
     lookups take a quarter of the time."""
     only, namesakes = {}, {}

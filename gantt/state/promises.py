@@ -11,10 +11,10 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Final
 
-from gantt.model.topology import Fit, HostTopology, Lack
-from gantt.topology.pending import (
+from gantt.model.topology import Fit, FitLack, HostTopology
+from gantt.topology.promised_topology import (
     CLOSED,
-    Pending,
+    PromisedTopology,
     Remaining,
     after,
     fitted,
@@ -33,10 +33,10 @@ class Promises:
         self._reported = Remaining(report)
         # By ascending id of the claim: what it was promised, and what is left then.
         self._ids: list[int] = []
-        self._pendings: list[Pending] = []
+        self._pendings: list[PromisedTopology] = []
         self._lefts: list[Remaining] = []
         # The last question, as the same is asked again when it is claimed.
-        self._asked: tuple[Remaining, Pending, Fit | Lack] | None = None
+        self._asked: tuple[Remaining, PromisedTopology, Fit | FitLack] | None = None
 
     @property
     def report(self) -> HostTopology:
@@ -53,7 +53,7 @@ class Promises:
         """Whether no claim is pending on it."""
         return not self._ids
 
-    def pendings(self) -> Iterator[tuple[int, Pending]]:
+    def pendings(self) -> Iterator[tuple[int, PromisedTopology]]:
         """(id of the claim, what it was promised), in the order of the ids."""
         return zip(self._ids, self._pendings, strict=True)
 
@@ -70,14 +70,14 @@ class Promises:
         self._reported = Remaining(report)
         self._replay(0)
 
-    def put(self, claim_id: int, pending: Pending) -> None:
+    def put(self, claim_id: int, pending: PromisedTopology) -> None:
         """The claim, which is not pending here yet, is from now on."""
         place = bisect_left(self._ids, claim_id)
         self._ids.insert(place, claim_id)
         self._pendings.insert(place, pending)
         self._replay(place)
 
-    def remove(self, claim_id: int) -> Pending:
+    def remove(self, claim_id: int) -> PromisedTopology:
         """The claim is not pending any more; what it was promised."""
         place = bisect_left(self._ids, claim_id)
         assert self._ids[place] == claim_id, "only what was put is removed"
@@ -86,14 +86,16 @@ class Promises:
         self._replay(place)
         return found
 
-    def fit(self, pending: Pending, claim_id: int | None = None) -> Fit | Lack:
+    def fit(
+        self, pending: PromisedTopology, claim_id: int | None = None
+    ) -> Fit | FitLack:
         """What the instance of a new claim takes, or what lacks. ``claim_id``: that of
         the claim where it is known; claims with higher ids must fit beside it too."""
         place = len(self._ids)
         if claim_id is not None:
             place = bisect_left(self._ids, claim_id)
         found = self._fitted(self._before(place), pending)
-        if place == len(self._ids) or isinstance(found, Lack):
+        if place == len(self._ids) or isinstance(found, FitLack):
             return found
         left = after(self._before(place), pending, found)
         for later in self._pendings[place:]:
@@ -103,7 +105,7 @@ class Promises:
     def _before(self, place: int) -> Remaining:
         return self._lefts[place - 1] if place else self._reported
 
-    def _fitted(self, left: Remaining, pending: Pending) -> Fit | Lack:
+    def _fitted(self, left: Remaining, pending: PromisedTopology) -> Fit | FitLack:
         asked = self._asked
         if asked is None or asked[0] is not left or asked[1] != pending:
             asked = self._asked = left, pending, fitted(left, pending)
@@ -121,9 +123,9 @@ class Pendings:
     """Reads the texts of claims: those of alike instances are equal."""
 
     def __init__(self) -> None:
-        self._known: dict[str, Pending] = {}
+        self._known: dict[str, PromisedTopology] = {}
 
-    def read(self, text: str) -> Pending:
+    def read(self, text: str) -> PromisedTopology:
         """The value of a text: the same one for the same text, of the last few."""
         found = self._known.get(text)
         if found is None:

@@ -23,13 +23,13 @@ from gantt.model.rows import (
     ProviderRow,
     Row,
 )
-from gantt.state.allocations import Allocations, Consumers
+from gantt.state.allocation_columns import Allocations, Consumers
 from gantt.state.bits import BitMatrix
 from gantt.state.column import NO_ROW
-from gantt.state.fleet import Fleet
-from gantt.state.inventories import Inventories
-from gantt.state.names import Fold, Names, exact
-from gantt.state.providers import Providers
+from gantt.state.fleet_columns import Fleet
+from gantt.state.inventory_columns import Inventories
+from gantt.state.name_table import Fold, NameTable, exact
+from gantt.state.provider_columns import Providers
 from gantt.state.tree_rooms import TreeRooms
 
 # Changes of these may make a provider stand for other hosts than before.
@@ -51,12 +51,12 @@ class State:
         self.cursor, self.revision = Cursor(), 0
         self.applied = 0
         self.fold: Fold = fold or exact
-        self.classes = Names(fold)
-        self.traits = Names(fold)
-        self.aggregates = Names(fold)
-        self.projects = Names(fold)
-        self.users = Names(fold)
-        self.consumer_types = Names(fold)
+        self.classes = NameTable(fold)
+        self.traits = NameTable(fold)
+        self.aggregates = NameTable(fold)
+        self.projects = NameTable(fold)
+        self.users = NameTable(fold)
+        self.consumer_types = NameTable(fold)
         self.providers = Providers(fold)
         self.inventories = Inventories()
         self.consumers = Consumers(fold)
@@ -66,7 +66,7 @@ class State:
         self.fleet = Fleet()
         self.fleet.rooms = TreeRooms(self.providers, self.inventories, self.classes)
         self._next_id: dict[str, int] = {}
-        self.names: dict[str, Names] = {
+        self.names: dict[str, NameTable] = {
             t.RESOURCE_CLASSES: self.classes,
             t.TRAITS: self.traits,
             t.AGGREGATES: self.aggregates,
@@ -74,7 +74,7 @@ class State:
             t.USERS: self.users,
             t.CONSUMER_TYPES: self.consumer_types,
         }
-        self._labels: dict[str, tuple[BitMatrix, Names]] = {
+        self._labels: dict[str, tuple[BitMatrix, NameTable]] = {
             t.PROVIDER_TRAITS: (self.provider_traits, self.traits),
             t.PROVIDER_AGGREGATES: (self.provider_aggregates, self.aggregates),
         }

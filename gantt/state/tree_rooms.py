@@ -11,9 +11,9 @@ import numpy as np
 from msgspec import Struct
 
 from gantt.state.column import NO_ROW, Floats, Int32s, Int64s
-from gantt.state.inventories import ClassTable, Inventories
-from gantt.state.names import Names
-from gantt.state.providers import Providers
+from gantt.state.inventory_columns import ClassTable, Inventories
+from gantt.state.name_table import NameTable
+from gantt.state.provider_columns import Providers
 
 
 class _Slots(Struct, frozen=True, eq=False):
@@ -30,7 +30,7 @@ class TreeRooms:
     """The room of the trees of one State, whose tables it reads."""
 
     def __init__(
-        self, providers: Providers, inventories: Inventories, classes: Names
+        self, providers: Providers, inventories: Inventories, classes: NameTable
     ) -> None:
         self._providers, self._inventories = providers, inventories
         self._classes = classes

@@ -14,12 +14,12 @@ from msgspec.structs import replace
 
 from gantt.model.booking import Booking
 from gantt.model.rows import AllocationRow, ClaimRow, InstanceRow
-from gantt.model.topology import Fit, Lack, Wanted
-from gantt.state.host_table import Hosts
+from gantt.model.topology import Fit, FitLack, Wanted
+from gantt.state.host_table import HostTable
 from gantt.state.promises import Promises
 from gantt.state.slot_amounts import AnySlot, SlotAmounts
 from gantt.state.state import State
-from gantt.topology.pending import Pending, providers_of
+from gantt.topology.promised_topology import PromisedTopology, providers_of
 
 HostAmounts = tuple[int, int, int]
 """VCPUs, MB of memory and MB of disk, as hosts report them."""
@@ -28,13 +28,13 @@ _LATER: Final = 2**62
 
 
 def pending_on(
-    hosts: Hosts,
+    hosts: HostTable,
     row: int,
     wanted: Wanted,
     mappings: Mapping[str, tuple[str, ...]],
     *,
     packs: bool,
-) -> Pending:
+) -> PromisedTopology:
     """``wanted`` as the host at ``row`` is asked for it, with its ratios."""
     if wanted.cells:
         wanted = replace(
@@ -42,7 +42,7 @@ def pending_on(
             cpu_ratio=float(hosts.cpu_ratio[row]),
             ram_ratio=float(hosts.ram_ratio[row]),
         )
-    return Pending(wanted, providers_of(mappings, wanted), packs)
+    return PromisedTopology(wanted, providers_of(mappings, wanted), packs)
 
 
 class View(SlotAmounts):
@@ -162,7 +162,9 @@ class View(SlotAmounts):
             amounts = one + vcpus, two + memory_mb, three + disk_mb
         self.on_hosts[row] = amounts
 
-    def promise(self, row: int, claim_id: int | None, pending: Pending) -> None:
+    def promise(
+        self, row: int, claim_id: int | None, pending: PromisedTopology
+    ) -> None:
         """A claim takes cells and devices of the host at ``row``. ``claim_id`` None:
         one later than any there is."""
         if claim_id is None:
@@ -185,8 +187,8 @@ class View(SlotAmounts):
     # -- what fits ----------------------------------------------------------------
 
     def fits(
-        self, row: int, pending: Pending, claim_id: int | None = None
-    ) -> Fit | Lack:
+        self, row: int, pending: PromisedTopology, claim_id: int | None = None
+    ) -> Fit | FitLack:
         """What the instance takes of the host's cells and devices, as
         ``Promises.fit``."""
         found = self._promises.get(row) or self.state.fleet.hosts.promises[row]

@@ -9,7 +9,7 @@ from gantt.store.interface import (
     StoreOptions,
     Transaction,
 )
-from gantt.store.memory import MemoryStore
+from gantt.store.memory_store import MemoryStore
 
 __all__ = [
     "Fingerprint",
@@ -32,6 +32,6 @@ def open_store(
     options = options or StoreOptions()
     if url == "memory://":
         return MemoryStore(options)
-    from gantt.store.sql import SqlStore
+    from gantt.store.sql_store import SqlStore
 
     return SqlStore.open(url, options, progress)

@@ -25,9 +25,9 @@ from sqlalchemy import (
 
 from gantt import errors
 from gantt.store.database import Database
-from gantt.store.session import Answer, Session
+from gantt.store.session import Session, StatementResult
 from gantt.store.tables import FORMAT, gantt_fingerprint, gantt_head, gantt_log
-from gantt.store.times import to_micros
+from gantt.store.time_columns import to_micros
 
 LOG = logging.getLogger(__name__)
 # The format of books that were handed back to Placement.
@@ -88,7 +88,7 @@ class HeadRow:
             raise errors.StoreFailed(refusal(None, self._url) or "")
         return str(row[0])
 
-    def lock(self, session: Session) -> Answer:
+    def lock(self, session: Session) -> StatementResult:
         """Request the lock, held until the transaction ends; ``judge`` the answer."""
         return session.send(self._lock)
 

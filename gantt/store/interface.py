@@ -138,7 +138,7 @@ class Heartbeat(Struct, frozen=True):
     heard_at: int
 
 
-class Beside(Protocol[R, Asked, Drop]):
+class SideTable(Protocol[R, Asked, Drop]):
     """Rows of one kind beside the books: no revision, no log; used by any thread. If
     the machine or the server fails, the last second of them may be lost. All methods
     raise StoreFailed."""
@@ -156,20 +156,20 @@ class Beside(Protocol[R, Asked, Drop]):
         RECORD_INSTANCES counts as several; or the heartbeats of these hosts."""
 
 
-class Kind(Struct, Generic[R, Asked, Drop], frozen=True):
+class SideKind(Struct, Generic[R, Asked, Drop], frozen=True):
     """What lies beside the books, by the type of its rows, of a question and of what
     is dropped."""
 
     name: str
 
 
-DECISIONS: Final = Kind[SharedDecision, DecisionQuery, int]("decisions")
-ADVICE: Final = Kind[SharedDecision, DecisionQuery, int]("advice")
+DECISIONS: Final = SideKind[SharedDecision, DecisionQuery, int]("decisions")
+ADVICE: Final = SideKind[SharedDecision, DecisionQuery, int]("advice")
 """Decisions of processes whose name ends in ADVISING, which may need no token: they are
 found with the others, and limited apart."""
 ADVISING: Final = ":advice"
-SHADOWS: Final = Kind[ShadowRow, ShadowQuery, int]("shadows")
-HEARTBEATS: Final = Kind[Heartbeat, None, Collection[int]]("heartbeats")
+SHADOWS: Final = SideKind[ShadowRow, ShadowQuery, int]("shadows")
+HEARTBEATS: Final = SideKind[Heartbeat, None, Collection[int]]("heartbeats")
 
 Chunks = Generator[tuple[str, list[Row]], None, None]
 """Rows by table; close it where it is not exhausted."""
@@ -243,7 +243,9 @@ class Store(Protocol):
     def statements(self) -> int:
         """SQL statements sent so far; one for many rows counts once."""
 
-    def beside(self, kind: Kind[R, Asked, Drop]) -> Beside[R, Asked, Drop] | None:
+    def beside(
+        self, kind: SideKind[R, Asked, Drop]
+    ) -> SideTable[R, Asked, Drop] | None:
         """The table of ``kind``; None: there is none."""
 
     def fold(self, name: str) -> str:

@@ -9,19 +9,19 @@ from __future__ import annotations
 from gantt.errors import StoreFailed
 
 
-class Outcome(Exception):
+class CommitOutcome(Exception):
     """Why a batch is not known to be durable."""
 
 
-class DefiniteAbort(Outcome):
+class DefiniteAbort(CommitOutcome):
     """Nothing of the batch was stored; the same batch may succeed when retried."""
 
 
-class DataError(Outcome):
+class DataError(CommitOutcome):
     """Nothing was stored: this database cannot hold a value of the batch."""
 
 
-class UnknownOutcome(Outcome):
+class UnknownOutcome(CommitOutcome):
     """COMMIT failed without an answer: ``Store.has_batch`` says whether it was stored,
     if that can still be determined.
 
@@ -33,5 +33,5 @@ class UnknownOutcome(Outcome):
         self.failure = failure
 
 
-class ForeignWrite(Outcome):
+class ForeignWrite(CommitOutcome):
     """Nothing was stored: the tables are not as the log says; reload and alarm."""

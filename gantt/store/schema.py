@@ -19,7 +19,7 @@ from gantt.store.database import Database, cause_of, database_at
 from gantt.store.database.dialect import POOLED
 from gantt.store.head import RELEASED
 from gantt.store.interface import StoreOptions
-from gantt.store.outcomes import DefiniteAbort, Outcome
+from gantt.store.outcomes import CommitOutcome, DefiniteAbort
 from gantt.store.session import Counter, Session
 from gantt.store.tables import (
     BOOKS,
@@ -54,7 +54,7 @@ REVISIONS = (
 HEAD = REVISIONS[-1]
 
 
-class Found(Struct, frozen=True):
+class DatabaseState(Struct, frozen=True):
     """What is in a database, before anything is trusted.
 
     ``has_head``: the table exists, with or without its row. ``is_begun``: the first
@@ -172,7 +172,7 @@ def check_database(database: Database) -> None:
     _probe(database)
 
 
-def refuse_foreign(database: Database, found: Found) -> None:
+def refuse_foreign(database: Database, found: DatabaseState) -> None:
     """Raises errors.Refused for a database that must be neither opened nor migrated."""
     where = database.url
     if found.is_begun:
@@ -202,23 +202,23 @@ def refuse_foreign(database: Database, found: Found) -> None:
         )
 
 
-def is_expanded(found: Found) -> bool:
+def is_expanded(found: DatabaseState) -> bool:
     """Whether a newer Gantt has added to the tables and not removed anything yet, which
     would change the format. Processes of this release may run until replaced."""
     return _is_newer(found) and found.format == FORMAT
 
 
-def _is_older(found: Found) -> bool:
+def _is_older(found: DatabaseState) -> bool:
     """Whether a migration of this release raises the format that an older one left."""
     is_known = found.revision in REVISIONS[:-1]
     return is_known and RELEASED < (found.format or RELEASED) < FORMAT
 
 
-def _is_newer(found: Found) -> bool:
+def _is_newer(found: DatabaseState) -> bool:
     return found.revision is not None and found.revision not in REVISIONS
 
 
-def refuse_newer(database: Database, found: Found) -> None:
+def refuse_newer(database: Database, found: DatabaseState) -> None:
     """Raises errors.Refused for tables that a newer Gantt made."""
     if _is_newer(found):
         raise errors.Refused(
@@ -228,7 +228,7 @@ def refuse_newer(database: Database, found: Found) -> None:
         )
 
 
-def look(database: Database) -> Found:
+def look(database: Database) -> DatabaseState:
     """What is there. Raises errors.Refused if the database cannot be reached."""
     if (reason := database.refusal()) is not None:
         raise errors.Refused(reason)
@@ -243,12 +243,12 @@ def look(database: Database) -> Found:
         raise errors.Refused(str(database.failure(cause_of(error)))) from error
 
 
-def found_in(connection: Connection) -> Found:
+def found_in(connection: Connection) -> DatabaseState:
     """What ``connection`` sees; under a lock, it does not change meanwhile."""
     tables = set(inspect(connection).get_table_names())
     has_head = gantt_head.name in tables
     wanted = select(gantt_head.c.format)
-    return Found(
+    return DatabaseState(
         has_books=bool(tables & (set(BOOKS) - FLEET)),
         has_head=has_head,
         is_begun=_is_begun(connection, tables),
@@ -294,7 +294,7 @@ def _probe(database: Database) -> None:
             f"The database {database.url} is locked by another process "
             f"({abort}): stop that process, or try again."
         ) from abort
-    except (Outcome, errors.StoreFailed) as error:
+    except (CommitOutcome, errors.StoreFailed) as error:
         raise errors.Refused(str(error)) from error
     finally:
         session.rollback()

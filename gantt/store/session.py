@@ -19,7 +19,7 @@ from msgspec import Struct
 from gantt import errors
 from gantt.model.changes import Cursor
 from gantt.store.database import Bulk, Database
-from gantt.store.outcomes import Outcome
+from gantt.store.outcomes import CommitOutcome
 
 if TYPE_CHECKING:
     from gantt.store.database.psycopg_connection import Pipeline
@@ -35,7 +35,7 @@ class Counter:
         self.statements = 0
 
 
-class Answer(Struct, eq=False):
+class StatementResult(Struct, eq=False):
     """The result of a statement, once it was waited for.
 
     ``rows``: all of a query. ``count``: how many rows it touched.
@@ -68,7 +68,7 @@ class Session:
         # By table: the value to which this connection advanced its sequence.
         self.advanced: dict[str, int] = {}
         # Within ``together``: the answers to wait for at its end.
-        self._sent: list[Answer] | None = None
+        self._sent: list[StatementResult] | None = None
 
     def now(self) -> int | None:
         """The database's clock in microseconds UTC; None: it has none."""
@@ -103,13 +103,13 @@ class Session:
                 raise self._translated(error) from error
         return _Together(self)
 
-    def send(self, text: str, values: Values = ()) -> Answer:
+    def send(self, text: str, values: Values = ()) -> StatementResult:
         """Send a statement; its answer is filled once it was waited for."""
         self._counter.statements += 1
         try:
             cursor = self._open_cursor()
             cursor.execute(text, values)
-            answer = Answer([cursor])
+            answer = StatementResult([cursor])
             if self._sent is None:
                 _read([answer])
             else:
@@ -118,11 +118,11 @@ class Session:
             raise self._translated(error) from error
         return answer
 
-    def send_rows(self, bulk: Bulk, rows: Sequence[Values]) -> Answer:
+    def send_rows(self, bulk: Bulk, rows: Sequence[Values]) -> StatementResult:
         """Sends one statement on many rows."""
         self._counter.statements += 1
         try:
-            answer = Answer(bulk.send(self._open_cursor, rows))
+            answer = StatementResult(bulk.send(self._open_cursor, rows))
             if self._sent is None:
                 _read([answer])
             else:
@@ -265,7 +265,7 @@ class _Together(Struct):
             raise failure
 
 
-def _read(sent: Sequence[Answer]) -> None:
+def _read(sent: Sequence[StatementResult]) -> None:
     """Read answers to their end: SQLite holds its lock until then."""
     for answer in sent:
         for cursor in answer.cursors:
@@ -274,7 +274,7 @@ def _read(sent: Sequence[Answer]) -> None:
                 answer.rows += cursor.fetchall()
 
 
-def _drop(sent: Sequence[Answer]) -> None:
+def _drop(sent: Sequence[StatementResult]) -> None:
     """Discard answers unread: else SQLite would keep its read lock, past a rollback,
     for as long as the error with its frames is referenced."""
     for answer in sent:
@@ -288,16 +288,16 @@ def failing(url: str) -> Iterator[None]:
     """Outcomes within become errors: the callers do not settle them."""
     try:
         yield
-    except Outcome as outcome:
+    except CommitOutcome as outcome:
         raise as_failure(outcome, url) from outcome
 
 
-def as_failure(outcome: Outcome, url: str) -> errors.StoreFailed:
+def as_failure(outcome: CommitOutcome, url: str) -> errors.StoreFailed:
     """An outcome as an error for callers that do not settle it."""
     return errors.StoreFailed(f"The database {url} did not answer: {outcome}")
 
 
-class Reader(Session):
+class ReadSession(Session):
     """A session and what it last saw: a hint belongs to its connection."""
 
     def __init__(self, database: Database, counter: Counter) -> None:
@@ -318,7 +318,7 @@ class Readers:
     def __init__(self, database: Database, counter: Counter, most: int = 0) -> None:
         self._database = database
         self._counter = counter
-        self._free: list[Reader] = []
+        self._free: list[ReadSession] = []
         # Earlier queries may wait no longer for the database.
         self._limit_s = 2 * database.lost_s
         self._seats: SimpleQueue[None] = SimpleQueue()
@@ -329,10 +329,10 @@ class Readers:
             self._seats.put(None)
         self.is_closed = False
         # For ``read_at_once``, and whether a thread uses it.
-        self._prompt: Reader | None = None
+        self._prompt: ReadSession | None = None
         self._prompting = Lock()
 
-    def read_at_once(self, query: Callable[[Reader], T]) -> T | None:
+    def read_at_once(self, query: Callable[[ReadSession], T]) -> T | None:
         """The result of ``query`` on a connection that waits for no lock; None if there
         is no such connection, another thread uses it, or ``query`` fails."""
         no_wait = self._database.no_wait
@@ -342,10 +342,10 @@ class Readers:
             self._database.check_place()
             if self._prompt is None:
                 self.require_open()
-                self._prompt = Reader(self._database, self._counter)
+                self._prompt = ReadSession(self._database, self._counter)
                 self._prompt.execute(no_wait)
             return query(self._prompt)
-        except (Outcome, errors.StoreFailed):
+        except (CommitOutcome, errors.StoreFailed):
             self._drop_prompt()
             return None
         finally:
@@ -357,7 +357,7 @@ class Readers:
             self._prompt.discard()
             self._prompt = None
 
-    def read(self, query: Callable[[Reader], T]) -> T:
+    def read(self, query: Callable[[ReadSession], T]) -> T:
         """The result of ``query``, repeated once if the connection broke. Raises
         StoreFailed."""
         try:
@@ -373,13 +373,13 @@ class Readers:
             while (reader := self._taken()) is not None:
                 try:
                     return self._ask(reader, query)
-                except Outcome as outcome:
+                except CommitOutcome as outcome:
                     if not reader.is_lost or reader.is_silent:
                         raise as_failure(outcome, self._database.url) from outcome
             self.require_open()
             try:
-                return self._ask(Reader(self._database, self._counter), query)
-            except Outcome as outcome:
+                return self._ask(ReadSession(self._database, self._counter), query)
+            except CommitOutcome as outcome:
                 raise as_failure(outcome, self._database.url) from outcome
         finally:
             self._seats.put(None)
@@ -399,13 +399,13 @@ class Readers:
         while (reader := self._taken()) is not None:
             reader.discard()
 
-    def _taken(self) -> Reader | None:
+    def _taken(self) -> ReadSession | None:
         try:
             return self._free.pop()  # the one used last: its caches are warm
         except IndexError:
             return None
 
-    def _ask(self, reader: Reader, query: Callable[[Reader], T]) -> T:
+    def _ask(self, reader: ReadSession, query: Callable[[ReadSession], T]) -> T:
         """Its result; the connection returns to the others, unless it broke."""
         try:
             return query(reader)

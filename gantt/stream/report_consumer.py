@@ -23,7 +23,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from gantt.engine.protocol import Engine
+from gantt.engine.engine_protocol import Engine
 from gantt.errors import GanttError, Unavailable
 from gantt.model.reports import HEARTBEAT, Delivery, ReportOutcome
 from gantt.stream.broker_connection import LIBRARY_LOG, ensure, properties, reason

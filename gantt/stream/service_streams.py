@@ -9,7 +9,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Final
 
-from gantt.engine.protocol import Engine
+from gantt.engine.engine_protocol import Engine
 from gantt.errors import needed_extra
 from gantt.stream.options import StreamOptions
 

@@ -15,18 +15,18 @@ from msgspec import Struct
 from gantt.engine.clock import SystemClock
 from gantt.errors import Invalid, NoValidHost, PluginFailed, Refused
 from gantt.model.spec import RequestSpec
-from gantt.placement.candidates.combine import Budget
+from gantt.placement.candidates.combination import Budget
 from gantt.scheduler.contract import Filter, Request, Weigher
 from gantt.scheduler.evaluation.driver import Driver
 from gantt.scheduler.evaluation.known_drivers import caching, filtering
-from gantt.scheduler.feasibility.candidates import REPORT_SOURCE
+from gantt.scheduler.feasibility.candidate_sources import REPORT_SOURCE
 from gantt.scheduler.hosts import Hosts, Taken
 from gantt.scheduler.plugins.guards import GuardedFilter, GuardedWeigher
 from gantt.scheduler.plugins.nova import LegacyFilter, LegacyWeigher
-from gantt.scheduler.plugins.plugin_calls import Check, Named
+from gantt.scheduler.plugins.plugin_calls import Check, NamedPlugin
 from gantt.scheduler.plugins.policy import Policy
-from gantt.state.fleet import Fleet
-from gantt.state.fleet_snapshot import FleetSnapshot, Wanted
+from gantt.state.fleet_columns import Fleet
+from gantt.state.fleet_snapshot import ColumnsRead, FleetSnapshot
 from gantt.testing.worlds import USUAL, Values, World
 
 T = TypeVar("T")
@@ -61,9 +61,9 @@ class Snapshots:
         self.slowest_s = 0.0
 
     def frozen(self, fleet: Fleet) -> Fleet:
-        return FleetSnapshot(fleet, Wanted(), nullcontext())
+        return FleetSnapshot(fleet, ColumnsRead(), nullcontext())
 
-    def call(self, plugin: Named, ask: Callable[[Check], T]) -> T:  # noqa: ARG002
+    def call(self, plugin: NamedPlugin, ask: Callable[[Check], T]) -> T:  # noqa: ARG002
         began = self._clock.monotonic()
         try:
             return ask(lambda: None)

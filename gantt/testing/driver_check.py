@@ -11,12 +11,12 @@ import numpy as np
 
 from gantt.errors import Invalid, NoValidHost, PluginFailed, Refused
 from gantt.model.spec import RequestSpec
-from gantt.placement.candidates.combine import Budget
+from gantt.placement.candidates.combination import Budget
 from gantt.scheduler.contract import Chooser
 from gantt.scheduler.evaluation.choosers import GuardedChooser, guarded
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
 from gantt.scheduler.evaluation.known_drivers import filtering
-from gantt.scheduler.feasibility.candidates import REPORT_SOURCE
+from gantt.scheduler.feasibility.candidate_sources import REPORT_SOURCE
 from gantt.scheduler.plugins.policy import policy_of
 from gantt.testing.checks import SEEDS, Snapshots, Tried, Unfit
 from gantt.testing.worlds import USUAL, Values, World

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from gantt.engine.opening import standard_names
+from gantt.engine.factory import standard_names
 from gantt.model import rows as t
 from gantt.model.changes import Change, Cursor
 from gantt.model.rows import (

@@ -16,10 +16,10 @@ from gantt.model.topology import (
     ANY_PAGES,
     LARGE_PAGES,
     SMALL_PAGES,
+    FitLack,
     FittedCell,
     HostCell,
     InstanceCell,
-    Lack,
     Pages,
     Pool,
 )
@@ -40,7 +40,7 @@ def fit_cell(
     reserved: int = 0,
     cpu_ratio: float | None = None,
     ram_ratio: float | None = None,
-) -> FittedCell | Lack:
+) -> FittedCell | FitLack:
     """``cell`` on ``host``, or all that ``host`` lacks for it.
 
     ``reserved``: CPUs to pin for the emulator; the ratios as in ``Wanted``.
@@ -50,21 +50,23 @@ def fit_cell(
     shared = _lack_of_shares(host, cell, cpu_ratio, ram_ratio)
     if (
         isinstance(packing, Packing)
-        and not isinstance(page_kib, Lack)
+        and not isinstance(page_kib, FitLack)
         and shared is None
     ):
         return FittedCell(cell, host.id, packing.pinning, packing.emulator, page_kib)
-    first, *more = (one for one in (packing, page_kib, shared) if isinstance(one, Lack))
+    first, *more = (
+        one for one in (packing, page_kib, shared) if isinstance(one, FitLack)
+    )
     return replace(first, cell=host.id, more=tuple(more))
 
 
-def _packing(host: HostCell, cell: InstanceCell, reserved: int) -> Packing | Lack:
+def _packing(host: HostCell, cell: InstanceCell, reserved: int) -> Packing | FitLack:
     if not is_pinned(cell):
         return Packing()
     wanted = cell.pcpus.bit_count() + reserved
     free = free_cpus(host).bit_count()
     if wanted > free:
-        return Lack("cpus", wanted, free, "pinned CPUs", host.id)
+        return FitLack("cpus", wanted, free, "pinned CPUs", host.id)
     return pack(host, cell, reserved)
 
 
@@ -73,24 +75,24 @@ def _lack_of_shares(
     cell: InstanceCell,
     cpu_ratio: float | None,
     ram_ratio: float | None,
-) -> Lack | None:
+) -> FitLack | None:
     """Shared CPUs: none may meet itself on a CPU, and the ratios hold."""
     if cell.policy == "dedicated":
         return None
     cpus, wanted = host.cpus.bit_count(), cell.cpus.bit_count()
     if wanted > cpus:
-        return Lack("shared_cpus", wanted, cpus, "CPUs", host.id)
+        return FitLack("shared_cpus", wanted, cpus, "CPUs", host.id)
     if cpu_ratio is not None and host.cpu_usage + wanted > cpus * cpu_ratio:
         left = max(0, int(cpus * cpu_ratio) - host.cpu_usage)
-        return Lack("shared_cpus", wanted, left, "CPUs", host.id, "with overcommit")
+        return FitLack("shared_cpus", wanted, left, "CPUs", host.id, "with overcommit")
     limit = None if ram_ratio is None else host.memory * ram_ratio
     if limit is not None and host.memory_usage + cell.memory > limit:
         left = max(0, int(limit) - host.memory_usage)
-        return Lack("memory", cell.memory, left, "MB", host.id, "with overcommit")
+        return FitLack("memory", cell.memory, left, "MB", host.id, "with overcommit")
     return None
 
 
-def _page_size(host: HostCell, cell: InstanceCell) -> int | Lack | None:
+def _page_size(host: HostCell, cell: InstanceCell) -> int | FitLack | None:
     """The page size for ``cell``; None where it asks for none and its memory fits."""
     if cell.page_kib is not None:
         return _asked_page_size(host, cell)
@@ -99,21 +101,21 @@ def _page_size(host: HostCell, cell: InstanceCell) -> int | Lack | None:
         if is_pinned(cell):
             has -= host.memory_usage
         if cell.memory > has:
-            return Lack("memory", cell.memory, max(0, has), "MB", host.id)
+            return FitLack("memory", cell.memory, max(0, has), "MB", host.id)
         return None
     # Without a page size, memory of shared instances may be overcommitted.
     pages = host.pages[0]
     return _lack_of_pages(host, cell, pages, pages.free if is_pinned(cell) else None)
 
 
-def _asked_page_size(host: HostCell, cell: InstanceCell) -> int | Lack:
+def _asked_page_size(host: HostCell, cell: InstanceCell) -> int | FitLack:
     candidates = _candidates(host, cell)
     if not candidates:
         assert cell.page_kib is not None
         size = "large pages" if cell.page_kib == LARGE_PAGES else "pages"
         detail = size_text(cell.page_kib) if cell.page_kib > 0 else size
-        return Lack("page_size", 1, 0, "page sizes", host.id, detail)
-    nearest: Lack | None = None
+        return FitLack("page_size", 1, 0, "page sizes", host.id, detail)
+    nearest: FitLack | None = None
     for pages in candidates:
         lack = _lack_of_pages(host, cell, pages, pages.free)
         if lack is None:
@@ -138,16 +140,16 @@ def _candidates(host: HostCell, cell: InstanceCell) -> tuple[Pages, ...]:
 
 def _lack_of_pages(
     host: HostCell, cell: InstanceCell, pages: Pages, free: int | None
-) -> Lack | None:
+) -> FitLack | None:
     """``free`` None: all of them count, used or not."""
     kib = cell.memory * KIB_PER_MB
     detail = size_text(pages.size_kib)
     if kib % pages.size_kib:
-        return Lack("page_size", cell.memory, 0, "MB", host.id, detail)
+        return FitLack("page_size", cell.memory, 0, "MB", host.id, detail)
     has = pages.total if free is None else free
     wanted = kib // pages.size_kib
     if wanted > has:
-        return Lack("pages", wanted, max(0, has), "pages", host.id, detail)
+        return FitLack("pages", wanted, max(0, has), "pages", host.id, detail)
     return None
 
 
@@ -159,17 +161,17 @@ def size_text(kib: int) -> str:
     return f"{kib} KB"
 
 
-def share(lack: Lack) -> float:
+def share(lack: FitLack) -> float:
     """How much of what is asked is there: 1 would be all."""
     return lack.has / lack.asked if lack.asked else 1.0
 
 
-def missing(lack: Lack) -> float:
+def missing(lack: FitLack) -> float:
     """The sum of the shares that are missing."""
     return sum(1 - share(one) for one in (lack, *lack.more))
 
 
-def nearest(lacks: Iterable[Lack]) -> Lack:
+def nearest(lacks: Iterable[FitLack]) -> FitLack:
     """What lacks least, the first of equal ones."""
     return min(lacks, key=missing)
 

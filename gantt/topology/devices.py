@@ -19,7 +19,7 @@ from gantt.model.topology import (
     VDPA,
     Device,
     DeviceRequest,
-    Lack,
+    FitLack,
     Pool,
     TakenDevices,
 )
@@ -43,7 +43,7 @@ def select(
     cells: tuple[int, ...] | None,
     sockets: Sockets,
     providers: Providers,
-) -> Selected | Lack:
+) -> Selected | FitLack:
     """What is left of ``pools`` after ``requests``, and what was taken; or what the
     first request lacks that cannot be served.
 
@@ -55,7 +55,7 @@ def select(
     for request in requests:
         mapped = Counter(_providers_of(request, providers))
         found = _sieved(left, request, cells, sockets, mapped)
-        if isinstance(found, Lack):
+        if isinstance(found, FitLack):
             return found
         given = list(_given(left, found, request, mapped))
         taken += given
@@ -80,7 +80,7 @@ def _sieved(
     cells: tuple[int, ...] | None,
     sockets: Sockets,
     mapped: Mapping[str, int],
-) -> list[int] | Lack:
+) -> list[int] | FitLack:
     """Places of pools in the order in which they give."""
     places = [
         place
@@ -127,7 +127,7 @@ def _count(pools: list[Pool], places: list[int]) -> int:
     return sum(pools[place].count for place in places)
 
 
-def _lack(request: DeviceRequest, has: int, why: str) -> Lack:
+def _lack(request: DeviceRequest, has: int, why: str) -> FitLack:
     texts = (
         " ".join(f"{key}={_text(value)}" for key, value in sorted(wanted.items()))
         for wanted in request.wanted
@@ -135,7 +135,7 @@ def _lack(request: DeviceRequest, has: int, why: str) -> Lack:
     detail = " or ".join(texts)
     if why:
         detail = f"{detail}, {why}"
-    return Lack("devices", request.count, has, "devices", None, detail)
+    return FitLack("devices", request.count, has, "devices", None, detail)
 
 
 def _not_near(request: DeviceRequest, cells: tuple[int, ...], elsewhere: int) -> str:

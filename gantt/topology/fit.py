@@ -17,10 +17,10 @@ from msgspec.structs import replace
 
 from gantt.model.topology import (
     Fit,
+    FitLack,
     FittedCell,
     HostCell,
     HostTopology,
-    Lack,
     TakenDevices,
     Wanted,
 )
@@ -34,7 +34,7 @@ def fit(
     providers: Mapping[str, tuple[str, ...]],
     *,
     packs: bool = False,
-) -> Fit | Lack:
+) -> Fit | FitLack:
     """What ``wanted`` takes of ``host``, or what the nearest cell lacks.
 
     ``providers``: of the request groups of its devices, by suffix; empty: devices are
@@ -42,14 +42,14 @@ def fit(
     """
     if not wanted.cells:
         devices = _devices(host, wanted, providers, None)
-        return devices if isinstance(devices, Lack) else Fit(devices=devices)
+        return devices if isinstance(devices, FitLack) else Fit(devices=devices)
     if len(host.cells) < len(wanted.cells):
-        return Lack("cells", len(wanted.cells), len(host.cells), "cells")
+        return FitLack("cells", len(wanted.cells), len(host.cells), "cells")
     if not host.obeys and len(wanted.devices) > 1:
         # A compute of Nova asks this before it asks for devices near the cells; one
         # request alone that finds devices near them finds them anywhere.
         anywhere = _devices(host, wanted, providers, None)
-        if isinstance(anywhere, Lack):
+        if isinstance(anywhere, FitLack):
             return anywhere
     search = _Search(host, wanted, providers, packs)
     return search.first()
@@ -60,7 +60,7 @@ def _devices(
     wanted: Wanted,
     providers: Mapping[str, tuple[str, ...]],
     cells: tuple[int, ...] | None,
-) -> tuple[TakenDevices, ...] | Lack:
+) -> tuple[TakenDevices, ...] | FitLack:
     if not wanted.devices:
         return ()
     found = select(
@@ -70,7 +70,7 @@ def _devices(
         sockets={cell.id: cell.socket for cell in host.cells},
         providers=providers,
     )
-    return found if isinstance(found, Lack) else found[1]
+    return found if isinstance(found, FitLack) else found[1]
 
 
 class _Search:
@@ -97,32 +97,32 @@ class _Search:
             packs=packs,
         )
         self.steps_left = wanted.most_steps
-        self.pairs: list[list[FittedCell | Lack | None]] = [
+        self.pairs: list[list[FittedCell | FitLack | None]] = [
             [None] * len(self.order) for _ in wanted.cells
         ]
         self.dead_ends: set[int] = set()
-        self.lacks: list[Lack] = []
+        self.lacks: list[FitLack] = []
 
-    def first(self) -> Fit | Lack:
+    def first(self) -> Fit | FitLack:
         carriers = self._carriers()
-        if isinstance(carriers, Lack):
+        if isinstance(carriers, FitLack):
             return carriers
         found = self._descend([], 0)
         if found is not None:
             return found
         if self.steps_left < 0:
             asked, has = perm(len(self.order), len(carriers)), self.wanted.most_steps
-            return Lack("search", asked, has, "placements")
+            return FitLack("search", asked, has, "placements")
         return self._nearest()
 
-    def _nearest(self) -> Lack:
+    def _nearest(self) -> FitLack:
         """What devices and networks lack at the host cells that carry it, and what the
         nearest of the others lacks to carry it."""
         found = nearest(self.lacks)
-        pairs = [one for each in self.pairs for one in each if isinstance(one, Lack)]
+        pairs = [one for each in self.pairs for one in each if isinstance(one, FitLack)]
         return replace(found, more=(*found.more, nearest(pairs))) if pairs else found
 
-    def _pair(self, number: int, place: int) -> FittedCell | Lack:
+    def _pair(self, number: int, place: int) -> FittedCell | FitLack:
         known = self.pairs[number][place]
         if known is None:
             wanted = self.wanted
@@ -135,7 +135,7 @@ class _Search:
             )
         return known
 
-    def _carriers(self) -> dict[int, int] | Lack:
+    def _carriers(self) -> dict[int, int] | FitLack:
         """Some host cell of its own for each instance cell: place -> number; or what
         lacks, if there is none whatever the order."""
         carriers: dict[int, int] = {}
@@ -143,11 +143,11 @@ class _Search:
             if self._seat(number, carriers, set()):
                 continue
             lacks = [self._pair(number, place) for place in range(len(self.order))]
-            missing = [one for one in lacks if isinstance(one, Lack)]
+            missing = [one for one in lacks if isinstance(one, FitLack)]
             if len(missing) < len(lacks):
                 # Others need the host cells that could carry it.
                 return replace(
-                    Lack("cells", len(self.wanted.cells), len(carriers), "cells"),
+                    FitLack("cells", len(self.wanted.cells), len(carriers), "cells"),
                     more=(nearest(missing),) if missing else (),
                 )
             return nearest(missing)
@@ -155,7 +155,7 @@ class _Search:
 
     def _seat(self, number: int, carriers: dict[int, int], seen: set[int]) -> bool:
         for place in range(len(self.order)):
-            if place in seen or isinstance(self._pair(number, place), Lack):
+            if place in seen or isinstance(self._pair(number, place), FitLack):
                 continue
             seen.add(place)
             if place not in carriers or self._seat(carriers[place], carriers, seen):
@@ -184,7 +184,7 @@ class _Search:
             if self.steps_left < 0:
                 return None
             pair = self._pair(len(chosen), place)
-            if isinstance(pair, Lack):
+            if isinstance(pair, FitLack):
                 continue
             found = self._descend([*chosen, pair], used | 1 << place)
             if found is not None:
@@ -195,7 +195,7 @@ class _Search:
         """Devices and networks look at which host cells are used, in any order."""
         cells = tuple(cell.host_cell for cell in chosen)
         devices = _devices(self.host, self.wanted, self.providers, cells)
-        if isinstance(devices, Lack):
+        if isinstance(devices, FitLack):
             self.lacks.append(devices)
             return None
         far = _far_networks(self.host.cells, self.wanted, frozenset(cells))
@@ -207,7 +207,7 @@ class _Search:
 
 def _far_networks(
     hosts: tuple[HostCell, ...], wanted: Wanted, cells: frozenset[int]
-) -> Lack | None:
+) -> FitLack | None:
     """Networks with NICs at some host cell, but at none of ``cells``; what is at no
     cell is as near to all."""
     if not wanted.physical_networks and not wanted.is_tunnelled:
@@ -226,4 +226,6 @@ def _far_networks(
     if not far:
         return None
     asked = len(wanted.physical_networks) + wanted.is_tunnelled
-    return Lack("networks", asked, asked - len(far), "networks", None, ", ".join(far))
+    return FitLack(
+        "networks", asked, asked - len(far), "networks", None, ", ".join(far)
+    )

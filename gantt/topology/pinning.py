@@ -10,7 +10,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from gantt.model.cpu_sets import mask_of, numbers_of
-from gantt.model.topology import Cpus, HostCell, InstanceCell, Lack
+from gantt.model.topology import Cpus, FitLack, HostCell, InstanceCell
 
 
 class Packing(Struct, frozen=True):
@@ -38,7 +38,7 @@ def threads_per_core(host: HostCell) -> int:
     return max(map(int.bit_count, host.siblings), default=1)
 
 
-def pack(host: HostCell, cell: InstanceCell, reserved: int = 0) -> Packing | Lack:
+def pack(host: HostCell, cell: InstanceCell, reserved: int = 0) -> Packing | FitLack:
     """CPUs for ``cell.pcpus``, and ``reserved`` more for the emulator.
 
     The caller has seen that enough CPUs are free: what can lack here are siblings, or
@@ -52,7 +52,7 @@ def pack(host: HostCell, cell: InstanceCell, reserved: int = 0) -> Packing | Lac
     wanted = cell.pcpus.bit_count()
     if not wanted and (cell.threads == "isolate" or reserved):
         # Of a mixed instance: computes of Nova refuse it, whatever is free.
-        return Lack("siblings", 1, 0, "CPUs", host.id, "to isolate")
+        return FitLack("siblings", 1, 0, "CPUs", host.id, "to isolate")
     if cell.threads == "isolate":
         return _isolated(host, cell, cores, reserved)
     least = 2 if cell.threads == "require" else 1
@@ -68,7 +68,7 @@ def pack(host: HostCell, cell: InstanceCell, reserved: int = 0) -> Packing | Lac
 
 def _isolated(
     host: HostCell, cell: InstanceCell, cores: list[Cpus], reserved: int
-) -> Packing | Lack:
+) -> Packing | FitLack:
     """One thread each of cores that are wholly free; their other threads stay idle."""
     threads = threads_per_core(host)
     wanted = cell.pcpus.bit_count()
@@ -78,7 +78,7 @@ def _isolated(
         whole = []
     used = _first_threads([core & -core for core in whole], 1, wanted)
     if used is None:
-        return Lack("siblings", wanted, len(whole), "free cores", host.id, "isolate")
+        return FitLack("siblings", wanted, len(whole), "free cores", host.id, "isolate")
     # The emulator's CPU takes its siblings with it, too: none may be in use.
     busy = cores_with(host, mask_of(used) | host.pinned)
     return _packed(cell, used, [core for core in cores if not core & busy], reserved)
@@ -106,7 +106,7 @@ def _every_thread(cores: list[Cpus], wanted: int) -> list[int]:
 
 def _packed(
     cell: InstanceCell, used: list[int], cores: list[Cpus], reserved: int
-) -> Packing | Lack:
+) -> Packing | FitLack:
     emulator = 0
     if reserved:
         taken = mask_of(used)
@@ -114,14 +114,14 @@ def _packed(
         if len(left) < reserved:
             asked = len(used) + reserved
             has = len(used) + len(left)
-            return Lack("siblings", asked, has, "CPUs", detail="emulator threads")
+            return FitLack("siblings", asked, has, "CPUs", detail="emulator threads")
         emulator = mask_of(left[:reserved])
     return Packing(tuple(zip(numbers_of(cell.pcpus), used, strict=True)), emulator)
 
 
 def _lack_of_siblings(
     host: HostCell, cell: InstanceCell, cores: list[Cpus], most: int
-) -> Lack:
+) -> FitLack:
     """How many CPUs the best number of threads per core gives: less than asked."""
     counts = [core.bit_count() for core in cores]
     best = (
@@ -129,4 +129,4 @@ def _lack_of_siblings(
         for together in range(2, most + 1)
     )
     asked = cell.pcpus.bit_count()
-    return Lack("siblings", asked, max(best, default=0), "CPUs", host.id, "require")
+    return FitLack("siblings", asked, max(best, default=0), "CPUs", host.id, "require")

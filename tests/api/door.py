@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from gantt.api.access.access_policy import DefaultPolicy
 from gantt.api.access.auth import noauth2
-from gantt.api.access.policy import DefaultPolicy
 from gantt.api.app import build_routes
 from gantt.api.call import Call, Door
 from gantt.api.middleware import logged, mounted, with_health

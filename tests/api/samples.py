@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from gantt.api.wire import bodies
-from gantt.api.wire.bodies import Form
+from gantt.api.wire.bodies import BodyForm
 
 PROVIDER = "c8e1a4c2-7d3e-4a0e-9f55-0b1f6c1f2a01"
 OTHER = "c8e1a4c2-7d3e-4a0e-9f55-0b1f6c1f2a02"
@@ -68,7 +68,7 @@ def _update(version: int) -> dict[str, Any]:
     )
 
 
-def all_forms() -> list[tuple[str, Form[Any], Any]]:
+def all_forms() -> list[tuple[str, BodyForm[Any], Any]]:
     """(name, form, a body that is right) for each form at each of its changes."""
     single = [
         ("set inventory", bodies.SET_INVENTORY, {**RECORD, **_GENERATION}),

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from gantt.api.wire import bodies, verdict
+from gantt.api.wire import bodies, schema_errors
 from gantt.api.wire.problem import Problem
-from gantt.api.wire.verdict import LONGEST, abridged
+from gantt.api.wire.schema_errors import LONGEST, abridged
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.text()
 DATA = st.recursive(
@@ -51,14 +51,14 @@ def test_items_of_wide_lists_are_not_measured(
 ) -> None:
     """Long by its number of items."""
     measured = 0
-    measure = verdict._abridged
+    measure = schema_errors._abridged
 
     def counted(data: Any) -> tuple[Any, int]:
         nonlocal measured
         measured += 1
         return measure(data)
 
-    monkeypatch.setattr(verdict, "_abridged", counted)
+    monkeypatch.setattr(schema_errors, "_abridged", counted)
     names = {str(number): number for number in range(2 * LONGEST)}
     assert abridged([list(names.values()), names]) == [list(names.values()), names]
     assert measured == 3
@@ -67,7 +67,7 @@ def test_items_of_wide_lists_are_not_measured(
 def test_long_names_are_cut_before_formatting() -> None:
     """Memory as a multiple of the body: its text, its value, and the abridged copy."""
     raw = json.dumps({"name": "n" * 8_000_000}).encode()
-    verdict.judge_body(b'{"name": "n"}', bodies.CREATE_PROVIDER[39].schema_of, 39)
+    schema_errors.judge_body(b'{"name": "n"}', bodies.CREATE_PROVIDER[39].schema_of, 39)
     tracemalloc.start()
     try:
         with pytest.raises(Problem) as refusal:
@@ -103,7 +103,7 @@ def test_unique_items_agrees_with_jsonschema(items: list[Any]) -> None:
     def schema_of(_version: int) -> dict[str, Any]:
         return schema
 
-    ours = verdict._body_validator(schema_of, 0).is_valid(items)
+    ours = schema_errors._body_validator(schema_of, 0).is_valid(items)
     assert ours == theirs
 
 

@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from gantt.api.call import NO_CACHE_HEADERS, NOW, Call, Moment
+from gantt.api.call import NO_CACHE_HEADERS, NOW, CacheMoment, Call
 from gantt.conf import ApiOptions
 from tests.api import door
 from tests.api.door import answer_nothing, client_for
@@ -68,7 +68,7 @@ def test_json_is_written_as_by_the_json_module() -> None:
     ],
 )
 def test_cache_headers_since_1_15(
-    modified_at: int | Moment | None,
+    modified_at: int | CacheMoment | None,
     version: int,
     cache: str | None,
     modified: str | None,

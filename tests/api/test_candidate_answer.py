@@ -17,7 +17,7 @@ from gantt.model.answers import Candidates
 from gantt.model.changes import Cursor
 from gantt.model.commands import SetTraits
 from gantt.model.requests import CandidateRequest, RequestGroup
-from gantt.placement.candidates import summarize
+from gantt.placement.candidates import search_answer
 from gantt.placement.rules import plan
 from tests.api.wsgi_client import WsgiClient
 
@@ -100,13 +100,13 @@ def test_only_changed_summaries_are_encoded_again(
     books: Gantt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[int] = []
-    real = summarize.summaries_of
+    real = search_answer.summaries_of
 
     def counting(state: Any, rows: list[int]) -> Any:
         made.append(len(rows))
         return real(state, rows)
 
-    monkeypatch.setattr(summarize, "summaries_of", counting)
+    monkeypatch.setattr(search_answer, "summaries_of", counting)
     encoder = Encoder()
     for _ in range(2):
         books.search(encoder, REQUEST, 39)

@@ -14,9 +14,9 @@ import msgspec
 import pytest
 from granian.server.mp import MPServer
 
-from gantt.api.hosting.processes import Processes
-from gantt.api.hosting.running import Configured, RunDirectory
+from gantt.api.hosting.run_directory import Configured, RunDirectory
 from gantt.api.hosting.upkeep import Upkeep
+from gantt.api.hosting.worker_processes import Processes
 from gantt.conf import ConfigSource, Mutable, Settings, load
 from gantt.connection import open_gantt
 from gantt.errors import Refused

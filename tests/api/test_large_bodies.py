@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gantt.api.wire import bodies, verdict
+from gantt.api.wire import bodies, schema_errors
 from gantt.api.wire.problem import Problem
 
 AT_ONCE = 4
@@ -26,13 +26,13 @@ def judge(raw: bytes, version: int) -> None:
 
 def watch(monkeypatch: pytest.MonkeyPatch, meet: Callable[[bytes], None]) -> None:
     """Call ``meet`` before each body is judged."""
-    decode = verdict._decode
+    decode = schema_errors._decode
 
     def decoded(raw: bytes) -> Any:
         meet(raw)
         return decode(raw)
 
-    monkeypatch.setattr(verdict, "_decode", decoded)
+    monkeypatch.setattr(schema_errors, "_decode", decoded)
 
 
 def test_large_bodies_are_validated_one_at_a_time(

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from gantt.api.app import build_app
-from gantt.engine.protocol import Engine
+from gantt.engine.engine_protocol import Engine
 from gantt.errors import Refused
 from tests.api.door import Books
 from tests.api.wsgi_client import WsgiClient

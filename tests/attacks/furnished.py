@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from gantt.bench.bench_fleets import fleet_of
 from gantt.bench.fleet_setup import furnish
 from gantt.bench.gantt_side import filters_of, open_books
-from gantt.engine.scheduling.sharing import encode
+from gantt.engine.scheduling.shared_records import encode
 from gantt.model.hosts import HostAggregate, ServerGroup
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.store import open_store

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gantt.engine.opening import open_gantt
+from gantt.engine.factory import open_gantt
 from tests.attacks import beside
 from tests.attacks.beside import BUSY_MEDIAN, BUSY_WORST, Beside, check_attack
 from tests.attacks.service import ADMIN, Service, attacked

@@ -19,7 +19,7 @@ from gantt.bench.path_stages import HAND_OVER, ORDER, OTHER, SEAMS, WAIT
 from gantt.bench.paths import PATHS, acts, opened, place_among, profiles
 from gantt.connection import open_gantt
 from gantt.engine.commit import group_commit
-from gantt.engine.commit.pending import PendingWrite
+from gantt.engine.commit.pending_writes import PendingWrite
 from gantt.engine.commit.preconditions import preconditions
 from gantt.model.commands import CreateTrait
 from tests.live import STOP_S

@@ -12,8 +12,8 @@ import pytest
 from gantt.cli.main import gantt as program
 from gantt.client.remote import RemoteGantt
 from gantt.client.scheduler import SchedulerClient
+from gantt.engine.factory import open_gantt
 from gantt.engine.gantt import Gantt
-from gantt.engine.opening import open_gantt
 from gantt.engine.options import EngineOptions
 from gantt.errors import NoValidHost
 from gantt.model.fleet import FleetStatement, HostReport

@@ -13,7 +13,7 @@ import pytest
 from msgspec import UNSET
 
 from gantt import errors
-from gantt.model.answers import Provider, ResourceSummary, Share, TypeUsages
+from gantt.model.answers import Provider, ProviderShare, ResourceSummary, TypeUsages
 from gantt.model.commands import ConsumerAllocations, Inventory, ReshapedProvider
 from gantt.model.protocol import GanttProtocol
 from gantt.model.requests import (
@@ -319,7 +319,7 @@ def test_allocation_life_cycle(books: GanttProtocol) -> None:
     assert (found.project_id, found.user_id) == (project, "u")
     assert (found.generation, found.consumer_type) == (1, "INSTANCE")
     generation = books.get_provider(uuid).generation
-    assert found.allocations == {uuid: Share({"VCPU": 3}, generation)}
+    assert found.allocations == {uuid: ProviderShare({"VCPU": 3}, generation)}
     assert books.get_usages(uuid).usages == {"VCPU": 3}
     by_consumer = books.get_provider_allocations(uuid).allocations
     assert {key: share.resources for key, share in by_consumer.items()} == {

@@ -6,7 +6,7 @@ import pytest
 from msgspec import UNSET
 
 from gantt import errors
-from gantt.client import allocations, encode
+from gantt.client import encode, remote_allocations
 from gantt.model.answers import ConsumerView
 from gantt.model.commands import ConsumerAllocations
 from gantt.model.requests import (
@@ -117,27 +117,27 @@ def test_oldest_sufficient_version_is_used(
     fields: dict[str, object], version: str, is_open: bool
 ) -> None:
     consumers = [a_claim(**fields)]
-    assert allocations.version_for(consumers) == version
-    assert allocations.is_open(consumers, version) is is_open
+    assert remote_allocations.version_for(consumers) == version
+    assert remote_allocations.is_open(consumers, version) is is_open
 
 
 def test_reshape_requires_generations() -> None:
-    version = allocations.version_for([a_claim()], oldest="1.30")
+    version = remote_allocations.version_for([a_claim()], oldest="1.30")
     assert version == "1.37"
     known = ConsumerView({}, "p", "u", 4, None)
-    (filled,) = allocations.filled_in([a_claim()], version, lambda _: known)
+    (filled,) = remote_allocations.filled_in([a_claim()], version, lambda _: known)
     assert filled.generation == 4
-    (fresh,) = allocations.filled_in([a_claim()], version, lambda _: None)
+    (fresh,) = remote_allocations.filled_in([a_claim()], version, lambda _: None)
     assert fresh.generation is None
 
 
 def test_types_are_given_for_all_consumers_or_none() -> None:
     consumers = [a_claim(consumer_type="X"), a_claim(generation=2)]
     known = ConsumerView({}, "p", "u", 4, "Y")
-    filled = allocations.filled_in(consumers, "1.39", lambda _: known)
+    filled = remote_allocations.filled_in(consumers, "1.39", lambda _: known)
     assert [(each.generation, each.consumer_type) for each in filled] == [
         (4, "X"),
         (2, "Y"),
     ]
     with pytest.raises(errors.Invalid, match="consumer_type"):
-        allocations.filled_in(consumers, "1.39", lambda _: None)
+        remote_allocations.filled_in(consumers, "1.39", lambda _: None)

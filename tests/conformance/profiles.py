@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import Enum
 from pathlib import Path
 
-from gantt.api.access.policy import BASES, RULES
+from gantt.api.access.access_policy import BASES, RULES
 from gantt.conf import Settings, load
 
 CONFIGURATION = """

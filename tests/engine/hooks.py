@@ -13,8 +13,8 @@ import pytest
 from msgspec.structs import replace
 
 from gantt.engine.clock import SystemClock
+from gantt.engine.factory import standard_names
 from gantt.engine.gantt import Gantt
-from gantt.engine.opening import standard_names
 from gantt.engine.options import EngineOptions
 from gantt.engine.threads import SystemThreads
 from gantt.errors import PluginFailed
@@ -23,7 +23,7 @@ from gantt.scheduler.contract import Cacheable, Filter, Request, Weigher
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
 from gantt.state.column import Bools, Floats
-from gantt.store.memory import MemoryStore
+from gantt.store.memory_store import MemoryStore
 from tests.engine.test_scheduling import ask, report
 from tests.waiting import until
 

@@ -10,7 +10,7 @@ from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
 from gantt.errors import Busy
 from gantt.store.interface import StoreOptions
-from gantt.store.memory import MemoryStore
+from gantt.store.memory_store import MemoryStore
 from tests.waiting import until
 
 CALLERS, PATIENT = 12, 3

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gantt.engine.opening import open_gantt
+from gantt.engine.factory import open_gantt
 from gantt.engine.options import EngineOptions
 from gantt.errors import Invalid, NoValidHost
 from gantt.model.hosts import HostStats, Service

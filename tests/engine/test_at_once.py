@@ -21,8 +21,8 @@ from gantt.model.commands import (
 from gantt.placement.queries import touched_allocations
 from gantt.state.state import State
 from gantt.store.outcomes import DefiniteAbort
-from gantt.store.session import Reader
-from gantt.store.sql import SqlStore
+from gantt.store.session import ReadSession
+from gantt.store.sql_store import SqlStore
 from tests.engine.conftest import Connect, opened
 from tests.engine.faults import Callers, FaultyStore
 from tests.engine.test_outcomes import create
@@ -94,13 +94,13 @@ def test_only_its_own_connection_waits_for_no_lock(url: str) -> None:
     assert isinstance(store, SqlStore)
     readers = store._readers
 
-    def timeout_ms(reader: Reader) -> int:
+    def timeout_ms(reader: ReadSession) -> int:
         return int(reader.one("PRAGMA busy_timeout")[0])
 
     assert readers.read_at_once(timeout_ms) == 0
     assert readers.read(timeout_ms) == 20_000
 
-    def fail(_: Reader) -> int:
+    def fail(_: ReadSession) -> int:
         raise DefiniteAbort("database is locked")
 
     assert readers.read_at_once(fail) is None

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gantt.engine.opening import open_gantt
+from gantt.engine.factory import open_gantt
 from gantt.engine.options import EngineOptions
 from gantt.model.spec import Flavor, RequestSpec
 from gantt.scheduler.feasibility import amounts

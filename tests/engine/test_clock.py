@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from gantt.engine.clock import BooksClock, SystemClock
+from gantt.engine.factory import standard_names
 from gantt.engine.gantt import Gantt
-from gantt.engine.opening import standard_names
 from gantt.engine.options import EngineOptions
 from gantt.errors import ClaimExpired
 from gantt.model.changes import Cursor

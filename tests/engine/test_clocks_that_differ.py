@@ -8,7 +8,7 @@ import pytest
 
 from gantt.engine.clock import ASK_EVERY_S
 from gantt.model.reports import ReportOutcome
-from gantt.store.memory import MemoryStore, MemoryTransaction
+from gantt.store.memory_store import MemoryStore, MemoryTransaction
 from tests.engine.test_heartbeats import DOWN_S, SECOND, Fleet, Hand
 from tests.engine.test_scheduling import ask
 

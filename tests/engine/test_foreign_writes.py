@@ -11,7 +11,7 @@ import pytest
 from gantt.engine.clock import SystemClock
 from gantt.engine.gantt import Gantt
 from gantt.engine.reading.log_tailer import load_state
-from gantt.engine.verify import CHANGED_WHILE_STOPPED, compare_fingerprints
+from gantt.engine.table_check import CHANGED_WHILE_STOPPED, compare_fingerprints
 from gantt.errors import Busy, NotFound
 from gantt.model.changes import Cursor
 from gantt.model.commands import (
@@ -295,7 +295,7 @@ def test_others_write_and_read_between_what_verify_compares(
                 if number % 3 == 0:
                     other.delete_provider(create(number).uuid)
 
-    monkeypatch.setattr("gantt.engine.verify._PIECE_S", 0.0)
+    monkeypatch.setattr("gantt.engine.table_check._PIECE_S", 0.0)
     books._verifying._clock = Writing()
     report = books.verify()
     assert report.problems == ()

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from gantt.engine.background.heartbeats import Heartbeats, HeartbeatTable, Looks
+from gantt.engine.factory import standard_names
 from gantt.engine.gantt import Gantt
-from gantt.engine.opening import standard_names
 from gantt.engine.options import EngineOptions
 from gantt.errors import NoValidHost, StoreFailed
 from gantt.model.fleet import AGENT, LIVENESS, Verdict
@@ -18,7 +18,7 @@ from gantt.model.reports import Delivery, ReportOutcome
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.scheduler.options import SchedulerOptions
 from gantt.store.interface import HEARTBEATS, Heartbeat
-from gantt.store.memory import MemoryStore
+from gantt.store.memory_store import MemoryStore
 from tests.engine.test_clock import NOON_US
 from tests.engine.test_leader_tasks import Steady
 from tests.reported import agents_there, report_of

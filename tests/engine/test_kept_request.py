@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from gantt.engine.opening import open_gantt
+from gantt.engine.factory import open_gantt
 from gantt.engine.options import EngineOptions
 from gantt.engine.recording.kept_request import kept_request
 from gantt.model.forms.spec import read_spec

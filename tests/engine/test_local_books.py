@@ -7,7 +7,7 @@ from typing import Any, cast
 from gantt.engine.commit.committer import Committer
 from gantt.engine.reading.reader import Reader
 from gantt.engine.scheduling.local_books import LocalBooks
-from gantt.scheduler.feasibility.candidates import BOOK_SOURCE
+from gantt.scheduler.feasibility.candidate_sources import BOOK_SOURCE
 
 
 class SlowReader:

@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from gantt.engine.clock import SystemClock
+from gantt.engine.factory import standard_names
 from gantt.engine.gantt import Gantt
-from gantt.engine.opening import standard_names
 from gantt.engine.options import EngineOptions
 from gantt.errors import NoValidHost
 from gantt.model.hosts import Service
 from gantt.model.selection import Why
 from gantt.model.spec import Flavor
 from gantt.scheduler.options import SchedulerOptions
-from gantt.store.memory import MemoryStore
+from gantt.store.memory_store import MemoryStore
 from tests.engine.test_scheduling import ask, report
 
 MANY = 20

@@ -8,14 +8,14 @@ from collections.abc import Callable
 import pytest
 
 from gantt.engine.clock import SystemClock
+from gantt.engine.factory import standard_names
 from gantt.engine.gantt import Gantt
-from gantt.engine.opening import standard_names
 from gantt.engine.options import EngineOptions
 from gantt.errors import Busy, NoValidHost
 from gantt.model.requests import CandidateRequest, Labels, RequestGroup
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.scheduler.options import SchedulerOptions
-from gantt.store.memory import MemoryStore
+from gantt.store.memory_store import MemoryStore
 from tests.replay.recorded import add_hosts, uuid
 
 SMALL = RequestSpec(Flavor(1, 64, name="small"))

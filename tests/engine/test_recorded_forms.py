@@ -6,7 +6,11 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from gantt.engine.recording.forms import _MOST_BYTES, Forms, Kinds
+from gantt.engine.recording.request_forms import (
+    _MOST_BYTES,
+    CommonRequests,
+    RequestForms,
+)
 from gantt.model.record import FORMS
 from gantt.model.spec import (
     Destination,
@@ -37,7 +41,7 @@ REQUEST = ScheduleRequest(SPEC, ("a",), request_id="req-1")
     ids=["instances", "request id", "user", "instance of the spec", "user of the spec"],
 )
 def test_of_one_kind(other: ScheduleRequest) -> None:
-    kinds = Kinds()
+    kinds = CommonRequests()
     assert kinds.of(REQUEST) is kinds.of(other)
 
 
@@ -53,7 +57,7 @@ def test_of_one_kind(other: ScheduleRequest) -> None:
     ids=["dry run", "project", "flavor", "hints", "many hints"],
 )
 def test_of_another_kind(other: ScheduleRequest) -> None:
-    kinds = Kinds()
+    kinds = CommonRequests()
     one, two = kinds.of(REQUEST), kinds.of(other)
     assert one.number != two.number
     assert kinds.of(REQUEST) is one
@@ -61,7 +65,7 @@ def test_of_another_kind(other: ScheduleRequest) -> None:
 
 
 def test_a_form_is_written_once_in_a_file() -> None:
-    forms, kind = Forms(), Kinds().of(REQUEST)
+    forms, kind = RequestForms(), CommonRequests().of(REQUEST)
     form = forms.missing(kind, keeps_names=False)
     assert form is not None
     assert form.number == kind.number
@@ -88,7 +92,7 @@ def test_a_form_has_all_that_is_in_common() -> None:
         pci_requests=({"count": 1},),
     )
     request = ScheduleRequest(spec, lease_s=2.5, project_id="p", only_project="p")
-    form = Forms().missing(Kinds().of(request), keeps_names=False)
+    form = RequestForms().missing(CommonRequests().of(request), keeps_names=False)
     assert form is not None
     assert form.request == request
 
@@ -96,16 +100,16 @@ def test_a_form_has_all_that_is_in_common() -> None:
 def test_a_kind_stays_as_it_was_decided() -> None:
     """A plug-in may change a request that it is given; others have the form then."""
     specs = {"a": "1"}
-    kind = Kinds().of(ScheduleRequest(RequestSpec(Flavor(extra_specs=specs))))
+    kind = CommonRequests().of(ScheduleRequest(RequestSpec(Flavor(extra_specs=specs))))
     specs["a"] = "2"
-    form = Forms().missing(kind, keeps_names=False)
+    form = RequestForms().missing(kind, keeps_names=False)
     assert form is not None
     assert form.request.spec.flavor.extra_specs == {"a": "1"}
 
 
 def test_large_requests_are_not_kept_for_long() -> None:
     """Their form is written again where they come again, under another number."""
-    kinds, forms = Kinds(), Forms()
+    kinds, forms = CommonRequests(), RequestForms()
     half = _MOST_BYTES // 2 // 50_000 + 1
     large = [
         replace(REQUEST, spec=replace(SPEC, scheduler_hints={"a": (text,) * count}))
@@ -121,7 +125,7 @@ def test_large_requests_are_not_kept_for_long() -> None:
 
 
 def test_beyond_the_limit_a_number_gets_another_form() -> None:
-    kinds, forms = Kinds(), Forms()
+    kinds, forms = CommonRequests(), RequestForms()
     many = [
         replace(REQUEST, spec=replace(SPEC, project_id=f"p{number}"))
         for number in range(FORMS + 1)
@@ -136,5 +140,5 @@ def test_beyond_the_limit_a_number_gets_another_form() -> None:
     assert again is not None
     assert (again.number, again.request.spec.project_id) == (1, "p0")
     late = forms.missing(found[0], keeps_names=False)
-    assert late is not None, "it waited on the tape, and its number has another form"
+    assert late is not None, "it waited in the queue, and its number has another form"
     assert (late.number, late.request.spec.project_id) == (0, "p0")

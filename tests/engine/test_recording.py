@@ -1,5 +1,5 @@
-"""The tape has a limit, and tells what it left out; a file that cannot be written stops
-no decision."""
+"""The queue has a limit, and tells what it left out; a file that cannot be written
+stops no decision."""
 
 from __future__ import annotations
 
@@ -12,26 +12,33 @@ import pytest
 from msgspec import Raw, Struct
 from msgspec.structs import astuple
 
-from gantt.engine.recording.forms import Kind, Kinds
-from gantt.engine.recording.tape import MANY, Asked, Found, Moved, Tape, begins
+from gantt.engine.recording.entry_queue import (
+    MANY,
+    ChangesEntry,
+    DecisionEntry,
+    DecisionStart,
+    EntryQueue,
+    begins,
+)
+from gantt.engine.recording.request_forms import CommonRequest, CommonRequests
 from gantt.model.answers import Candidate
 from gantt.model.changes import Change, Cursor
 from gantt.model.record import BOOKS, Dropped
 from gantt.model.rows import ROW_TYPES, TRAITS, NameRow
 from gantt.model.spec import RequestSpec, ScheduleRequest
-from gantt.scheduler.selection.select import Pick
+from gantt.scheduler.selection.host_choice import Pick
 from tests.live import STOP_S
 from tests.replay.recorded import add_hosts, ask, flush, played, service
 from tests.waiting import until
 
 
-def asked(number: int) -> Asked:
-    kind = Kinds().of(ScheduleRequest(RequestSpec()))
-    return Asked(number, 0, 0, BOOKS, kind, None, "", None, {})
+def asked(number: int) -> DecisionStart:
+    kind = CommonRequests().of(ScheduleRequest(RequestSpec()))
+    return DecisionStart(number, 0, 0, BOOKS, kind, None, "", None, {})
 
 
-def a_tape(most: int) -> Tape:
-    return Tape(most, Cursor(), threading.Condition())
+def a_queue(most: int) -> EntryQueue:
+    return EntryQueue(most, Cursor(), threading.Condition())
 
 
 def moved(revision: int, rows: int = 1) -> tuple[list[Change], Cursor]:
@@ -40,19 +47,19 @@ def moved(revision: int, rows: int = 1) -> tuple[list[Change], Cursor]:
 
 
 def test_decisions_beyond_the_limit_are_counted() -> None:
-    tape = a_tape(2)
+    queue = a_queue(2)
     for number in range(5):
-        if tape.has_room():
-            tape.note(asked(number))
+        if queue.has_room():
+            queue.note(asked(number))
         else:
-            tape.drop()
-    assert tape.waiting == 2
-    taken = list(tape.take())
+            queue.drop()
+    assert queue.waiting == 2
+    taken = list(queue.take())
     assert taken[0] == Dropped(3, "more was decided than could be recorded")
-    assert [one.number for one in taken[1:] if isinstance(one, Asked)] == [0, 1]
-    assert tape.waiting == 0
-    assert tape.dropped == 3
-    assert list(tape.take()) == []
+    assert [one.number for one in taken[1:] if isinstance(one, DecisionStart)] == [0, 1]
+    assert queue.waiting == 0
+    assert queue.dropped == 3
+    assert list(queue.take()) == []
 
 
 def test_what_waits_keeps_no_requests_picks_and_rows(tmp_path: Path) -> None:
@@ -65,8 +72,8 @@ def test_what_waits_keeps_no_requests_picks_and_rows(tmp_path: Path) -> None:
         with recording._writing._turning:
             ask(gantt, 1)
             ask(gantt, 2)
-            waiting = list(recording._tape._entries)
-        assert {Found, Moved} <= {type(one) for one in waiting}
+            waiting = list(recording._queue._entries)
+        assert {DecisionEntry, ChangesEntry} <= {type(one) for one in waiting}
         assert [one for one in waiting if gc.is_tracked(one)] == []
         kept = list[object](waiting)
         for one in kept:  # grows meanwhile
@@ -74,7 +81,7 @@ def test_what_waits_keeps_no_requests_picks_and_rows(tmp_path: Path) -> None:
                 kept += astuple(one)
             elif isinstance(one, (list, tuple)):
                 kept += one
-        kinds = [one for one in kept if isinstance(one, Kind)]
+        kinds = [one for one in kept if isinstance(one, CommonRequest)]
         assert len(kinds) == 2
         assert len(set(map(id, kinds))) == 1
         big = ScheduleRequest, Pick, Candidate, Change, *ROW_TYPES.values()
@@ -82,44 +89,46 @@ def test_what_waits_keeps_no_requests_picks_and_rows(tmp_path: Path) -> None:
 
 
 def test_the_thread_is_woken_before_much_waits() -> None:
-    tape = a_tape(MANY)
-    assert tape.await_many(0.0), "the time is over"
+    queue = a_queue(MANY)
+    assert queue.await_many(0.0), "the time is over"
     woken: list[int] = []
 
     def wait() -> None:
-        while tape.await_many(STOP_S):
-            woken.append(len(list(tape.take())))
+        while queue.await_many(STOP_S):
+            woken.append(len(list(queue.take())))
 
     thread = threading.Thread(target=wait)
     thread.start()
     for number in range(MANY):
         assert woken == []
-        tape.note(asked(number))
+        queue.note(asked(number))
     until(lambda: bool(woken), STOP_S / 2)
     assert woken == [MANY]
-    tape.end()
+    queue.end()
     thread.join(STOP_S / 2)
     assert not thread.is_alive()
-    assert not tape.await_many(STOP_S)
+    assert not queue.await_many(STOP_S)
 
 
 def test_changes_have_more_room_than_decisions() -> None:
     """Without one of them, nothing after it could be decided again."""
-    tape = a_tape(10)
-    tape.moved(*moved(1, rows=12))
-    assert not tape.has_room()
-    tape.moved(*moved(2, rows=12))
-    tape.moved(*moved(3))
-    tape.note(asked(1))
-    tape.moved(*moved(4))
-    kept = [one.cursor.revision for one in tape.take() if isinstance(one, Moved)]
+    queue = a_queue(10)
+    queue.moved(*moved(1, rows=12))
+    assert not queue.has_room()
+    queue.moved(*moved(2, rows=12))
+    queue.moved(*moved(3))
+    queue.note(asked(1))
+    queue.moved(*moved(4))
+    kept = [
+        one.cursor.revision for one in queue.take() if isinstance(one, ChangesEntry)
+    ]
     assert kept == [1, 2]
-    assert tape.place.revision == 4
-    assert tape.mend() == "more was written than could be recorded"
-    assert tape.has_room()
+    assert queue.place.revision == 4
+    assert queue.mend() == "more was written than could be recorded"
+    assert queue.has_room()
 
 
-def test_a_torn_tape_goes_on_in_a_new_file(tmp_path: Path) -> None:
+def test_a_record_with_a_gap_goes_on_in_a_new_file(tmp_path: Path) -> None:
     with service(tmp_path) as gantt:
         add_hosts(gantt, "a", "b")
         ask(gantt, 1)
@@ -139,7 +148,7 @@ def test_a_torn_tape_goes_on_in_a_new_file(tmp_path: Path) -> None:
 def test_a_file_in_use_looks_so_and_one_that_went_is_begun_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gantt.engine.recording.files._TOUCH_S", 0)
+    monkeypatch.setattr("gantt.engine.recording.record_files._TOUCH_S", 0)
     with service(tmp_path) as gantt:
         flush(gantt)
         (path,) = (tmp_path / "record").iterdir()
@@ -168,7 +177,7 @@ def test_a_directory_that_cannot_be_written_stops_no_decision(tmp_path: Path) ->
 def test_a_request_that_cannot_be_written_is_decided(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def failing(_: ScheduleRequest) -> Kind:
+    def failing(_: ScheduleRequest) -> CommonRequest:
         raise TypeError("not text")
 
     with service(tmp_path) as gantt:
@@ -191,14 +200,14 @@ def test_a_decision_begins_with_one_entry() -> None:
     """So that those which belong to no file are counted, each once."""
     one = asked(1)
     assert begins(one)
-    assert not begins(Found(1, None))  # its beginning is on the tape
-    assert begins(Found(1, one))
-    assert not begins(Moved(Cursor(), Raw(b"[]"), 0))
+    assert not begins(DecisionEntry(1, None))  # its beginning is in the queue
+    assert begins(DecisionEntry(1, one))
+    assert not begins(ChangesEntry(Cursor(), Raw(b"[]"), 0))
 
 
 def test_rows_that_cannot_be_written_end_the_record_and_not_the_books() -> None:
-    tape = a_tape(10)
+    queue = a_queue(10)
     odd = NameRow(1, "\ud800", None, None)
-    tape.moved([Change(TRAITS, 1, None, odd)], Cursor(1, "b"))
-    assert "cannot be written" in tape.torn
-    assert tape.waiting == 0
+    queue.moved([Change(TRAITS, 1, None, odd)], Cursor(1, "b"))
+    assert "cannot be written" in queue.gap
+    assert queue.waiting == 0

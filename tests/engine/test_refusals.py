@@ -20,8 +20,8 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
+from gantt.engine.factory import open_gantt
 from gantt.engine.gantt import Gantt
-from gantt.engine.opening import open_gantt
 from gantt.engine.options import EngineOptions
 from gantt.errors import NotFound, NoValidHost
 from gantt.model import rows as t

@@ -9,8 +9,8 @@ from typing import Any, Literal, NoReturn
 import pytest
 from msgspec.structs import replace
 
+from gantt.engine.factory import open_gantt
 from gantt.engine.gantt import Gantt
-from gantt.engine.opening import open_gantt
 from gantt.engine.options import EngineOptions
 from gantt.engine.scheduling_cycle import _Run
 from gantt.errors import AlreadyClaimed, NotFound, NoValidHost

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from gantt.engine.factory import standard_names
 from gantt.engine.gantt import Gantt
-from gantt.engine.opening import standard_names
 from gantt.engine.options import EngineOptions
 from gantt.errors import Busy
 from gantt.model.commands import SetHostAggregates, UpdateService

@@ -16,8 +16,8 @@ from msgspec import json
 from msgspec.structs import replace
 
 import gantt
+from gantt.engine.factory import open_gantt
 from gantt.engine.gantt import Gantt
-from gantt.engine.opening import open_gantt
 from gantt.engine.options import EngineOptions
 from gantt.engine.scheduling import plugin_threads
 from gantt.errors import ClaimExpired, Invalid, NotFound, NoValidHost

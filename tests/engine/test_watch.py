@@ -19,7 +19,7 @@ from gantt.model.changes import Cursor
 from gantt.model.rows import Key
 from gantt.model.watching import Event, RowChange
 from gantt.store import StoreOptions, open_store
-from gantt.store.changelog.pages import PAGE
+from gantt.store.changelog.log_pages import PAGE
 from gantt.store.interface import Page
 from tests.databases import execute
 from tests.engine.conftest import Connect, opened

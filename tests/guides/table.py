@@ -152,7 +152,7 @@ SEEN: Final[Mapping[str, str]] = {
     "command-line": "3a03901c30e3",
     "feed": "355cb48d7ff7",
     "installing": "cd39ee9e33d3",
-    "launching": "2207228b586b",
+    "launching": "b4b915a8070b",
     "liveness": "ee91382aabec",
     "monitoring": "6925876a0f0f",
     "plan-capacity": "86deb401fe66",

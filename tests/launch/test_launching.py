@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 import gantt as package
 from gantt.errors import ClaimExpired, Invalid, LaunchFailed, Unavailable
-from gantt.launch.contract import Work, Workload
+from gantt.launch.contract import StartedInstance, Work
 from gantt.launch.launching import Launching
 from gantt.launch.outcome import LaunchOptions
 from gantt.launch.simulated import SimulatedLauncher
@@ -146,7 +146,7 @@ def test_one_of_a_claim_fails_everywhere_and_the_others_run(
     found = gantt.schedule(request)
 
     class Partial(SimulatedLauncher):
-        def launch(self, selection: Selection, work: Work) -> Workload:  # type: ignore[override]
+        def launch(self, selection: Selection, work: Work) -> StartedInstance:  # type: ignore[override]
             if work.instance_uuid == (request.instance_uuids or ())[0]:
                 raise RuntimeError("it is cursed")
             return super().launch(selection, work)
@@ -193,7 +193,7 @@ def test_a_host_that_names_the_instance_during_the_launch_is_no_failure(
     gantt: GanttProtocol,
 ) -> None:
     class Named(SimulatedLauncher):
-        def launch(self, selection: Selection, work: Work) -> Workload:  # type: ignore[override]
+        def launch(self, selection: Selection, work: Work) -> StartedInstance:  # type: ignore[override]
             gantt.sync_instances(selection.service_host, [work.instance_uuid])
             return super().launch(selection, work)
 

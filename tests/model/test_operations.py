@@ -6,7 +6,7 @@ import inspect
 
 import pytest
 
-from gantt.api.native.table import HANDLERS
+from gantt.api.native.operation_table import HANDLERS
 from gantt.api.routes import ROUTES
 from gantt.client.remote import RemoteGantt
 from gantt.connection import open_gantt

@@ -9,7 +9,7 @@ from typing import Any
 from nova import exception
 from nova.virt import hardware
 
-from gantt.model.topology import Fit, HostTopology, Lack
+from gantt.model.topology import Fit, FitLack, HostTopology
 from gantt.topology.cells import in_order
 from tests.nova import upstream_topology as upstream
 from tests.nova.fits import Case
@@ -22,7 +22,7 @@ NO_PAGES = "a host cell that reports no pages"
 ANYWHERE = "devices that a compute does not find without regard to cells"
 
 
-def cause(one: Case, ours: Fit | Lack) -> str | None:
+def cause(one: Case, ours: Fit | FitLack) -> str | None:
     """Why Nova answers otherwise; None: that would be a bug."""
     if _takes_a_core_in_use(one):
         return EMULATOR
@@ -33,10 +33,10 @@ def cause(one: Case, ours: Fit | Lack) -> str | None:
     return None
 
 
-def of_filters(one: Case, ours: Fit | Lack, has_devices: bool) -> str | None:
+def of_filters(one: Case, ours: Fit | FitLack, has_devices: bool) -> str | None:
     """As ``cause``, where ``has_devices`` says whether PciPassthroughFilter passes: a
     host that NUMATopologyFilter alone passes, and its compute refuses."""
-    if isinstance(ours, Lack) and len(one.wanted.devices) > 1 and not has_devices:
+    if isinstance(ours, FitLack) and len(one.wanted.devices) > 1 and not has_devices:
         return ANYWHERE
     return cause(one, ours)
 

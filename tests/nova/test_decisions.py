@@ -14,15 +14,15 @@ from nova import exception
 
 from gantt.errors import Invalid, NoValidHost
 from gantt.model.spec import InstanceGroup, RequestSpec, ScheduleRequest
-from gantt.placement.candidates.combine import Budget
+from gantt.placement.candidates.combination import Budget
 from gantt.scheduler import cycle
 from gantt.scheduler.evaluation.known_drivers import filtering
-from gantt.scheduler.feasibility.candidates import BookSource
+from gantt.scheduler.feasibility.candidate_sources import BookSource
 from gantt.scheduler.hosts import Taken
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.policy import Policy, policy_of
 from gantt.scheduler.request.job import Job
-from gantt.scheduler.scoring import weigh
+from gantt.scheduler.scoring import host_weights
 from gantt.scheduler.selection.answer import selections
 from gantt.state.state import State
 from tests.nova import known, upstream, worlds
@@ -64,7 +64,7 @@ def _ours(pair: Pair, state: State) -> Ranking | Exception:
     except Invalid as error:
         return error
     names, nodes = field.hosts.names, field.hosts.nodes
-    order = weigh.best(field.weights, len(field.hosts)).tolist()
+    order = host_weights.best(field.weights, len(field.hosts)).tolist()
     return [(names[at], nodes[at], float(field.weights[at])) for at in order]
 
 

@@ -21,14 +21,14 @@ from nova import exception
 from gantt.errors import Invalid, NoValidHost
 from gantt.model.spec import Flavor, Image, RequestSpec, ScheduleRequest
 from gantt.model.topology import HostCell, HostTopology, Pages, Pool
-from gantt.placement.candidates.combine import Budget
+from gantt.placement.candidates.combination import Budget
 from gantt.scheduler import cycle
 from gantt.scheduler.evaluation.known_drivers import caching, filtering
-from gantt.scheduler.feasibility.candidates import NOTHING
+from gantt.scheduler.feasibility.candidate_sources import NOTHING
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.scoring import weigh
+from gantt.scheduler.scoring import host_weights
 from gantt.scheduler.selection.answer import selections
-from gantt.scheduler.selection.fitting import fitting_of
+from gantt.scheduler.selection.topology_fit import fitting_of
 from gantt.state.state import State
 from tests.nova import fitted_worlds, upstream, worlds
 from tests.nova.fitted_pair import FRESH_REQUESTS, MENDS, FittedPair, corrected, opened
@@ -94,7 +94,7 @@ def _ranked(pair: FittedPair, state: State) -> list[Any]:
     fitting = fitting_of(state, field)
     return [
         (names[at], nodes[at], float(field.weights[at]))
-        for at in weigh.best(field.weights, len(field.hosts)).tolist()
+        for at in host_weights.best(field.weights, len(field.hosts)).tolist()
         if fitting is None or fitting.fits(int(rows[at]), NOTHING)
     ]
 

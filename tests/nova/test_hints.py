@@ -13,11 +13,11 @@ from msgspec.structs import replace
 from nova import context, exception
 from nova.scheduler import utils
 
-from gantt.engine.opening import standard_names
+from gantt.engine.factory import standard_names
 from gantt.errors import Invalid, NoValidHost
 from gantt.model.changes import Cursor
 from gantt.model.spec import Destination, Flavor, InstanceGroup, RequestSpec
-from gantt.placement.candidates.combine import Budget
+from gantt.placement.candidates.combination import Budget
 from gantt.placement.rules import plan
 from gantt.scheduler.evaluation.driver import Driver
 from gantt.scheduler.evaluation.known_drivers import caching, filtering

@@ -20,10 +20,10 @@ from gantt.errors import NoValidHost
 from gantt.model.forms.spec import read_spec
 from gantt.model.spec import ScheduleRequest
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.request.prefilters.context import Context
+from gantt.scheduler.request.prefilters.context import PrefilterContext
 from gantt.scheduler.request.prefilters.routed_networks import routed_networks
 from gantt.scheduler.request.segments import as_listed
-from gantt.state.fleet import Fleet
+from gantt.state.fleet_columns import Fleet
 from tests.cloud.neutron import Neutron, neutron
 from tests.nova.upstream import CONF
 from tests.openstack.test_routed_networks import OPTION, asking
@@ -101,7 +101,7 @@ def theirs(request: Any, aggregates: dict[str, frozenset[str]]) -> Found:
 def ours(
     primitive: Any, aggregates: dict[str, frozenset[str]], folder: Path, server: Neutron
 ) -> Found:
-    context = Context(Fleet(), ON, bool, as_listed(aggregates))
+    context = PrefilterContext(Fleet(), ON, bool, as_listed(aggregates))
     with asking(folder, server) as networks:
         asked = networks.with_segments(ScheduleRequest(read_spec(primitive)))
     try:

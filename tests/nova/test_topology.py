@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from gantt.model.topology import Fit, Lack
+from gantt.model.topology import Fit, FitLack
 from gantt.topology.fit import fit
-from gantt.topology.take import take
+from gantt.topology.host_remainder import take
 from tests.nova import known_topology as known
 from tests.nova.fits import Case, case
 from tests.nova.pair import EXAMPLES, SEED, Tell, tell
@@ -53,7 +53,7 @@ def _compare(one: Case, agreed: Counter[str], met: Counter[str]) -> None:
         assert cause is not None, (one, ours, theirs.placed())
         met[cause] += 1
         return
-    if isinstance(ours, Lack):
+    if isinstance(ours, FitLack):
         agreed["do not fit"] += 1
         return
     agreed["fit"] += 1

@@ -18,17 +18,17 @@ from nova import objects
 
 from gantt.model.rows import HostRow
 from gantt.model.spec import Flavor, Image, NetworkMetadata, RequestSpec
-from gantt.model.topology import Fit, HostTopology, Lack, Wanted
+from gantt.model.topology import Fit, FitLack, HostTopology, Wanted
 from gantt.scheduler.contract import Request
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.request.topology import (
+from gantt.scheduler.request.requested_topology import (
     DEVICES_FILTER,
     TOPOLOGY_FILTER,
     wanted_of,
 )
 from gantt.state.column import NO_ROW
-from gantt.state.fleet import Fleet
+from gantt.state.fleet_columns import Fleet
 from gantt.state.view import pending_on
 from tests.nova import known_topology as known
 from tests.nova import upstream
@@ -201,7 +201,7 @@ def mappings_of(one: Case) -> dict[str, list[str]]:
 
 def answer(
     fleet: Fleet, spec: RequestSpec, chain: tuple[str, ...], one: Case
-) -> tuple[Fit | Lack, Mapping[str, object], Wanted | None]:
+) -> tuple[Fit | FitLack, Mapping[str, object], Wanted | None]:
     """What is found on the host, with which limits, and for what."""
     hosts, request = Hosts(fleet, np.arange(1)), Request(spec, OPTIONS, NOW)
     is_let = all(OURS[name].mask(hosts, request)[0] for name in chain)
@@ -215,5 +215,5 @@ def answer(
     providers = {name: tuple(uuids) for name, uuids in mappings_of(one).items()}
     pending = pending_on(fleet.hosts, 0, wanted, providers, packs=one.packs)
     found = fleet.hosts.promises[0].fit(pending)
-    assert is_let or isinstance(found, Lack), "arrays exclude none that fits"
+    assert is_let or isinstance(found, FitLack), "arrays exclude none that fits"
     return found, limits, pending.wanted

@@ -19,15 +19,15 @@ from gantt.model.topology import (
     ANY_PAGES,
     DeviceRequest,
     Fit,
+    FitLack,
     HostCell,
     HostTopology,
-    Lack,
     Wanted,
 )
-from gantt.scheduler.request import devices
-from gantt.scheduler.request.topology import topology_of
+from gantt.scheduler.request import requested_devices
+from gantt.scheduler.request.requested_topology import topology_of
 from gantt.topology.fit import fit
-from gantt.topology.take import take
+from gantt.topology.host_remainder import take
 from tests.nova import known_topology as known
 from tests.nova.fits import Case
 from tests.nova.upstream import request_spec, uuid_of
@@ -228,7 +228,7 @@ def test_each_provider_of_an_allocation_has_to_give_its_device() -> None:
     asked = wanted(devices=(replace(FAR, count=2),))
     providers = {"r-0": (here,), "r-1": (gone,)}
     lack = fit(hosts, asked, providers)
-    assert isinstance(lack, Lack)
+    assert isinstance(lack, FitLack)
     assert (lack.what, lack.asked, lack.has) == ("devices", 2, 1)
     sides = Sides(hosts, asked, providers)
     assert sides.fits()
@@ -243,7 +243,7 @@ def test_a_request_for_no_device() -> None:
     assert not Sides(host(pools=()), wanted(devices=(none,)), {}).fits()
     asked = device_requests((none,))[0]
     entry = {"count": 0, "spec": asked.spec, "alias_name": asked.alias_name}
-    assert devices.wanted(RequestSpec(pci_requests=(entry,)), ()) == ()
+    assert requested_devices.wanted(RequestSpec(pci_requests=(entry,)), ()) == ()
 
 
 # -- what Nova's functions cannot do --------------------------------------------------

@@ -21,7 +21,7 @@ from gantt.model.topology import (
     Wanted,
 )
 from gantt.topology.fit import fit
-from gantt.topology.take import take
+from gantt.topology.host_remainder import take
 from tests.nova.pair import EXAMPLES, SEED, Tell, tell
 from tests.nova.upstream import CONF, uuid_of
 from tests.nova.upstream_topology import device_requests

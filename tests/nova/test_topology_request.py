@@ -19,9 +19,9 @@ from gantt.model.cpu_sets import mask_of
 from gantt.model.forms.instance_topology import GivenTopology, read_instance_topology
 from gantt.model.spec import Flavor, Image, RequestSpec
 from gantt.model.topology import InstanceCell
-from gantt.scheduler.request import devices
+from gantt.scheduler.request import requested_devices
 from gantt.scheduler.request.features import device_affinity
-from gantt.scheduler.request.topology import topology_of
+from gantt.scheduler.request.requested_topology import topology_of
 from tests.nova import known_topologies, shapes, upstream
 from tests.nova.pair import EXAMPLES, Tell, explore, tell
 
@@ -195,7 +195,7 @@ def their_requests(spec: RequestSpec, aliases: list[dict[str, str]]) -> Any:
 
 def our_requests(spec: RequestSpec, aliases: list[dict[str, str]]) -> Any:
     try:
-        found = devices.wanted(spec, tuple(aliases))
+        found = requested_devices.wanted(spec, tuple(aliases))
         device_affinity(spec)
     except Invalid as refusal:
         return refusal

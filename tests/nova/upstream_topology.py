@@ -22,10 +22,10 @@ from gantt.model.cpu_sets import mask_of, numbers_of
 from gantt.model.topology import (
     DeviceRequest,
     Fit,
+    FitLack,
     HostCell,
     HostTopology,
     InstanceCell,
-    Lack,
     Pool,
     Wanted,
 )
@@ -269,8 +269,8 @@ def place_of(cell: Any) -> Place:
 # -- what we say, in the same form ----------------------------------------------------
 
 
-def placed(ours: Fit | Lack) -> list[Place]:
-    if isinstance(ours, Lack):
+def placed(ours: Fit | FitLack) -> list[Place]:
+    if isinstance(ours, FitLack):
         return []
     return [
         (cell.host_cell, dict(cell.pinning), cell.emulator, cell.page_kib)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from gantt.model import commands as c
 from gantt.model.audit import Audit, AuditTerms, Finding
 from gantt.model.hosts import HostStats
-from gantt.placement.audit import audit
+from gantt.placement.audit_queries import audit
 from gantt.placement.rules.agent_reports import command_of
 from tests.placement.fleet_desk import (
     FleetDesk,

@@ -8,7 +8,7 @@ from gantt.model import commands as c
 from gantt.model.audit import Audit, AuditTerms, Finding
 from gantt.model.fleet import CELL, Move
 from gantt.model.hosts import Instance, Service
-from gantt.placement.audit import audit
+from gantt.placement.audit_queries import audit
 from tests.placement.desk import put
 from tests.placement.fleet_desk import FleetDesk, server, uuid_of
 from tests.placement.fleet_desk import report as host_report

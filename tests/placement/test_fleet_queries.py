@@ -5,7 +5,7 @@ from __future__ import annotations
 from gantt.model import commands as c
 from gantt.model.fleet_lists import HostAggregateQuery
 from gantt.model.hosts import HostAggregate, Instance
-from gantt.placement import fleet_lists, fleet_queries
+from gantt.placement import fleet_pages, fleet_queries
 from tests.placement.fleet_desk import FleetDesk, claim, on, report, server, uuid_of
 
 
@@ -46,5 +46,5 @@ def test_a_host_as_it_is_known() -> None:
     desk.do(report(1, free_ram_mb=1))
     assert reported_at is not None
     assert (desk.host().updated_at or 0) > reported_at
-    found, _ = fleet_lists.host_aggregates(desk.state, HostAggregateQuery())
+    found, _ = fleet_pages.host_aggregates(desk.state, HostAggregateQuery())
     assert [one.name for one in found] == ["a", "b"]

@@ -15,7 +15,7 @@ from gantt.engine.gantt import Gantt
 from gantt.model.fleet_lists import InstanceQuery
 from gantt.model.hosts import InstanceView
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
-from gantt.placement import fleet_lists
+from gantt.placement import fleet_pages
 from gantt.placement import known_instances as module
 from tests.engine.test_scheduling import report
 
@@ -91,7 +91,7 @@ def test_others_may_write_between_slices_of_a_long_list(
     books: Gantt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What goes meanwhile is not shown, and the page still leads to the next."""
-    monkeypatch.setattr(fleet_lists, "_SLICE", 2)
+    monkeypatch.setattr(fleet_pages, "_SLICE", 2)
     every = [one.uuid for one in books.list_instances(InstanceQuery())]
     rests: list[int] = []
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gantt.model import commands as c
 from gantt.model.topology_view import HostTopologyView
-from gantt.placement.host_topology import host_topology
+from gantt.placement.topology_answer import host_topology
 from tests.placement.fleet_desk import FleetDesk, on, report, server
 from tests.placement.rules.test_topology_claims import (
     NIC,

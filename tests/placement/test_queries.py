@@ -12,8 +12,8 @@ from gantt.model.answers import (
     Provider,
     ProviderAllocations,
     ProviderInventories,
+    ProviderShare,
     ProviderUsages,
-    Share,
 )
 from gantt.model.changes import Change, Cursor
 from gantt.model.commands import (
@@ -231,7 +231,7 @@ def test_usages_have_a_key_per_inventory(desk: Desk) -> None:
 
 def test_allocations_of_a_consumer(desk: Desk) -> None:
     assert queries.allocations(desk.state, ALICE) == ConsumerView(
-        {HOST: Share({"VCPU": 5}, 5), OTHER: Share({"VCPU": 1}, 4)},
+        {HOST: ProviderShare({"VCPU": 5}, 5), OTHER: ProviderShare({"VCPU": 1}, 4)},
         "project",
         "user",
         1,
@@ -262,7 +262,9 @@ def test_a_consumer_without_a_record_is_shown_as_far_as_it_is_known() -> None:
     row = AllocationRow(1, 1, "ghost", 0, 2, None, None)
     desk.state.apply([Change("allocations", 1, None, row)], Cursor(99, "b"))
     found = queries.allocations(desk.state, "ghost")
-    assert found == ConsumerView({HOST: Share({"VCPU": 2}, 1)}, "", "", 0, None, None)
+    assert found == ConsumerView(
+        {HOST: ProviderShare({"VCPU": 2}, 1)}, "", "", 0, None, None
+    )
     on_host = queries.provider_allocations(desk.state, HOST)
     assert on_host is not None
     assert on_host.allocations == {"ghost": ConsumerShare({"VCPU": 2}, 0)}

@@ -12,7 +12,7 @@ from gantt.model import commands as c
 from gantt.model.audit import Silence
 from gantt.model.hosts import Service
 from gantt.placement import listings
-from gantt.placement.audit import still
+from gantt.placement.audit_queries import still
 from gantt.state.state import State
 from tests.placement.audit_desk import LATER, SPACE, TERMS, AuditDesk
 from tests.placement.desk import put
@@ -387,7 +387,9 @@ def test_a_repair_looks_at_one_host_and_not_at_all(
     looked: list[int] = []
     real = listings.listing_at
 
-    def listing_at(state: State, row: int, *more: int) -> listings.Listing | Silence:
+    def listing_at(
+        state: State, row: int, *more: int
+    ) -> listings.InstanceList | Silence:
         looked.append(row)
         return real(state, row, *more)
 

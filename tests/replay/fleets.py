@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gantt.model.answers import Inventory
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec
-from gantt.placement.groups import ANTI_AFFINITY
+from gantt.placement.group_rules import ANTI_AFFINITY
 from gantt.replay.events import Arrival
 from gantt.replay.machines import Machine, uuid_of
 from gantt.replay.run import Decided, Replay, ReplaySettings

@@ -15,9 +15,9 @@ from unittest import mock
 import pytest
 
 from gantt.engine.gantt import Gantt
-from gantt.engine.recording import account
-from gantt.engine.recording.files import RecordFile
-from gantt.engine.recording.writing import _Next
+from gantt.engine.recording import line_counts
+from gantt.engine.recording.record_files import RecordFile
+from gantt.engine.recording.record_writer import _Next
 from gantt.model.changes import Cursor
 from gantt.replay.redecision_results import Played, Redecided
 from tests.replay.recorded import add_hosts, ask, flush, played, service
@@ -55,7 +55,7 @@ class Disk:
 @pytest.fixture
 def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
     found = Disk()
-    monkeypatch.setattr("gantt.engine.recording.files.os", found)
+    monkeypatch.setattr("gantt.engine.recording.record_files.os", found)
     return found
 
 
@@ -122,7 +122,7 @@ def test_a_directory_that_comes_late_has_file_1(tmp_path: Path, disk: Disk) -> N
 def test_a_file_that_cannot_be_removed_is_not_written_over(
     live: Gantt, tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    live._recording._tape.tear("a test")  # type: ignore[union-attr]
+    live._recording._queue.break_off("a test")  # type: ignore[union-attr]
     with monkeypatch.context() as patch:
         patch.setattr(Path, "unlink", lambda _: None)
         disk.room = 100
@@ -203,10 +203,10 @@ def test_what_waited_for_a_file_is_lost_if_no_line_can_be_made_of_it(
         head, chunks, _ = words
         fill(following, head, chunks, writing._drain)
         assert following.later.tally.decisions == 1
-        monkeypatch.setattr(account, "text", mock.Mock(side_effect=TypeError))
+        monkeypatch.setattr(line_counts, "text", mock.Mock(side_effect=TypeError))
 
     monkeypatch.setattr(_Next, "fill", asked)
-    recording._tape.tear("a test")
+    recording._queue.break_off("a test")
     flush(live)
     counts = live.counts()
     assert (counts["recorded"], counts["recorded_dropped"]) == (0, 1)

@@ -18,7 +18,7 @@ from gantt.model.spec import (
     RequestedNetwork,
     RequestSpec,
 )
-from gantt.placement.groups import ANTI_AFFINITY
+from gantt.placement.group_rules import ANTI_AFFINITY
 from gantt.placement.rules import plan
 from gantt.replay.process_records import open_records
 from gantt.replay.redecision import play

@@ -8,7 +8,7 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from gantt.engine.opening import standard_names
+from gantt.engine.factory import standard_names
 from gantt.errors import GanttError, NoValidHost
 from gantt.model import commands as c
 from gantt.model.changes import Cursor
@@ -25,12 +25,12 @@ from gantt.placement.rules import plan
 from gantt.scheduler import cycle
 from gantt.scheduler.evaluation.driver import Driver
 from gantt.scheduler.explain.trials import Trials
-from gantt.scheduler.feasibility.candidates import (
+from gantt.scheduler.feasibility.candidate_sources import (
     BOOK_SOURCE,
     REPORT_SOURCE,
     CandidateSource,
 )
-from gantt.scheduler.selection.picking import Selected
+from gantt.scheduler.selection.picks import InstancePicks
 from gantt.state.state import State
 from tests.idle_host import idle
 
@@ -226,7 +226,7 @@ def source(by_books: bool) -> CandidateSource:
 
 def decided(
     desk: Desk, driver: Driver, request: ScheduleRequest, **more: Any
-) -> Selected:
+) -> InstancePicks:
     """By what hosts report; a refusal says why. ``more``: for ``cycle.decide``."""
     given = desk.state, request, source(False), driver
     try:

@@ -15,8 +15,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from gantt.engine.factory import open_gantt
 from gantt.engine.gantt import Gantt
-from gantt.engine.opening import open_gantt
 from gantt.engine.options import EngineOptions
 from gantt.errors import GanttError
 from gantt.model import commands as c

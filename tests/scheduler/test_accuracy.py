@@ -14,22 +14,22 @@ from typing import Any
 
 import pytest
 
-from gantt.engine.opening import standard_names
+from gantt.engine.factory import standard_names
 from gantt.errors import NoValidHost
 from gantt.model import commands as c
 from gantt.model.answers import Inventory
 from gantt.model.hosts import HostStats
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ScheduleRequest
 from gantt.model.topology import Fit
-from gantt.placement.candidates.combine import Budget
+from gantt.placement.candidates.combination import Budget
 from gantt.replay.machines import START, uuid_of
 from gantt.replay.replay_books import ReplayBooks
 from gantt.scheduler.evaluation.known_drivers import driver_of
-from gantt.scheduler.feasibility.candidates import BOOK_SOURCE
+from gantt.scheduler.feasibility.candidate_sources import BOOK_SOURCE
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.policy import policy_of
 from gantt.scheduler.selection.claim import claim_of
-from gantt.scheduler.selection.picking import pick_hosts
+from gantt.scheduler.selection.picks import pick_hosts
 from tests.scheduler.brute_force import (
     NOWHERE,
     Group,

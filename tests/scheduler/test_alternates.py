@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from gantt.engine.factory import open_gantt
 from gantt.engine.gantt import Gantt
-from gantt.engine.opening import open_gantt
 from gantt.engine.options import EngineOptions
 from gantt.model import commands as c
 from gantt.model.hosts import Service

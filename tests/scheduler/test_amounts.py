@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gantt.model.spec import Flavor, RequestSpec
-from gantt.placement.reported import has_room
+from gantt.placement.reported_room import has_room
 from gantt.scheduler.feasibility import amounts, overrides
 from gantt.scheduler.hosts import Hosts, Taken
 from gantt.state.column import Bools

@@ -10,8 +10,8 @@ from collections import Counter
 import pytest
 from msgspec.structs import replace
 
+from gantt.engine.factory import open_gantt
 from gantt.engine.gantt import Gantt
-from gantt.engine.opening import open_gantt
 from gantt.engine.options import EngineOptions
 from gantt.errors import NoValidHost
 from gantt.model import commands as c
@@ -20,7 +20,7 @@ from gantt.model.names import SHARES_VIA_AGGREGATE
 from gantt.model.selection import Why
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ScheduleRequest
 from gantt.scheduler.explain.blocks import OFF
-from gantt.scheduler.explain.why import EXACT, PICKED
+from gantt.scheduler.explain.refusal_reason import EXACT, PICKED
 from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
 from tests.idle_host import idle
 

@@ -19,7 +19,7 @@ from gantt.scheduler.held_host import HeldHost
 from gantt.scheduler.hosts import Hosts, Taken
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.policy import policy_of
-from gantt.scheduler.selection.picking import Selected
+from gantt.scheduler.selection.picks import InstancePicks
 from tests.scheduler.choosers import Told, install, install_told, named
 from tests.scheduler.desk import Desk, decided
 
@@ -51,7 +51,7 @@ def picked(
     options: SchedulerOptions = OPTIONS,
     alternates: bool = False,
     held: dict[int, HeldHost] | None = None,
-) -> Selected:
+) -> InstancePicks:
     request = ScheduleRequest(
         spec,
         tuple(desk.new_uuid() for _ in range(count)),
@@ -61,7 +61,7 @@ def picked(
     return decided(desk, driver, request, rng=Dice(), held=held or {})
 
 
-def names(desk: Desk, found: Selected) -> list[list[str]]:
+def names(desk: Desk, found: InstancePicks) -> list[list[str]]:
     hosts = desk.state.fleet.hosts.hosts
     return [[hosts[one.row] for one in each] for each in found.picks]
 

@@ -10,7 +10,7 @@ from gantt.errors import Invalid
 from gantt.model import commands as c
 from gantt.model.hosts import Instance
 from gantt.model.spec import Flavor, RequestSpec
-from gantt.placement.candidates.combine import Budget
+from gantt.placement.candidates.combination import Budget
 from gantt.scheduler.evaluation.known_drivers import Making, caching, filtering
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.policy import policy_of

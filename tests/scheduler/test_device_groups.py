@@ -13,7 +13,7 @@ from gantt.engine.gantt import Gantt
 from gantt.errors import NoValidHost
 from gantt.model import commands as c
 from gantt.model.spec import InstanceGroup, RequestSpec, ScheduleRequest
-from gantt.placement.candidates.combine import Budget
+from gantt.placement.candidates.combination import Budget
 from tests.scheduler.test_capacity import opened, report, spec_of
 
 DEVICES = 8

@@ -12,7 +12,7 @@ from gantt.errors import ClaimLost, GanttError
 from gantt.model import commands as c
 from gantt.model.hosts import Service
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ScheduleRequest
-from gantt.placement.candidates.combine import Budget
+from gantt.placement.candidates.combination import Budget
 from gantt.scheduler import cycle
 from gantt.scheduler.evaluation.driver import Driver
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts

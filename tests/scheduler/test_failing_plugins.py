@@ -11,7 +11,7 @@ import pytest
 
 from gantt.errors import Invalid, PluginFailed
 from gantt.model.spec import RequestSpec, ScheduleRequest
-from gantt.placement.candidates.combine import Budget
+from gantt.placement.candidates.combination import Budget
 from gantt.scheduler import cycle
 from gantt.scheduler.contract import Filter, Request, Weigher
 from gantt.scheduler.evaluation.driver import Driver

@@ -11,8 +11,8 @@ import pytest
 
 from bench.fair import carried_out, planned
 from bench.random_fleets import case
+from gantt.engine.factory import open_gantt
 from gantt.engine.gantt import Gantt
-from gantt.engine.opening import open_gantt
 from gantt.engine.options import EngineOptions
 from gantt.errors import Invalid
 from gantt.model.capacity import FairSplit
@@ -20,9 +20,9 @@ from gantt.model.hosts import HostAggregate, HostStats
 from gantt.model.spec import Flavor, RequestSpec
 from gantt.replay.fleet_files import fleet_of
 from gantt.replay.machines import build
-from gantt.scheduler.capacity.split import Mix, fair_split, feasible_of
+from gantt.scheduler.capacity.split import FlavorMix, fair_split, feasible_of
 from gantt.scheduler.evaluation.known_drivers import filtering
-from gantt.scheduler.feasibility.candidates import BOOK_SOURCE
+from gantt.scheduler.feasibility.candidate_sources import BOOK_SOURCE
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.pauses import Moved
 from gantt.scheduler.plugins.policy import policy_of
@@ -38,7 +38,7 @@ def split(
     fleet: str, *specs: RequestSpec, weights: tuple[float, ...] = ()
 ) -> FairSplit:
     state = build(fleet_of(fleet.split())).state
-    mix = Mix(specs, weights or (1.0,) * len(specs))
+    mix = FlavorMix(specs, weights or (1.0,) * len(specs))
     sources = [BOOK_SOURCE] * len(specs)
     return fair_split(state, mix, sources, DRIVER, now=0)
 
@@ -77,7 +77,7 @@ def test_weights_are_a_proportion() -> None:
 def test_weights_far_apart_take_few_rounds() -> None:
     books = build(fleet_of(["40xvcpus=64,memory_mb=262144"]))
     calls: list[int] = []
-    mix = Mix((CPUS, MEMORY), (1e6, 1e-6))
+    mix = FlavorMix((CPUS, MEMORY), (1e6, 1e-6))
     found = fair_split(
         books.state,
         mix,

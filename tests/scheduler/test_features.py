@@ -9,7 +9,7 @@ from msgspec import structs
 
 from gantt.errors import Invalid
 from gantt.model.spec import ResourceGroup
-from gantt.scheduler.request import devices, settings
+from gantt.scheduler.request import requested_devices, settings
 from tests.scheduler.test_shape import SIZES, a_spec, groups, required
 
 Properties = dict[str, Any]
@@ -157,7 +157,9 @@ MANAGED = "COMPUTE_MANAGED_PCI_DEVICE"
 def device_groups(*requests: dict[str, Any]) -> tuple[ResourceGroup, ...]:
     spec = a_spec(pci_requests=requests)
     known = {"HW_GPU_API_VULKAN"}
-    return devices.with_groups(spec, (), known.__contains__).requested_resources
+    return requested_devices.with_groups(
+        spec, (), known.__contains__
+    ).requested_resources
 
 
 def with_spec(**fields: Any) -> dict[str, Any]:
@@ -176,10 +178,10 @@ def test_port_and_grouped_devices_get_no_group() -> None:
     assert device_groups({**PCI, "alias_name": None}) == ()
     mine = ResourceGroup("r1-1", {"VGPU": 1})
     spec = a_spec(pci_requests=(PCI,), requested_resources=(mine,))
-    found = devices.with_groups(spec, (), bool).requested_resources
+    found = requested_devices.with_groups(spec, (), bool).requested_resources
     assert [group.requester_id for group in found] == ["r1-1", "r1-0"]
     whole = structs.replace(spec, requested_resources=found)
-    assert devices.with_groups(whole, (), bool) is whole
+    assert requested_devices.with_groups(whole, (), bool) is whole
 
 
 @pytest.mark.parametrize(
@@ -244,7 +246,7 @@ ALIASES: tuple[dict[str, Any], ...] = (
 
 def alias_groups(text: str, **fields: Any) -> dict[str | None, dict[str, int]]:
     spec = a_spec({"pci_passthrough:alias": text}, **fields)
-    found = devices.with_groups(spec, ALIASES, bool).requested_resources
+    found = requested_devices.with_groups(spec, ALIASES, bool).requested_resources
     return {group.requester_id: group.resources for group in found}
 
 

@@ -24,7 +24,7 @@ from gantt.scheduler.plugins.nova import LegacyFilter, LegacyWeigher
 from gantt.scheduler.plugins.nova_host import LegacyHost, LegacyHosts
 from gantt.scheduler.plugins.nova_object import unpacked
 from gantt.scheduler.plugins.nova_spec import LegacySpec
-from gantt.scheduler.scoring import weigh
+from gantt.scheduler.scoring import host_weights
 from tests.scheduler import out_of_tree as theirs
 from tests.scheduler.fleets import NOW, Plan, a_host, all_hosts, request, weights
 
@@ -202,10 +202,10 @@ def test_weighers() -> None:
     )
     assert power.name == "PowerWeigher"
     assert power.score(hosts, request()).tolist() == [5, 20, -5]
-    factors = weigh.multipliers(hosts, power, options)
+    factors = host_weights.multipliers(hosts, power, options)
     assert isinstance(factors, np.ndarray)
     assert factors.tolist() == [4, 2, 2]
-    assert weigh.multipliers(hosts, old, options) == -1.0
+    assert host_weights.multipliers(hosts, old, options) == -1.0
     found = weights(hosts, request(), [power, old])
     assert found.tolist() == [4 * 0.5, 2 * 1 - 0.5, -1]
 

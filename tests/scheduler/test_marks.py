@@ -11,8 +11,8 @@ import pytest
 
 from gantt.model.answers import Candidate
 from gantt.model.record import Marks
+from gantt.scheduler.selection.host_choice import Pick
 from gantt.scheduler.selection.marks import marks_of, pack_choices
-from gantt.scheduler.selection.select import Pick
 
 WEIGHTS = [1.5, -2.0, 0.0]
 

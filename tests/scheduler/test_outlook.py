@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
+from gantt.engine.factory import open_gantt
 from gantt.engine.gantt import Gantt
-from gantt.engine.opening import open_gantt
 from gantt.engine.options import EngineOptions
 from gantt.model.capacity import Outlook
 from gantt.model.commands import Inventory

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from gantt.errors import PluginFailed, Refused
 from gantt.model.spec import Flavor, Image, InstanceGroup, RequestSpec
-from gantt.placement.candidates.combine import Budget
+from gantt.placement.candidates.combination import Budget
 from gantt.scheduler.contract import Cacheable, Filter, Request, Weigher
 from gantt.scheduler.evaluation.driver import Driver
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts

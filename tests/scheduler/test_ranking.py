@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gantt.scheduler.scoring import weigh
-from gantt.scheduler.scoring.weigh import Ranking
+from gantt.scheduler.scoring import host_weights
+from gantt.scheduler.scoring.host_weights import BestHosts
 from gantt.state.column import Floats, Int64s
 
 WEIGHTS = st.sampled_from([-1.0, 0.0, 0.5, 1.0, 2.0])
@@ -23,7 +23,7 @@ def test_ranking_equals_a_stable_sort(
     weights: list[float], count: int, moves: list[tuple[int, float]]
 ) -> None:
     array = np.array(weights)
-    kept = Ranking(array, count)
+    kept = BestHosts(array, count)
     for place, weight in [(0, weights[0]), *moves]:
         place %= len(weights)
         array[place] = weights[place] = weight
@@ -36,15 +36,15 @@ def test_change_does_not_rank_all_hosts_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     looked: list[int] = []
-    best = weigh.best
+    best = host_weights.best
 
     def counting(weights: Floats, count: int) -> Int64s:
         looked.append(count)
         return best(weights, count)
 
-    monkeypatch.setattr(weigh, "best", counting)
+    monkeypatch.setattr(host_weights, "best", counting)
     array = np.arange(1000.0)
-    kept = Ranking(array, 10)
+    kept = BestHosts(array, 10)
     for place in range(999, 990, -1):
         array[place] = -1.0
         kept.move(np.array([place]))

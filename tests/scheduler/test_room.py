@@ -8,19 +8,19 @@ import pytest
 from gantt.errors import Refused
 from gantt.model.answers import Inventory
 from gantt.model.spec import Flavor, RequestSpec, ResourceGroup, ScheduleRequest
-from gantt.placement.candidates.combine import Budget
+from gantt.placement.candidates.combination import Budget
 from gantt.replay.machines import Machine, SubProvider, build, uuid_of
 from gantt.replay.replay_books import ReplayBooks
 from gantt.scheduler.contract import Request
 from gantt.scheduler.evaluation.known_drivers import driver_of
-from gantt.scheduler.feasibility.candidates import BOOK_SOURCE
+from gantt.scheduler.feasibility.candidate_sources import BOOK_SOURCE
 from gantt.scheduler.options import PACKINGS, SchedulerOptions
 from gantt.scheduler.plugins.policy import policy_of
 from gantt.scheduler.request.usual_flavors import MOST, named_flavors, usual_flavors
 from gantt.scheduler.scoring.mix import mix_of
 from gantt.scheduler.scoring.weighers.room import RoomWeigher
 from gantt.scheduler.selection.claim import claim_of
-from gantt.scheduler.selection.picking import pick_hosts
+from gantt.scheduler.selection.picks import pick_hosts
 from tests.scheduler.fleets import Plan, a_host, all_hosts, request
 
 GPU = "CUSTOM_GPU_MILLI"

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from bench.launching import place
 from bench.random_fleets import Case, case
+from gantt.engine.factory import open_gantt
 from gantt.engine.gantt import Gantt
-from gantt.engine.opening import open_gantt
 from gantt.engine.options import EngineOptions
 from gantt.model import commands as c
 from gantt.model.capacity import Price, Prices
@@ -16,11 +16,11 @@ from gantt.model.hosts import HostStats
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.scheduler.capacity import price as module
 from gantt.scheduler.capacity.price import prices
-from gantt.scheduler.capacity.split import Mix
+from gantt.scheduler.capacity.split import FlavorMix
 from gantt.scheduler.capacity.tries import STEPS_PER_TRY, Tries
 from gantt.scheduler.evaluation.known_drivers import filtering
 from gantt.scheduler.explain.concessions import conceded
-from gantt.scheduler.feasibility.candidates import BOOK_SOURCE, REPORT_SOURCE
+from gantt.scheduler.feasibility.candidate_sources import BOOK_SOURCE, REPORT_SOURCE
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.policy import policy_of, without
 from gantt.state.check import problems
@@ -30,7 +30,7 @@ SEEDS = range(12)
 
 
 def told(one: Case, number: int) -> Prices:
-    mix = Mix((one.specs[number],), (1.0,))
+    mix = FlavorMix((one.specs[number],), (1.0,))
     state, policy = one.books.state, one.driver.policy
     return prices(state, mix, BOOK_SOURCE, policy, now=one.books.now)
 
@@ -186,7 +186,7 @@ def test_what_changed_meanwhile_is_tried_again() -> None:
             if len(pauses) == 4:  # after all were counted with every rule
                 small_cells.place(engine, 1)
 
-        mix = Mix((small_cells.PINNED,), (1.0,))
+        mix = FlavorMix((small_cells.PINNED,), (1.0,))
         found = prices(state, mix, REPORT_SOURCE, driver.policy, now=1, pause=pause)
     assert found.total == 5
     assert {one.more for one in found.prices if one.kind == "filter"} >= {0}

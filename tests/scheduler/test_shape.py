@@ -20,7 +20,7 @@ from gantt.model.spec import (
 )
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.request import shape
-from gantt.state.fleet import Fleet
+from gantt.state.fleet_columns import Fleet
 from tests.scheduler.fleets import a_host, fleet
 
 UNKNOWN = frozenset({"CUSTOM_NOBODY", "TYPO"})

@@ -8,7 +8,7 @@ from gantt.errors import Invalid
 from gantt.model import commands as c
 from gantt.model.hosts import HostAggregate, HostStats
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec
-from gantt.placement.candidates.combine import Budget
+from gantt.placement.candidates.combination import Budget
 from gantt.scheduler.evaluation.known_drivers import caching, filtering
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.policy import policy_of

@@ -12,7 +12,7 @@ from gantt.model.commands import Inventory
 from gantt.model.spec import Destination, Flavor, RequestSpec, ResourceGroup
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.request import shape
-from gantt.state.fleet import Fleet
+from gantt.state.fleet_columns import Fleet
 
 # Two hosts, alike but for their aggregate and for a trait of a part of one.
 HOSTS = {

@@ -13,7 +13,7 @@ from gantt.model.forms.instance_topology import plain_topology
 from gantt.model.selection import Why
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.scheduler.explain.topology_concessions import steps_of, with_smaller_cells
-from gantt.scheduler.request.topology import topology_of
+from gantt.scheduler.request.requested_topology import topology_of
 from tests.scheduler.small_cells import NIC, options, report, uuid
 from tests.scheduler.test_topology_missing import cell_of
 

@@ -13,7 +13,7 @@ from gantt.model.topology import ANY_PAGES, Wanted
 from gantt.scheduler.explain.concessions import conceded, concessions
 from gantt.scheduler.explain.topology_concessions import OF_TOPOLOGY
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.request.topology import topology_of, wanted_of
+from gantt.scheduler.request.requested_topology import topology_of, wanted_of
 from tests.scheduler.test_shape import asked
 from tests.scheduler.test_topology_request import BOTH, a_spec
 

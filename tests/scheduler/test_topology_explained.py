@@ -15,9 +15,9 @@ from gantt.errors import NoValidHost
 from gantt.model.hosts import HostStats, Service
 from gantt.model.selection import Why
 from gantt.model.spec import RequestSpec, ScheduleRequest
-from gantt.model.topology import Fit, HostTopology, Lack
+from gantt.model.topology import Fit, FitLack, HostTopology
 from gantt.scheduler.explain.lacks import Lacks
-from gantt.scheduler.explain.why import PICKED
+from gantt.scheduler.explain.refusal_reason import PICKED
 from gantt.topology.fit import fit
 from tests.scheduler.small_cells import (
     NIC,
@@ -99,11 +99,11 @@ def test_only_the_nearest_hosts_are_fitted(
 ) -> None:
     fits: list[HostTopology] = []
 
-    def counted(host: HostTopology, *args: Any, **more: Any) -> Fit | Lack:
+    def counted(host: HostTopology, *args: Any, **more: Any) -> Fit | FitLack:
         fits.append(host)
         return fit(host, *args, **more)
 
-    monkeypatch.setattr("gantt.topology.pending.fit", counted)
+    monkeypatch.setattr("gantt.topology.promised_topology.fit", counted)
     for number in range(40):
         report(engine, f"h{number:02}", 0, 2)
     assert len(refusal(engine, PINNED).nearest) == 10

@@ -23,10 +23,10 @@ from gantt.model.topology import (
     InstanceCell,
     Wanted,
 )
-from gantt.scheduler.feasibility.topology import mask_of
+from gantt.scheduler.feasibility.topology_masks import mask_of
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import NO_ROW
-from gantt.state.fleet import Fleet
+from gantt.state.fleet_columns import Fleet
 from gantt.topology.fit import fit
 from tests.topology import synthetic
 

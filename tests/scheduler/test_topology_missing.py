@@ -15,7 +15,7 @@ from gantt.errors import NoValidHost
 from gantt.model.selection import Why
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.model.topology import DeviceRequest, Fit, HostTopology, InstanceCell, Wanted
-from gantt.scheduler.feasibility.topology import missing_of
+from gantt.scheduler.feasibility.topology_masks import missing_of
 from gantt.scheduler.hosts import Hosts
 from gantt.topology.fit import fit
 from tests.scheduler.small_cells import (

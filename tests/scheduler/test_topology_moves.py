@@ -8,13 +8,13 @@ from collections.abc import Iterator
 import pytest
 from msgspec.structs import replace
 
+from gantt.engine.factory import standard_names
 from gantt.engine.gantt import Gantt
-from gantt.engine.opening import standard_names
 from gantt.errors import NoValidHost
 from gantt.model.hosts import Instance
 from gantt.model.spec import RequestSpec
-from gantt.store.memory import MemoryStore
-from tests.engine.test_advising import Clock
+from gantt.store.memory_store import MemoryStore
+from tests.engine.test_advisor import Clock
 from tests.scheduler.small_cells import NIC, PINNED, hosts, options, place, report, uuid
 
 TWO_NICS = [{**NIC, "numa_node": None, "count": 2}]

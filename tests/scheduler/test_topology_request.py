@@ -18,7 +18,7 @@ from gantt.model.topology import (
 )
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.request.exact_fit import unjudged
-from gantt.scheduler.request.topology import topology_of, wanted_of
+from gantt.scheduler.request.requested_topology import topology_of, wanted_of
 
 BOTH = frozenset({"NUMATopologyFilter", "PciPassthroughFilter"})
 OPTIONS = SchedulerOptions()

@@ -1,8 +1,8 @@
 """A store without SQL that several engines share, for the simulator.
 
-Separate from ``gantt.store.memory``, which belongs to one process: this one has rows, a
-log, a head lock with waiters, connections that are closed when idle, and every fault.
-``Galera`` has no lock between nodes: the later of two commits is refused.
+Separate from ``gantt.store.memory_store``, which belongs to one process: this one has
+rows, a log, a head lock with waiters, connections that are closed when idle, and every
+fault. ``Galera`` has no lock between nodes: the later of two commits is refused.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from gantt import errors
 from gantt.model.changes import Change, Cursor, LogEntry
 from gantt.model.rows import ROW_TYPES, Key, LinkRow, Row
 from gantt.model.usage_history import HistoryQuery, UsageRecord
-from gantt.store.changelog.pages import page_of
+from gantt.store.changelog.log_pages import page_of
 from gantt.store.interface import (
     Asked,
-    Beside,
     Chunks,
     Drop,
     Fingerprint,
-    Kind,
     Lead,
     Page,
     Precondition,
     R,
+    SideKind,
+    SideTable,
     StoreOptions,
 )
-from gantt.store.memory import MemoryUsageRows
+from gantt.store.memory_store import MemoryUsageRows
 from gantt.store.outcomes import DefiniteAbort, ForeignWrite, UnknownOutcome
 from gantt.store.tables import COLUMNS, UNIQUE
 from tests.simulation.fault_schedule import (
@@ -118,7 +118,9 @@ class SharedStore:
         self.place = place
         self._is_closed = False
 
-    def beside(self, kind: Kind[R, Asked, Drop]) -> Beside[R, Asked, Drop] | None:
+    def beside(
+        self, kind: SideKind[R, Asked, Drop]
+    ) -> SideTable[R, Asked, Drop] | None:
         del kind  # nothing is kept beside the books
         return None
 

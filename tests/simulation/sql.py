@@ -19,22 +19,22 @@ from gantt.store.interface import (
     ADVICE,
     DECISIONS,
     Asked,
-    Beside,
     Chunks,
     Drop,
     Fingerprint,
-    Kind,
     Lead,
     Page,
     Precondition,
     R,
     RecordPage,
+    SideKind,
+    SideTable,
     StoreOptions,
     Transaction,
     Trimmed,
     UsageRows,
 )
-from gantt.store.sql import SqlStore
+from gantt.store.sql_store import SqlStore
 from tests.simulation.drivers import Driver
 from tests.simulation.fault_schedule import (
     ABORT,
@@ -309,7 +309,9 @@ class WiredStore:
         self._committer = SimLock(place.world, f"committer of {place}")
         self._reading = SimLock(place.world, f"reader of {place}")
 
-    def beside(self, kind: Kind[R, Asked, Drop]) -> Beside[R, Asked, Drop] | None:
+    def beside(
+        self, kind: SideKind[R, Asked, Drop]
+    ) -> SideTable[R, Asked, Drop] | None:
         if kind.name not in (DECISIONS.name, ADVICE.name):
             return None  # no run is observed, and no host reports
         return _WiredTable(self.inner.beside(kind), self._committer)
@@ -419,7 +421,7 @@ class WiredStore:
 class _WiredTable(Generic[R, Asked, Drop]):
     """A table beside the books, one thread at a time."""
 
-    def __init__(self, inner: Beside[R, Asked, Drop], committer: SimLock) -> None:
+    def __init__(self, inner: SideTable[R, Asked, Drop], committer: SimLock) -> None:
         self._inner = inner
         self._committer = committer
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gantt.placement.rules import claims, leases
-from gantt.placement.rules.standing import Standing, standing
+from gantt.placement.rules.request_kind import RequestKind, standing
 from tests.simulation.run import Plan, Run
 
 SEEDS = range(1, 13)
@@ -23,9 +23,9 @@ def broken() -> set[str]:
 
 
 def test_a_repeat_that_is_taken_for_a_move(monkeypatch: pytest.MonkeyPatch) -> None:
-    def forgetful(*given: Any) -> Standing:
+    def forgetful(*given: Any) -> RequestKind:
         found = standing(*given)
-        return Standing.MOVE if found is Standing.REPEAT else found
+        return RequestKind.MOVE if found is RequestKind.REPEAT else found
 
     monkeypatch.setattr(claims, "standing", forgetful)
     assert "a repeat books nothing more" in broken()

@@ -13,11 +13,11 @@ from gantt.model import rows as t
 from gantt.model.forms.shared_topology import read_host
 from gantt.model.hosts import HostStats, Instance
 from gantt.model.topology import Fit
-from gantt.placement.rules import counting, leases
+from gantt.placement.rules import counted_claims, leases
 from gantt.state.view import View
-from gantt.topology import counting as topology_counting
+from gantt.topology import reported_claims as topology_counting
 from gantt.topology.fit import fit
-from gantt.topology.pending import Pending, from_text, to_text
+from gantt.topology.promised_topology import PromisedTopology, from_text, to_text
 from tests.simulation import topology_laws as laws
 from tests.simulation.history import Tables, empty_tables
 from tests.simulation.machines import topology_of, wanted_of
@@ -36,7 +36,7 @@ def uuid_of(number: int) -> str:
 
 
 def claim_row(key: int, *asked: int, found: Fit | None = None) -> t.ClaimRow:
-    text = to_text(Pending(wanted_of(*asked), fit=found))
+    text = to_text(PromisedTopology(wanted_of(*asked), fit=found))
     return t.ClaimRow(
         id=key,
         claim=f"claim-{key}",
@@ -169,7 +169,7 @@ def test_committer_that_does_not_fit_again_is_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def fit_the_report(
-        self: View, row: int, pending: Pending, claim_id: int | None = None
+        self: View, row: int, pending: PromisedTopology, claim_id: int | None = None
     ) -> Any:
         report = self.state.fleet.hosts.promises[row].report
         return fit(report, pending.wanted, pending.providers)
@@ -184,7 +184,7 @@ def test_claim_that_ends_when_it_is_named_is_found(
     def end(draft: Any, row: t.ClaimRow, host: str, saved_at: int | None) -> None:
         draft.delete(t.CLAIMS, row)
 
-    monkeypatch.setattr(counting, "name", end)
+    monkeypatch.setattr(counted_claims, "name", end)
     assert is_broken(EARLY)
 
 

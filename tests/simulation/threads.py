@@ -9,7 +9,7 @@ from collections.abc import Callable
 from itertools import count
 from types import TracebackType
 
-from gantt.engine.threads import Condition, Event, Lock, Thread
+from gantt.engine.threads import Condition, Lock, Thread, ThreadEvent
 from tests.simulation.world import Actor, Site, World
 
 
@@ -120,7 +120,7 @@ class SimThreads:
     def condition(self) -> Condition:
         return SimCondition(self._world, self._name("condition"))
 
-    def event(self) -> Event:
+    def event(self) -> ThreadEvent:
         return SimEvent(self._world)
 
     def start(self, run: Callable[[], None], name: str) -> Thread:

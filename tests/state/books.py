@@ -29,7 +29,7 @@ from gantt.model.rows import (
 from gantt.model.topology import Wanted
 from gantt.state.fleet_tables import COMPUTE
 from gantt.state.state import State
-from gantt.topology.pending import Pending, to_text
+from gantt.topology.promised_topology import PromisedTopology, to_text
 
 REPORT = json.dumps(
     {
@@ -129,7 +129,7 @@ ROWS: tuple[tuple[str, Row], ...] = (
             host=1,
             group_uuid="group-1",
             leased_until=99,
-            topology=to_text(Pending(Wanted())),
+            topology=to_text(PromisedTopology(Wanted())),
             counted_at=98,
         ),
     ),

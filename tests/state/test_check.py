@@ -12,7 +12,7 @@ from gantt.model.changes import Change, Cursor
 from gantt.model.rows import LinkRow, NameRow, key_of
 from gantt.state import check
 from gantt.state.column import NO_ROW
-from gantt.state.inventories import ClassTable
+from gantt.state.inventory_columns import ClassTable
 from gantt.state.state import State
 from tests.state.books import ROWS, filled
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from gantt.model import rows as t
 from gantt.model.changes import Change, Cursor
 from gantt.state import check
-from gantt.state.fleet import Fleet
+from gantt.state.fleet_columns import Fleet
 from tests.state.books import filled, service
 
 Break = Callable[[Fleet], object]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 
-from gantt.state.names import Names, names_index
+from gantt.state.name_table import NameTable, names_index
 from gantt.state.state import State
 from tests.store.books import name_row
 
@@ -28,7 +28,7 @@ def test_names_that_are_one_share_a_place() -> None:
 
 
 def test_tables_of_names_and_uuids_find_as_the_database_would() -> None:
-    names = Names(str.casefold)
+    names = NameTable(str.casefold)
     names.put(name_row(1, "Project"))
     found = names.find("PROJECT")
     assert found is not None

@@ -13,8 +13,14 @@ from gantt.model.changes import Change, Cursor
 from gantt.model.rows import HostRow, ProviderRow
 from gantt.state import check
 from gantt.state.column import NO_ROW
-from gantt.state.host_table import Hosts
-from gantt.state.reports import AMOUNTS, Reports, amounts, number, said_ratios
+from gantt.state.host_table import HostTable
+from gantt.state.report_decoder import (
+    AMOUNTS,
+    ReportDecoder,
+    amounts,
+    number,
+    said_ratios,
+)
 from gantt.state.state import State
 from tests.state.books import filled
 
@@ -23,7 +29,7 @@ def host(number: int, uuid: str | None = None, **stats: Any) -> HostRow:
     return HostRow(number, f"h{number}", "n", uuid, json.dumps(stats), 1, None)
 
 
-def put(hosts: Hosts, *rows: HostRow) -> list[int]:
+def put(hosts: HostTable, *rows: HostRow) -> list[int]:
     return [hosts.put(row, NO_ROW) for row in rows]
 
 
@@ -96,7 +102,7 @@ def test_a_count_is_a_number_or_its_digits(value: Any, wanted: int) -> None:
 
 
 def test_equal_parts_of_reports_are_one_object() -> None:
-    reports = Reports()
+    reports = ReportDecoder()
     text = json.dumps({"cpu_info": {"features": [f"f{n}" for n in range(30)]}})
     first = reports.read(text)
     for other in range(3000):
@@ -146,7 +152,7 @@ def test_a_host_may_report_another_provider() -> None:
 
 
 def test_many_hosts_and_back() -> None:
-    hosts = Hosts()
+    hosts = HostTable()
     arch = hosts.factor("cpu_info", "arch")
     rows = put(hosts, *(host(n, f"u{n}", vcpus=n) for n in range(1, 101)))
     assert hosts.vcpus_total[rows].tolist() == list(range(1, 101))
@@ -168,7 +174,7 @@ def test_many_hosts_and_back() -> None:
 
 
 def test_a_factor_has_a_code_per_host_and_distinct_values() -> None:
-    hosts = Hosts()
+    hosts = HostTable()
     put(
         hosts,
         host(1, cpu_info={"arch": "a"}),
@@ -194,7 +200,7 @@ def test_a_factor_has_a_code_per_host_and_distinct_values() -> None:
 
 
 def test_a_factor_follows_the_reports() -> None:
-    hosts = Hosts()
+    hosts = HostTable()
     put(hosts, host(1, hypervisor_type="QEMU", vcpus=1), host(2))
     kind = hosts.factor("hypervisor_type")
     put(hosts, host(1, hypervisor_type="QEMU", vcpus=2))
@@ -211,7 +217,7 @@ def test_a_factor_follows_the_reports() -> None:
     ("old", "new"), [(1, True), (1, 1.0), ("1", 1), ({"a": 1}, {"a": True}), (0, None)]
 )
 def test_values_that_only_seem_alike_are_told_apart(old: Any, new: Any) -> None:
-    hosts = Hosts()
+    hosts = HostTable()
     put(hosts, host(1, extra_resources=old))
     factor = hosts.factor("extra_resources")
     put(hosts, host(1, extra_resources=new))
@@ -219,7 +225,7 @@ def test_values_that_only_seem_alike_are_told_apart(old: Any, new: Any) -> None:
 
 
 def test_metrics_and_texts_within_are_looked_into() -> None:
-    hosts = Hosts()
+    hosts = HostTable()
     metrics = [{"name": "cpu", "value": 0.5}, "odd"]
     put(hosts, host(1, metrics=metrics, cpu_info='{"arch": "a"}'))
     put(hosts, host(2, metrics="[]", cpu_info="no object"))
@@ -232,7 +238,7 @@ def test_metrics_and_texts_within_are_looked_into() -> None:
 
 
 def test_the_oldest_factor_is_forgotten() -> None:
-    hosts = Hosts()
+    hosts = HostTable()
     put(hosts, host(1, vcpus=1))
     first = hosts.factor("vcpus")
     for n in range(64):
@@ -244,7 +250,7 @@ def test_the_oldest_factor_is_forgotten() -> None:
 
 
 def test_a_factor_of_what_always_changes_is_made_anew() -> None:
-    hosts = Hosts()
+    hosts = HostTable()
     put(hosts, host(1))
     first = hosts.factor("local_gb_used")
     for used in range(3000):

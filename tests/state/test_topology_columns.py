@@ -15,7 +15,7 @@ from gantt.model.changes import Change, Cursor
 from gantt.model.rows import HostRow
 from gantt.model.topology import HostCell, HostTopology, Pages, Pool
 from gantt.state.check_fleet import fleet_problems
-from gantt.state.fleet_snapshot import FleetSnapshot, Wanted
+from gantt.state.fleet_snapshot import ColumnsRead, FleetSnapshot
 from gantt.state.state import State
 from gantt.state.topology_columns import MOST_KINDS, TopologyColumns
 from tests.topology import synthetic
@@ -187,7 +187,7 @@ def test_what_an_older_release_stored_is_not_known_where_it_cannot_be() -> None:
 
 
 def test_a_snapshot_keeps_what_was() -> None:
-    books, wanted = Books(), Wanted()
+    books, wanted = Books(), ColumnsRead()
     host = replace(synthetic.graphics_cards(), obeys=True)
     books.put(row_of(1, host))
     live = books.state.fleet

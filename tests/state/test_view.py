@@ -21,11 +21,11 @@ from gantt.model.rows import (
     ProviderRow,
     Row,
 )
-from gantt.model.topology import DeviceRequest, Fit, HostTopology, Lack, Pool, Wanted
+from gantt.model.topology import DeviceRequest, Fit, FitLack, HostTopology, Pool, Wanted
 from gantt.state.slot_amounts import Refusal, Slot, SlotLimits
 from gantt.state.state import State
 from gantt.state.view import View
-from gantt.topology.pending import Pending
+from gantt.topology.promised_topology import PromisedTopology
 from tests.work.counting import calls
 
 SLOTS: tuple[Slot, ...] = tuple(product(range(3), range(2)))
@@ -265,24 +265,24 @@ def test_what_is_promised_is_taken_from_the_view_alone() -> None:
     assert isinstance(view.fits(0, devices(2)), Fit)
     mark = view.mark()
     view.promise(0, 7, one)
-    assert isinstance(view.fits(0, devices(2)), Lack)
+    assert isinstance(view.fits(0, devices(2)), FitLack)
     assert isinstance(view.fits(0, one), Fit)
     again = view.mark()
     view.promise(0, 8, one)
     view.withdraw(0, 1)
-    assert isinstance(view.fits(0, devices(2)), Lack)
+    assert isinstance(view.fits(0, devices(2)), FitLack)
     view.undo(again)
     view.withdraw(0, 1)
     assert isinstance(view.fits(0, devices(2)), Fit)
     view.undo(mark)
     assert view.fits(0, devices(2)) == known.fit(devices(2))
-    assert isinstance(view.fits(0, devices(3)), Lack)
+    assert isinstance(view.fits(0, devices(3)), FitLack)
     assert [key for key, _ in known.pendings()] == [1], "the State is as it was"
 
 
-def devices(count: int) -> Pending:
+def devices(count: int) -> PromisedTopology:
     asked = DeviceRequest("port", count, ({"vendor_id": "1"},))
-    return Pending(Wanted(devices=(asked,)))
+    return PromisedTopology(Wanted(devices=(asked,)))
 
 
 def test_calls_do_not_grow_with_what_was_added() -> None:

@@ -25,8 +25,8 @@ from gantt.model.rows import (
     ServerGroupRow,
 )
 from gantt.model.spec import InstanceGroup
-from gantt.placement.groups import Members
-from gantt.placement.groups import counts as counts_in
+from gantt.placement.group_rules import Members
+from gantt.placement.group_rules import counts as counts_in
 from gantt.state.state import State
 from gantt.state.view import View
 

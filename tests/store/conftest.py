@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gantt.store import StoreOptions, open_store
-from gantt.store.sql import SqlStore
+from gantt.store.sql_store import SqlStore
 from tests.databases import Databases
 from tests.foreign import placement_on
 from tests.kinds import KINDS

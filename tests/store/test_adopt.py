@@ -19,7 +19,7 @@ from gantt import errors
 from gantt.connection import open_gantt
 from gantt.store import head, schema
 from gantt.store.adoption.adopt import OURS, PLACEMENTS, RELEASED, adopt, release
-from gantt.store.adoption.legacy import Legacy, Owner
+from gantt.store.adoption.old_rows import Legacy, Owner
 from gantt.store.tables import FORMAT, UPSTREAM_HEAD
 from tests.databases import Databases
 from tests.foreign import placement_on

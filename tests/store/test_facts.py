@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gantt import errors
-from gantt.engine.opening import open_gantt
+from gantt.engine.factory import open_gantt
 from gantt.model import rows
 from gantt.model.changes import Cursor
 from gantt.model.hosts import Service
@@ -13,7 +13,7 @@ from gantt.placement import amount_source
 from gantt.store import StoreOptions, open_store, schema
 from gantt.store.adoption.adopt import adopt, release
 from gantt.store.database import database_at
-from gantt.store.sql import SqlStore
+from gantt.store.sql_store import SqlStore
 from gantt.store.tables import FORMAT
 from tests.databases import execute
 from tests.kinds import SERVER_KINDS

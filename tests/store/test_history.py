@@ -13,7 +13,7 @@ from gantt.model.changes import Cursor
 from gantt.model.rows import TRAITS
 from gantt.store import Store, StoreOptions, open_store
 from gantt.store.changelog import history
-from gantt.store.changelog.pages import PAGE
+from gantt.store.changelog.log_pages import PAGE
 from gantt.store.interface import Lead
 from tests.databases import Databases
 from tests.kinds import KINDS

@@ -16,7 +16,7 @@ from gantt.model.commands import Inventory
 from gantt.store import open_store, schema
 from gantt.store.adoption.adopt import adopt
 from gantt.store.adoption.importer import import_books
-from gantt.store.adoption.legacy import Legacy
+from gantt.store.adoption.old_rows import Legacy
 from tests.databases import Databases, execute
 from tests.foreign import placement_on
 from tests.kinds import SERVER_KINDS

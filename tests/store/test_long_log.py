@@ -14,7 +14,7 @@ from gantt.model.changes import Cursor
 from gantt.model.rows import TRAITS
 from gantt.store import open_store
 from gantt.store.interface import StoreOptions
-from gantt.store.sql import SqlStore
+from gantt.store.sql_store import SqlStore
 from tests.store import books
 
 LIMIT = 5

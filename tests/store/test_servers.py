@@ -32,9 +32,9 @@ from gantt.store import StoreOptions, open_store, schema
 from gantt.store.database import Statement, open_database
 from gantt.store.database.dialect import POOLED
 from gantt.store.interface import DECISIONS, SharedDecision
-from gantt.store.outcomes import DefiniteAbort, Outcome, UnknownOutcome
+from gantt.store.outcomes import CommitOutcome, DefiniteAbort, UnknownOutcome
 from gantt.store.session import Counter, Session
-from gantt.store.sql import SqlStore
+from gantt.store.sql_store import SqlStore
 from tests.databases import Databases, DatabaseServer, execute
 from tests.engine.conftest import opened
 from tests.kinds import SERVER_KINDS
@@ -415,7 +415,7 @@ def test_a_deadlock_can_be_retried(url: str) -> None:
     books.write(store, books.made(rows.TRAITS, *makers))
     sessions = [Session(database, Counter()) for _ in range(2)]
     touch = "UPDATE traits SET updated_at = NULL WHERE id = %s"
-    outcomes: list[Outcome] = []
+    outcomes: list[CommitOutcome] = []
     both = threading.Barrier(2)
 
     def cross(session: Session, first: int, second: int) -> None:
@@ -423,7 +423,7 @@ def test_a_deadlock_can_be_retried(url: str) -> None:
         both.wait(20)
         try:
             session.execute(touch, (second,))
-        except Outcome as outcome:
+        except CommitOutcome as outcome:
             outcomes.append(outcome)
         session.rollback()
         session.close()

@@ -6,7 +6,7 @@ from typing import Any
 
 from gantt.model.shadow import ShadowQuery
 from gantt.store.interface import SHADOWS, ShadowRow, Trimmed
-from gantt.store.sql import SqlStore
+from gantt.store.sql_store import SqlStore
 
 ODD = "req-%_/'\0" + "é" * 300
 

@@ -11,7 +11,7 @@ from gantt import errors
 from gantt.model import rows
 from gantt.model.changes import Change, Cursor
 from gantt.store import StoreOptions, open_store, schema
-from gantt.store.sql import SqlStore
+from gantt.store.sql_store import SqlStore
 from gantt.store.tables import FORMAT
 from tests.databases import execute
 from tests.store import books

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from gantt.engine.protocol import Engine
+from gantt.engine.engine_protocol import Engine
 from gantt.stream.changes.publisher_thread import Publishing
 from gantt.stream.options import StreamOptions
 from tests.stream.change_fakes import Books, Broker, Producer

@@ -44,8 +44,8 @@ ORDER = {
         page
     """,
     "cli": """
-        amount_text columns flavor option_kinds typed_options start stop_signals streams
-            time_text command_traces
+        amount_text text_columns flavor option_kinds typed_options start
+            stop_signals streams time_text command_traces
         output connection_options
         program
         bench_text completion database failure replay_text topology_text
@@ -62,9 +62,9 @@ ORDER = {
     "client": """
         clouds encode transport
         decode exchange
-        native providers remote_books
-        allocations
-        scheduling
+        native_calls remote_providers placement_books
+        remote_allocations
+        remote_scheduling
         remote
         scheduler
     """,
@@ -77,19 +77,19 @@ ORDER = {
         setting_sources
     """,
     "engine": """
-        clock memberships observing options threads uuids
+        clock memberships observer options threads uuids
         reading
-        commit recording verify watching
+        commit recording table_check log_watch
         books scheduling
-        auditing background clock_watch fleet fleet_map health scheduling_cycle
-            shadow takeovers
-        advice protocol reporting whole_fleet
+        audit_methods background clock_watch fleet_methods fleet_map_methods
+            health scheduling_cycle shadow takeover_methods
+        advice engine_protocol report_intake whole_fleet
         gantt
-        opening
+        factory
     """,
     "launch": """
-        claiming contract
-        outcome process simulated starting
+        launch_claims contract
+        outcome process simulated launcher_call
         launchers launching
     """,
     "liveness": """
@@ -123,11 +123,11 @@ ORDER = {
         nova_notifications
     """,
     "placement": """
-        amount_source claimed drift fleet_queries groups pause queries
-            reported usages
-        candidates fleet_lists fleet_map host_topology listings ownership
-        known_instances moves usage_history whole_host
-        audit
+        amount_source claimed_hosts drift fleet_queries group_rules pause
+            queries reported_room usages
+        candidates fleet_pages map_columns topology_answer listings ownership
+        known_instances host_moves usage_samples host_details
+        audit_queries
         rules
         fleet_news
     """,
@@ -146,31 +146,32 @@ ORDER = {
         feasibility
         scoring
         plugins
-        evaluation needs
+        evaluation report_needs
         pauses
         selection
-        advising
+        sent_hosts
         explain
         capacity cycle
     """,
     "state": """
-        column fleet_tables listers names promises reports
-        allocations bits factors inventories providers topology_columns
-        facts host_table tree_rooms
-        fleet
+        column fleet_tables listers name_table promises report_decoder
+        allocation_columns bits factors inventory_columns provider_columns
+            topology_columns
+        fact_table host_table tree_rooms
+        fleet_columns
         fleet_snapshot state
-        check_fleet slot_amounts supposed
+        check_fleet slot_amounts supposition
         check view
     """,
     "store": """
-        columns interface outcomes times
+        columns interface outcomes time_columns
         database tables
         session
-        background head load write
+        background head loader row_writer
         changelog migrations
         schema
-        adoption memory sql
-        snapshot
+        adoption memory_store sql_store
+        snapshot_store
     """,
     "stream": """
         options client_status
@@ -185,11 +186,11 @@ ORDER = {
         driver_check
     """,
     "topology": """
-        devices pinning words
+        devices pinning lack_text
         cells
-        fit take
-        pending
-        counting
+        fit host_remainder
+        promised_topology
+        reported_claims
     """,
 }
 

@@ -10,10 +10,10 @@ from gantt.model.topology import (
     ANY_PAGES,
     LARGE_PAGES,
     SMALL_PAGES,
+    FitLack,
     FittedCell,
     HostCell,
     InstanceCell,
-    Lack,
 )
 from gantt.topology.cells import fit_cell, in_order
 from tests.topology.machines import (
@@ -57,55 +57,55 @@ def test_used_and_reserved_pages_are_not_free() -> None:
     cell = host_cell(pages=(pages(4, 10), pages(KIB_2M, 1024, used=300, reserved=212)))
     assert _page(cell, shared_cell(1, page_kib=KIB_2M)) == KIB_2M
     lack = fit_cell(cell, shared_cell(1, memory=1026, page_kib=KIB_2M))
-    assert lack == Lack("pages", 513, 512, "pages", 0, "2 MB")
+    assert lack == FitLack("pages", 513, 512, "pages", 0, "2 MB")
 
 
 def test_pages_that_the_host_cell_does_not_have() -> None:
     small = host_cell(pages=PAGED[:1])
     lack = fit_cell(small, shared_cell(1, page_kib=KIB_2M))
-    assert lack == Lack("page_size", 1, 0, "page sizes", 0, "2 MB")
+    assert lack == FitLack("page_size", 1, 0, "page sizes", 0, "2 MB")
     lack = fit_cell(small, shared_cell(1, page_kib=LARGE_PAGES))
-    assert lack == Lack("page_size", 1, 0, "page sizes", 0, "large pages")
+    assert lack == FitLack("page_size", 1, 0, "page sizes", 0, "large pages")
 
 
 def test_memory_that_no_number_of_pages_makes_up() -> None:
     lack = fit_cell(host_cell(pages=PAGED), shared_cell(1, memory=3, page_kib=KIB_2M))
-    assert lack == Lack("page_size", 3, 0, "MB", 0, "2 MB")
+    assert lack == FitLack("page_size", 3, 0, "MB", 0, "2 MB")
 
 
 def test_shared_memory_may_be_overcommitted_but_not_against_itself() -> None:
     used = host_cell(pages=(pages(4, 1 << 18, used=1 << 18),))
     assert isinstance(fit_cell(used, shared_cell(1)), FittedCell)
     lack = fit_cell(used, shared_cell(1, memory=1025))
-    assert lack == Lack("pages", 256 * 1025, 1 << 18, "pages", 0, "4 KB")
+    assert lack == FitLack("pages", 256 * 1025, 1 << 18, "pages", 0, "4 KB")
 
 
 def test_memory_of_pinned_instances_is_free() -> None:
     used = host_cell(pages=(pages(4, 1 << 18, used=1 << 18),))
     lack = fit_cell(used, pinned_cell(1))
-    assert lack == Lack("pages", 1 << 18, 0, "pages", 0, "4 KB")
+    assert lack == FitLack("pages", 1 << 18, 0, "pages", 0, "4 KB")
 
 
 def test_memory_of_a_cell_that_reports_no_pages() -> None:
     used = host_cell(memory=2048, memory_usage=1500)
     assert isinstance(fit_cell(used, shared_cell(1, memory=2048)), FittedCell)
     lack = fit_cell(used, pinned_cell(1))
-    assert lack == Lack("memory", 1024, 548, "MB", 0)
+    assert lack == FitLack("memory", 1024, 548, "MB", 0)
 
 
 def test_shared_cpus_may_not_meet_themselves() -> None:
     assert isinstance(fit_cell(host_cell(), shared_cell(8)), FittedCell)
     lack = fit_cell(host_cell(), shared_cell(9))
-    assert lack == Lack("shared_cpus", 9, 8, "CPUs", 0)
+    assert lack == FitLack("shared_cpus", 9, 8, "CPUs", 0)
 
 
 def test_ratios_limit_what_is_shared() -> None:
     busy = host_cell(cpu_usage=10, memory_usage=4096)
     assert isinstance(fit_cell(busy, shared_cell(6), cpu_ratio=2.0), FittedCell)
     lack = fit_cell(busy, shared_cell(7), cpu_ratio=2.0)
-    assert lack == Lack("shared_cpus", 7, 6, "CPUs", 0, "with overcommit")
+    assert lack == FitLack("shared_cpus", 7, 6, "CPUs", 0, "with overcommit")
     lack = fit_cell(busy, shared_cell(1, memory=2049), ram_ratio=1.5)
-    assert lack == Lack("memory", 2049, 2048, "MB", 0, "with overcommit")
+    assert lack == FitLack("memory", 2049, 2048, "MB", 0, "with overcommit")
 
 
 def test_mixed_cells_pin_some_and_share_some() -> None:
@@ -114,13 +114,13 @@ def test_mixed_cells_pin_some_and_share_some() -> None:
     assert isinstance(fitted, FittedCell)
     assert fitted.pinning == ((2, 2), (3, 3), (4, 4), (5, 5))
     lack = fit_cell(apart, mixed_cell(3, 5))
-    assert lack == Lack(
+    assert lack == FitLack(
         "cpus",
         5,
         4,
         "pinned CPUs",
         0,
-        more=(Lack("shared_cpus", 3, 2, "CPUs", 0),),
+        more=(FitLack("shared_cpus", 3, 2, "CPUs", 0),),
     )
 
 
@@ -133,13 +133,13 @@ def test_a_mixed_cell_without_pinned_cpus_pins_none() -> None:
 def test_all_that_a_cell_lacks_is_told() -> None:
     scarce = host_cell(1, pinned=0b11111 << 8, pages=(pages(4, 10), pages(KIB_2M, 512)))
     cell = pinned_cell(4, memory=2048, page_kib=KIB_2M)
-    assert fit_cell(scarce, cell) == Lack(
+    assert fit_cell(scarce, cell) == FitLack(
         "cpus",
         4,
         3,
         "pinned CPUs",
         1,
-        more=(Lack("pages", 1024, 512, "pages", 1, "2 MB"),),
+        more=(FitLack("pages", 1024, 512, "pages", 1, "2 MB"),),
     )
 
 

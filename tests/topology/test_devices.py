@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from gantt.model.topology import Affinity, Device, DeviceRequest, Lack, Pool
+from gantt.model.topology import Affinity, Device, DeviceRequest, FitLack, Pool
 from gantt.topology.devices import select
 from tests.topology.machines import named, pool
 
@@ -26,12 +26,12 @@ def _taken(
     cells: tuple[int, ...] | None = None,
     sockets: Mapping[int, int | None] | None = None,
     providers: Mapping[str, tuple[str, ...]] | None = None,
-) -> list[tuple[int, int]] | Lack:
+) -> list[tuple[int, int]] | FitLack:
     """(place of the pool, count) of what was taken; pools that are left are checked."""
     found = select(
         pools, requests, cells=cells, sockets=sockets or {}, providers=providers or {}
     )
-    if isinstance(found, Lack):
+    if isinstance(found, FitLack):
         return found
     left, taken = found
     given = [
@@ -46,9 +46,9 @@ def _taken(
 
 
 def _lack(
-    found: list[tuple[int, int]] | Lack, asked: int, has: int, why: str = ""
+    found: list[tuple[int, int]] | FitLack, asked: int, has: int, why: str = ""
 ) -> bool:
-    assert isinstance(found, Lack), found
+    assert isinstance(found, FitLack), found
     ends = found.detail.endswith(why)
     return ends and (found.what, found.asked, found.has) == ("devices", asked, has)
 
@@ -229,7 +229,7 @@ def test_a_device_that_went_with_another_serves_no_request() -> None:
 
 def _select(*requests: DeviceRequest) -> Any:
     found = select(PF_AND_VFS, requests, cells=None, sockets={}, providers={})
-    if isinstance(found, Lack):
+    if isinstance(found, FitLack):
         return found
     return [tuple(_address(one) for one in each.devices) for each in found[1]]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from gantt.model.topology import DeviceRequest, Fit, HostTopology, Lack, Wanted
+from gantt.model.topology import DeviceRequest, Fit, FitLack, HostTopology, Wanted
 from gantt.topology.fit import fit
 from tests.topology.machines import (
     KIB_2M,
@@ -21,7 +21,7 @@ from tests.topology.machines import (
 FOUR = host(*(host_cell(number) for number in range(4)))
 
 
-def _cells(found: Fit | Lack) -> list[int]:
+def _cells(found: Fit | FitLack) -> list[int]:
     assert isinstance(found, Fit), found
     return [cell.host_cell for cell in found.cells]
 
@@ -51,8 +51,8 @@ def test_the_first_placement_in_order_wins() -> None:
 
 def test_a_host_with_too_few_cells() -> None:
     asked = wanted(*(shared_cell(1, number) for number in range(5)))
-    assert fit(FOUR, asked, {}) == Lack("cells", 5, 4, "cells")
-    assert fit(HostTopology(), wanted(shared_cell(1)), {}) == Lack(
+    assert fit(FOUR, asked, {}) == FitLack("cells", 5, 4, "cells")
+    assert fit(HostTopology(), wanted(shared_cell(1)), {}) == FitLack(
         "cells", 1, 0, "cells"
     )
 
@@ -64,13 +64,13 @@ def test_the_nearest_cell_says_what_it_lacks() -> None:
         host_cell(1, pinned=0b11111 << 8, pages=paged),
     )
     asked = wanted(pinned_cell(4, memory=2048, page_kib=KIB_2M))
-    assert fit(host(*cells), asked, {}) == Lack(
+    assert fit(host(*cells), asked, {}) == FitLack(
         "cpus",
         4,
         3,
         "pinned CPUs",
         1,
-        more=(Lack("pages", 1024, 512, "pages", 1, "2 MB"),),
+        more=(FitLack("pages", 1024, 512, "pages", 1, "2 MB"),),
     )
 
 
@@ -78,8 +78,8 @@ def test_instance_cells_that_compete_for_one_host_cell() -> None:
     hosts = host(host_cell(0), host_cell(1, pinned=0b1111 << 8))
     asked = wanted(pinned_cell(6, 0), pinned_cell(6, 1))
     lack = fit(hosts, asked, {})
-    assert lack == Lack(
-        "cells", 2, 1, "cells", more=(Lack("cpus", 6, 4, "pinned CPUs", 1),)
+    assert lack == FitLack(
+        "cells", 2, 1, "cells", more=(FitLack("cpus", 6, 4, "pinned CPUs", 1),)
     )
 
 
@@ -89,7 +89,7 @@ def test_the_emulator_is_beside_the_first_instance_cell() -> None:
     assert isinstance(found, Fit)
     assert [cell.emulator for cell in found.cells] == [0b100, 0]
     full = wanted(pinned_cell(8), isolates_emulator=True)
-    assert fit(FOUR, full, {}) == Lack("cpus", 9, 8, "pinned CPUs", 0)
+    assert fit(FOUR, full, {}) == FitLack("cpus", 9, 8, "pinned CPUs", 0)
 
 
 def test_networks_are_near_where_some_cell_has_them() -> None:
@@ -100,7 +100,7 @@ def test_networks_are_near_where_some_cell_has_them() -> None:
     assert _cells(fit(hosts, replace(one, is_tunnelled=True), {})) == [3]
     two = replace(one, physical_networks=frozenset(("left", "right")))
     lack = fit(hosts, two, {})
-    assert lack == Lack("networks", 2, 1, "networks", None, "right")
+    assert lack == FitLack("networks", 2, 1, "networks", None, "right")
     cells = (shared_cell(1, 0), shared_cell(1, 1))
     assert _cells(fit(hosts, replace(two, cells=cells), {})) == [1, 3]
     nowhere = replace(one, physical_networks=frozenset(("nowhere",)))
@@ -121,11 +121,11 @@ def test_devices_choose_the_cell() -> None:
 def test_devices_that_are_not_near() -> None:
     hosts = _with(replace(FOUR, pools=(pool(1, 2),)), 2, pinned=0xFF << 16)
     lack = fit(hosts, wanted(pinned_cell(2), devices=(GPU,)), {})
-    assert isinstance(lack, Lack)
+    assert isinstance(lack, FitLack)
     assert (lack.what, lack.asked, lack.has, lack.cell) == ("devices", 1, 0, None)
     assert lack.detail == "vendor_id=8086, near cell 0 (1 elsewhere), affinity required"
     # The cell that is near them lacks something else.
-    assert lack.more == (Lack("cpus", 2, 0, "pinned CPUs", 2),)
+    assert lack.more == (FitLack("cpus", 2, 0, "pinned CPUs", 2),)
 
 
 def test_without_cells_affinity_does_not_count() -> None:
@@ -134,7 +134,7 @@ def test_without_cells_affinity_does_not_count() -> None:
     assert isinstance(found, Fit)
     assert (found.cells, found.devices[0].count) == ((), 1)
     lack = fit(host(), asked, {})
-    assert lack == Lack("devices", 1, 0, "devices", None, "vendor_id=8086")
+    assert lack == FitLack("devices", 1, 0, "devices", None, "vendor_id=8086")
     assert fit(host(), Wanted(), {}) == Fit()
 
 
@@ -159,7 +159,7 @@ def test_a_search_has_an_end(far: bool) -> None:
     )
     found = fit(host(*cells), replace(asked, most_steps=1000), {})
     if far:
-        assert found == Lack("search", 518_918_400, 1000, "placements")
+        assert found == FitLack("search", 518_918_400, 1000, "placements")
     else:
         assert _cells(found) == list(range(8))
 
@@ -170,10 +170,10 @@ def test_the_same_cells_in_another_order_are_not_looked_at_again() -> None:
     cells = (shared_cell(1, number) for number in range(8))
     asked = wanted(*cells, devices=(GPU,), most_steps=8 * 2**7)
     lack = fit(hosts, asked, {})
-    assert isinstance(lack, Lack)
+    assert isinstance(lack, FitLack)
     assert lack.what == "devices"
     fewer = fit(hosts, replace(asked, most_steps=8 * 2**7 - 1), {})
-    assert isinstance(fewer, Lack)
+    assert isinstance(fewer, FitLack)
     assert fewer.is_of_search
 
 
@@ -196,6 +196,6 @@ def test_a_compute_of_nova_also_gives_devices_without_regard_to_cells(
     if obeys:
         assert _cells(found) == [0]
     else:
-        assert found == Lack("devices", 1, 0, "devices", None, "serial=first")
+        assert found == FitLack("devices", 1, 0, "devices", None, "serial=first")
     # One request alone finds anywhere what it finds near the cells.
     assert _cells(fit(hosts, replace(asked, devices=(EITHER,)), {})) == [0]

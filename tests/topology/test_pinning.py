@@ -6,12 +6,12 @@ import pytest
 from msgspec.structs import replace
 
 from gantt.model.cpu_sets import mask_of, numbers_of
-from gantt.model.topology import HostCell, Lack, ThreadPolicy
+from gantt.model.topology import FitLack, HostCell, ThreadPolicy
 from gantt.topology.pinning import Packing, pack
 from tests.topology.machines import host_cell, pinned_cell
 
 
-def _cpus(packing: Packing | Lack) -> list[int]:
+def _cpus(packing: Packing | FitLack) -> list[int]:
     assert isinstance(packing, Packing), packing
     return [cpu for _, cpu in packing.pinning]
 
@@ -45,13 +45,13 @@ def test_require_takes_siblings_or_nothing() -> None:
     cell = host_cell(pinned=mask_of([0, 2, 4]))
     assert _cpus(pack(cell, pinned_cell(2, threads="require"))) == [6, 7]
     lack = pack(cell, pinned_cell(3, threads="require"))
-    assert lack == Lack("siblings", 3, 2, "CPUs", 0, "require")
+    assert lack == FitLack("siblings", 3, 2, "CPUs", 0, "require")
 
 
 def test_require_of_a_host_without_siblings() -> None:
     cell = host_cell(threads=1)
     lack = pack(cell, pinned_cell(2, threads="require"))
-    assert lack == Lack("siblings", 2, 0, "CPUs", 0, "require")
+    assert lack == FitLack("siblings", 2, 0, "CPUs", 0, "require")
 
 
 def test_of_four_threads_a_core_the_most_that_fit_are_used() -> None:
@@ -60,7 +60,7 @@ def test_of_four_threads_a_core_the_most_that_fit_are_used() -> None:
     assert _cpus(pack(cell, pinned_cell(4, threads="require"))) == [4, 5, 6, 7]
     assert _cpus(pack(cell, pinned_cell(6, threads="require"))) == [1, 2, 3, 4, 5, 6]
     lack = pack(cell, pinned_cell(7, threads="require"))
-    assert lack == Lack("siblings", 7, 6, "CPUs", 0, "require")
+    assert lack == FitLack("siblings", 7, 6, "CPUs", 0, "require")
     assert _cpus(pack(cell, pinned_cell(7))) == [1, 2, 3, 4, 5, 6, 7]
 
 
@@ -68,7 +68,7 @@ def test_isolate_takes_one_thread_of_wholly_free_cores() -> None:
     cell = host_cell(pinned=mask_of([3]))
     assert _cpus(pack(cell, pinned_cell(3, threads="isolate"))) == [0, 4, 6]
     lack = pack(cell, pinned_cell(4, threads="isolate"))
-    assert lack == Lack("siblings", 4, 3, "free cores", 0, "isolate")
+    assert lack == FitLack("siblings", 4, 3, "free cores", 0, "isolate")
 
 
 def test_isolate_needs_a_host_that_does_not_set_cpus_apart() -> None:
@@ -76,7 +76,7 @@ def test_isolate_needs_a_host_that_does_not_set_cpus_apart() -> None:
     apart = host_cell(cpus=8)
     apart = replace(apart, cpus=mask_of([0, 1]), pcpus=mask_of(range(2, 8)))
     lack = pack(apart, pinned_cell(1, threads="isolate"))
-    assert lack == Lack("siblings", 1, 0, "free cores", 0, "isolate")
+    assert lack == FitLack("siblings", 1, 0, "free cores", 0, "isolate")
     plain = replace(apart, siblings=())
     assert _cpus(pack(plain, pinned_cell(1, threads="isolate"))) == [2]
 
@@ -101,7 +101,7 @@ def test_the_emulator_gets_the_first_thread_that_is_left(
 def test_isolated_vcpus_leave_no_core_for_the_emulator() -> None:
     cell: HostCell = host_cell(cpus=4)
     lack = pack(cell, pinned_cell(2, threads="isolate"), reserved=1)
-    assert isinstance(lack, Lack)
+    assert isinstance(lack, FitLack)
     assert (lack.what, lack.asked, lack.has) == ("siblings", 3, 2)
 
 
@@ -112,5 +112,5 @@ def test_beside_isolated_vcpus_the_emulator_gets_a_core_of_its_own() -> None:
     assert isinstance(packing, Packing)
     assert list(numbers_of(packing.emulator)) == [6]
     lack = pack(cell, pinned_cell(3, threads="isolate"), reserved=1)
-    assert isinstance(lack, Lack)
+    assert isinstance(lack, FitLack)
     assert (lack.asked, lack.has) == (4, 3)

@@ -10,7 +10,7 @@ from gantt.scheduler.evaluation.known_drivers import caching
 from gantt.scheduler.explain.advised_ranking import kept
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.policy import policy_of
-from tests.scheduler.test_advising import SPEC, Fleet, ranked
+from tests.scheduler.test_sent_hosts import SPEC, Fleet, ranked
 from tests.work.counting import calls
 
 TOO_MUCH = replace(SPEC, flavor=replace(SPEC.flavor, memory_mb=999_999))

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from gantt.client.scheduler import SchedulerClient
+from gantt.engine.factory import open_gantt
 from gantt.engine.gantt import Gantt
-from gantt.engine.opening import open_gantt
 from gantt.engine.options import EngineOptions
 from gantt.model.commands import Inventory
 from gantt.model.hosts import HostStats
@@ -39,14 +39,14 @@ BOUNDS = {
 MOST_MODULES = 70
 OFTEN = 7
 OFTEN_ENTERED = {
-    "gantt.engine.commit.pending",
+    "gantt.engine.commit.pending_writes",
     "gantt.engine.reading.log_tailer",
     "gantt.model.spec",
     "gantt.placement.rules.claims",
     "gantt.scheduler.evaluation.evaluation",
     "gantt.scheduler.selection.answer",
     "gantt.store.session",
-    "gantt.store.sql",
+    "gantt.store.sql_store",
 }
 """Modules that a warm select calls more than ``OFTEN`` times."""
 

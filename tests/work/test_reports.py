@@ -12,8 +12,8 @@ from unittest import mock
 import msgspec
 import pytest
 
+from gantt.engine.factory import open_gantt
 from gantt.engine.gantt import Gantt
-from gantt.engine.opening import open_gantt
 from gantt.engine.options import EngineOptions
 from gantt.model.forms.device_pools import read_pools
 from gantt.model.forms.host_topology import read_cells

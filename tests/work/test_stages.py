@@ -14,7 +14,7 @@ import pytest
 from gantt.bench.bench_fleets import fleet_of
 from gantt.bench.paths import acts, opened
 from gantt.engine.gantt import Gantt
-from gantt.engine.observing import Observer, Silence, StageTime
+from gantt.engine.observer import NoObserver, Observer, StageTime
 from gantt.model.selection import Decision
 
 SCHEDULING = "gantt.engine.scheduling_cycle"
@@ -23,7 +23,7 @@ PATH = "select, in memory"
 WARM_UP = 6
 
 
-class Timed(Silence):
+class Timed(NoObserver):
     """Asks for stages."""
 
     def __init__(self) -> None:
@@ -72,10 +72,10 @@ def called(books: tuple[Gantt, Any], observer: Observer, number: int) -> Counter
 def test_a_decision_that_is_not_timed_does_nothing_for_it(
     books: tuple[Gantt, Any],
 ) -> None:
-    found = called(books, Silence(), 100)
+    found = called(books, NoObserver(), 100)
     assert found["gantt.scheduler.cycle"] > 0
     assert found[TIMING] == 0
-    assert found["gantt.engine.observing"] == 1  # it is told of the decision
+    assert found["gantt.engine.observer"] == 1  # it is told of the decision
     # When it began, was begun to be decided, was decided, and was claimed.
     assert found[f"clock of {SCHEDULING}"] == 4
 

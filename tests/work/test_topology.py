@@ -12,8 +12,8 @@ from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
 from gantt.model.spec import ScheduleRequest
 from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
-from gantt.scheduler.request import topology
-from gantt.topology import pending
+from gantt.scheduler.request import requested_topology
+from gantt.topology import promised_topology
 from tests.scheduler.small_cells import WITH_NIC, uuid
 from tests.scheduler.small_cells import report as report_cells
 
@@ -51,6 +51,6 @@ def test_the_shape_is_read_once_and_few_hosts_are_fitted(hosts: int) -> None:
                 schedule(engine, number)
 
         # Once for either filter, once for both.
-        assert counted(topology, "topology_of", four) == 3
+        assert counted(requested_topology, "topology_of", four) == 3
         # The pick, two alternates, and the committer's own.
-        assert counted(pending, "fit", lambda: schedule(engine, 9)) <= 4
+        assert counted(promised_topology, "fit", lambda: schedule(engine, 9)) <= 4

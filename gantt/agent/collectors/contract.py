@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 
 from msgspec import Struct
 
-from gantt.agent.files import Files, Problem
+from gantt.agent.files import FileProblem, Files
 from gantt.model.commands import Inventory
 from gantt.model.names import MAX_INT
 from gantt.model.reports import STATS, column_key
@@ -40,7 +40,7 @@ class Part(Struct, frozen=True):
     could not be read; ``unread``: fields and columns that are missing for it."""
 
     fields: dict[str, Any] = {}
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[FileProblem, ...] = ()
     unread: frozenset[str] = frozenset()
 
     @property
@@ -68,7 +68,7 @@ def merge(parts: Iterable[Part]) -> Part:
     """All of ``parts`` as one: lists are joined, objects merged; of anything else a
     later part wins."""
     fields: dict[str, Any] = {}
-    problems: list[Problem] = []
+    problems: list[FileProblem] = []
     unread: set[str] = set()
     for part in parts:
         for name, value in part.fields.items():

@@ -14,8 +14,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, TypeAlias
 
+from gantt.api.access.access_policy import (
+    BASES,
+    KNOWN,
+    OLD_DEFAULT,
+    RULES,
+    expanded,
+    refusal,
+)
 from gantt.api.access.live_files import Live, Stamp
-from gantt.api.access.policy import BASES, KNOWN, OLD_DEFAULT, RULES, expanded, refusal
 from gantt.api.access.policy_files import PolicyFiles, misspelt
 from gantt.api.call import Caller
 from gantt.engine.reading.reader import WouldWait

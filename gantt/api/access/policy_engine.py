@@ -5,14 +5,14 @@ from __future__ import annotations
 from importlib.util import find_spec
 from pathlib import Path
 
-from gantt.api.access.policy import KNOWN, DefaultPolicy
+from gantt.api.access.access_policy import KNOWN, DefaultPolicy
 from gantt.api.access.policy_files import PolicyFiles, misspelt
-from gantt.api.call import Policy
+from gantt.api.call import AccessPolicy
 from gantt.conf import SYSTEM_DIRECTORY, Settings
 from gantt.errors import Refused, how_to_install
 
 
-def build_policy(settings: Settings) -> Policy:
+def build_policy(settings: Settings) -> AccessPolicy:
     """oslo.policy where it is installed, else the defaults. Raises Refused for a policy
     file that cannot be used, or would not be read."""
     if find_spec("oslo_policy") is None:

@@ -7,7 +7,7 @@ from typing import Any
 from gantt.api.call import NOW, Call
 from gantt.api.handlers.refusals import submit
 from gantt.api.wire import bodies
-from gantt.api.wire.verdict import judge_value
+from gantt.api.wire.schema_errors import judge_value
 from gantt.errors import NotFound
 from gantt.model.commands import (
     CreateResourceClass,

@@ -21,10 +21,24 @@ from time import monotonic
 
 from gantt.api.access.auth import CONFIRMED, UNCONFIRMED, Confirmed
 from gantt.api.call import AT_ONCE, UNREAD, Environ
-from gantt.api.hosting.pools import Job, Pool, Pools, Shared
-from gantt.api.hosting.reading import RETRY_AFTER_S, Body, Exchange, Gone, NotRead
-from gantt.api.hosting.rsgi import CLOSE, Answer, Scope, Stream, ask, environ_of, send
-from gantt.api.hosting.unconfirmed import Seat
+from gantt.api.hosting.pools import Job, JobPool, Pools, SharedAnswer
+from gantt.api.hosting.rsgi import (
+    CLOSE,
+    AnswerStream,
+    HttpAnswer,
+    Scope,
+    ask,
+    environ_of,
+    send,
+)
+from gantt.api.hosting.unconfirmed_tokens import Seat
+from gantt.api.hosting.uploads import (
+    RETRY_AFTER_S,
+    BodyCutOff,
+    NotRead,
+    RequestBody,
+    RsgiExchange,
+)
 from gantt.api.middleware import MOUNT, WsgiApp
 from gantt.api.routes import is_look_up
 from gantt.api.wire.problem import Problem
@@ -82,10 +96,10 @@ class Front:
         self._pools = pools
         self._bodies = pools.bodies
         # Answered by threads, but not noted by the loop yet.
-        self._answered: deque[asyncio.Future[Answer | None]] = deque()
+        self._answered: deque[asyncio.Future[HttpAnswer | None]] = deque()
         self._under_way = 0
         # Pools that wake more threads in a moment.
-        self._overdue: set[Pool | Seat] = set()
+        self._overdue: set[JobPool | Seat] = set()
         self._stopping_since = self._idle_since = 0.0
 
     # ---------------------------------------------------------------- granian's calls
@@ -97,7 +111,7 @@ class Front:
             # granian runs the loop once it listens.
             loop.call_soon(self._serves)
 
-    def __rsgi__(self, scope: Scope, exchange: Exchange) -> Awaitable[object]:
+    def __rsgi__(self, scope: Scope, exchange: RsgiExchange) -> Awaitable[object]:
         if self._answered:
             self._settle()
         environ = environ_of(scope)
@@ -124,7 +138,7 @@ class Front:
 
     # ------------------------------------------------------------------------ requests
 
-    def _at_once(self, environ: Environ) -> Answer | None:
+    def _at_once(self, environ: Environ) -> HttpAnswer | None:
         """The answer of a look-up; None: it is no look-up, or has to wait."""
         path = environ["PATH_INFO"].removeprefix(MOUNT)
         if not is_look_up(environ["REQUEST_METHOD"], path):
@@ -135,29 +149,29 @@ class Front:
         except WouldWait:
             return None
 
-    def _shared_of(self, environ: Environ) -> Shared | None:
+    def _shared_of(self, environ: Environ) -> SharedAnswer | None:
         return self._pools.shared_for(environ["REQUEST_METHOD"], environ["PATH_INFO"])
 
     async def _share(
-        self, shared: Shared, environ: Environ, exchange: Exchange
+        self, shared: SharedAnswer, environ: Environ, exchange: RsgiExchange
     ) -> None:
-        send(exchange, await self._shared_answer(shared, environ))
+        send(exchange, await self._of_shared(shared, environ))
 
-    async def _shared_answer(self, shared: Shared, environ: Environ) -> Answer:
+    async def _of_shared(self, shared: SharedAnswer, environ: Environ) -> HttpAnswer:
         as_get = {**environ, "REQUEST_METHOD": "GET"}
         answer = await shared.answer(partial(ask, self._app, as_get))
         return answer.without_body() if environ["REQUEST_METHOD"] == "HEAD" else answer
 
     def _hand(
         self,
-        pool: Pool | Seat,
+        pool: JobPool | Seat,
         environ: Environ,
-        exchange: Exchange,
+        exchange: RsgiExchange,
         *,
         is_sent: bool = True,
-    ) -> asyncio.Future[Answer | None] | None:
+    ) -> asyncio.Future[HttpAnswer | None] | None:
         """A future of the answer, or of None once it is sent; None: not accepted."""
-        answered: asyncio.Future[Answer | None] = self._loop.create_future()
+        answered: asyncio.Future[HttpAnswer | None] = self._loop.create_future()
         if isinstance(pool, Seat):
             environ[UNCONFIRMED] = True
         job = partial(self._carry_out, environ, exchange, answered, is_sent)
@@ -167,12 +181,12 @@ class Front:
         self._under_way += 1
         return answered
 
-    def _wake(self, pool: Pool | Seat) -> None:
+    def _wake(self, pool: JobPool | Seat) -> None:
         if pool.waiting and pool not in self._overdue:
             self._overdue.add(pool)
             self._loop.call_later(CATCH_UP_S, self._catch_up, pool)
 
-    def _refusal(self, environ: Environ) -> Answer:
+    def _refusal(self, environ: Environ) -> HttpAnswer:
         self._refused(QUEUE_FULL)
         environ[UNREAD] = Problem(
             503,
@@ -186,8 +200,8 @@ class Front:
     def _carry_out(
         self,
         environ: Environ,
-        exchange: Exchange,
-        answered: asyncio.Future[Answer | None],
+        exchange: RsgiExchange,
+        answered: asyncio.Future[HttpAnswer | None],
         is_sent: bool,
     ) -> None:
         """In a thread. The loop learns later that the client has its answer: waking it
@@ -198,7 +212,7 @@ class Front:
             if answer is None:
                 return
             if answer.chunks is not None:
-                stream = Stream(self._loop, exchange, self._is_stopping)
+                stream = AnswerStream(self._loop, exchange, self._is_stopping)
                 stream.run(answer, answer.chunks)
             elif not is_sent:
                 self._loop.call_soon_threadsafe(self._conclude, answered, answer)
@@ -210,7 +224,7 @@ class Front:
         # Without an answer granian says 500.
         self._answered.append(answered)
 
-    def _ask(self, environ: Environ, go_on: Job) -> Answer | None:
+    def _ask(self, environ: Environ, go_on: Job) -> HttpAnswer | None:
         """In a thread. None: the token was confirmed, for which there are few threads;
         the request goes on in those for it, as any other."""
         if environ.pop(UNCONFIRMED, None) is None:
@@ -226,28 +240,28 @@ class Front:
         self._loop.call_soon_threadsafe(self._wake, pool)
         return None
 
-    async def _with_body(self, environ: Environ, exchange: Exchange) -> None:
+    async def _with_body(self, environ: Environ, exchange: RsgiExchange) -> None:
         body = self._bodies.begin(environ, exchange)
         try:
             answer = await self._answer(environ, exchange, body)
             if answer is not None:
                 await self._leave(body, exchange, answer)
-        except Gone:
+        except BodyCutOff:
             # Only a client that sends trailers, or has closed its half, reads this.
             send(exchange, _cut_off())
         finally:
             self._bodies.let_go(body)
 
     async def _answer(
-        self, environ: Environ, exchange: Exchange, body: Body
-    ) -> Answer | None:
-        """The answer; None: it was sent. Raises Gone."""
+        self, environ: Environ, exchange: RsgiExchange, body: RequestBody
+    ) -> HttpAnswer | None:
+        """The answer; None: it was sent. Raises BodyCutOff."""
         environ["wsgi.input"] = BytesIO()
         if _is_livez(environ):
             return ask(self._app, environ)
         shared = self._shared_of(environ)
         if shared is not None:
-            return await self._shared_answer(shared, environ)
+            return await self._of_shared(shared, environ)
         try:
             found = await self._bodies.read(body, monotonic())
             environ["wsgi.input"] = BytesIO(found)
@@ -258,7 +272,9 @@ class Front:
         handed = self._hand(pool, environ, exchange, is_sent=body.is_whole)
         return self._refusal(environ) if handed is None else await handed
 
-    async def _leave(self, body: Body, exchange: Exchange, answer: Answer) -> None:
+    async def _leave(
+        self, body: RequestBody, exchange: RsgiExchange, answer: HttpAnswer
+    ) -> None:
         """Answer, and close the connection if the body has not been read."""
         if body.is_whole:
             send(exchange, answer)
@@ -276,13 +292,13 @@ class Front:
     # ---------------------------------------------------------------------- the loop's
 
     def _conclude(
-        self, answered: asyncio.Future[Answer | None], answer: Answer | None
+        self, answered: asyncio.Future[HttpAnswer | None], answer: HttpAnswer | None
     ) -> None:
         self._under_way -= 1
         if not answered.done():  # granian may have given it up
             answered.set_result(answer)
 
-    def _catch_up(self, pool: Pool | Seat) -> None:
+    def _catch_up(self, pool: JobPool | Seat) -> None:
         self._overdue.discard(pool)
         pool.catch_up()
 
@@ -311,8 +327,8 @@ class Front:
             raise SystemExit(0)
 
 
-def _cut_off() -> Answer:
-    answer = Answer()
+def _cut_off() -> HttpAnswer:
+    answer = HttpAnswer()
     answer.status = 400
     answer.headers = [("content-type", "text/plain"), CLOSE]
     answer.body = b"The body ended before its end, or has trailers, which are not read."

@@ -22,9 +22,9 @@ from msgspec import Struct
 from gantt.api.access.auth import CONFIRMED
 from gantt.api.access.confirmed_tokens import ConfirmedTokens
 from gantt.api.call import Environ
-from gantt.api.hosting.reading import Bodies, BodyLimits
-from gantt.api.hosting.rsgi import Answer
-from gantt.api.hosting.unconfirmed import Seat, Unconfirmed, address_of
+from gantt.api.hosting.rsgi import HttpAnswer
+from gantt.api.hosting.unconfirmed_tokens import Seat, Unconfirmed, address_of
+from gantt.api.hosting.uploads import Bodies, BodyLimits
 from gantt.api.middleware import MOUNT
 from gantt.api.routes import work_of
 from gantt.conf import Settings
@@ -46,7 +46,7 @@ class PoolLimits(Struct, frozen=True):
     waiting: int
 
 
-class Pool:
+class JobPool:
     """Threads that carry out jobs, which should not raise.
 
     More than a few are only woken when jobs have waited for a moment (``catch_up``),
@@ -115,10 +115,10 @@ class Pool:
 
 PAUSE_S = 0.1
 
-Make = Callable[[], Answer]
+Make = Callable[[], HttpAnswer]
 
 
-class Shared:
+class SharedAnswer:
     """One answer for all requests that ask at the same time.
 
     An answer is never older than its question, and is made at most once in ``PAUSE_S``:
@@ -130,14 +130,16 @@ class Shared:
     def __init__(self, name: str, clock: Callable[[], float] = monotonic) -> None:
         self._name = name
         self._clock = clock
-        self._pool = Pool(name, PoolLimits(threads=1, waiting=1))
-        self._asked: list[asyncio.Future[Answer]] = []
+        self._pool = JobPool(name, PoolLimits(threads=1, waiting=1))
+        self._asked: list[asyncio.Future[HttpAnswer]] = []
         self._is_idle = True
         self._next_at = 0.0
 
-    async def answer(self, make: Make) -> Answer:
+    async def answer(self, make: Make) -> HttpAnswer:
         """The answer of ``make``, or of the ``make`` of another request."""
-        answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        answered: asyncio.Future[HttpAnswer] = (
+            asyncio.get_running_loop().create_future()
+        )
         self._asked.append(answered)
         if self._is_idle:
             self._is_idle = False
@@ -158,18 +160,18 @@ class Shared:
         self,
         loop: asyncio.AbstractEventLoop,
         make: Make,
-        asked: list[asyncio.Future[Answer]],
+        asked: list[asyncio.Future[HttpAnswer]],
     ) -> None:
         """In the thread of the pool."""
         try:
             answer = make()
         except BaseException:
             LOG.exception("%s: no answer could be made", self._name)
-            answer = Answer()
+            answer = HttpAnswer()
         loop.call_soon_threadsafe(self._give, make, asked, answer)
 
     def _give(
-        self, make: Make, asked: list[asyncio.Future[Answer]], answer: Answer
+        self, make: Make, asked: list[asyncio.Future[HttpAnswer]], answer: HttpAnswer
     ) -> None:
         for answered in asked:
             if not answered.done():  # granian may have given it up
@@ -200,10 +202,10 @@ class Pools:
             "list": options.list_threads,
         }
         self._pools = {
-            work: Pool(f"gantt-{work}", PoolLimits(most, waiting))
+            work: JobPool(f"gantt-{work}", PoolLimits(most, waiting))
             for work, most in threads.items()
         }
-        health, metrics = Shared("gantt-health"), Shared("gantt-metrics")
+        health, metrics = SharedAnswer("gantt-health"), SharedAnswer("gantt-metrics")
         self._shared = {
             ("GET", "/readyz"): health,
             ("HEAD", "/readyz"): health,
@@ -220,11 +222,11 @@ class Pools:
             )
         )
 
-    def shared_for(self, method: str, path: str) -> Shared | None:
+    def shared_for(self, method: str, path: str) -> SharedAnswer | None:
         """Where requests share an answer; None: each has its own."""
         return self._shared.get((method, path.removeprefix(MOUNT)))
 
-    def pool_for(self, environ: Environ) -> Pool | Seat:
+    def pool_for(self, environ: Environ) -> JobPool | Seat:
         """The threads for any other request."""
         path = environ["PATH_INFO"].removeprefix(MOUNT)
         if self._is_unconfirmed(environ):

@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from gantt.api.call import Environ
-from gantt.api.hosting.reading import Exchange, Transport
+from gantt.api.hosting.uploads import RsgiExchange, RsgiTransport
 from gantt.api.middleware import WsgiApp
 
 
@@ -107,7 +107,7 @@ _VERSION_DOCUMENT = ("", "/")
 _TURN_S = 0.5
 
 
-class Answer:
+class HttpAnswer:
     """The answer of the application. ``chunks`` None: all of it is in ``body``."""
 
     __slots__ = ("body", "chunks", "headers", "status")
@@ -123,21 +123,21 @@ class Answer:
         self.status = int(status[:3])
         self.headers = headers
 
-    def without_body(self) -> Answer:
+    def without_body(self) -> HttpAnswer:
         """This answer to a HEAD request: its status and headers alone."""
-        found = Answer()
+        found = HttpAnswer()
         found.status, found.headers = self.status, self.headers
         return found
 
 
-def ask(app: WsgiApp, environ: Environ) -> Answer:
+def ask(app: WsgiApp, environ: Environ) -> HttpAnswer:
     """Raises what the application raises.
 
     After the version document the connection is closed: nova-scheduler asks for it
     before it forks, and its workers would share the connection and read each other's
     answers. It is done here, because PEP 3333 keeps that header from applications.
     """
-    answer = Answer()
+    answer = HttpAnswer()
     found: Iterable[bytes] = app(environ, answer.start)
     if environ["PATH_INFO"] in _VERSION_DOCUMENT:
         answer.headers.append(CLOSE)
@@ -148,12 +148,12 @@ def ask(app: WsgiApp, environ: Environ) -> Answer:
     return answer
 
 
-def send(exchange: Exchange, answer: Answer) -> None:
+def send(exchange: RsgiExchange, answer: HttpAnswer) -> None:
     """Send ``answer`` in one piece."""
     exchange.response_bytes(answer.status, answer.headers, answer.body)
 
 
-class Stream:
+class AnswerStream:
     """Sends an answer while it is made, in the thread that makes it.
 
     ``is_stopping``: whether the server stops now.
@@ -162,7 +162,7 @@ class Stream:
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        exchange: Exchange,
+        exchange: RsgiExchange,
         is_stopping: Callable[[], bool],
     ) -> None:
         self._loop = loop
@@ -170,7 +170,7 @@ class Stream:
         self._is_stopping = is_stopping
         self._is_gone = False
 
-    def run(self, answer: Answer, chunks: Iterable[bytes]) -> None:
+    def run(self, answer: HttpAnswer, chunks: Iterable[bytes]) -> None:
         """Until all is sent or the client has gone. Raises what ``chunks`` raises."""
         watch = asyncio.run_coroutine_threadsafe(self._watch(), self._loop)
         try:
@@ -184,7 +184,7 @@ class Stream:
             if close is not None:
                 close()
 
-    def _send(self, transport: Transport, chunk: bytes) -> bool:
+    def _send(self, transport: RsgiTransport, chunk: bytes) -> bool:
         """Whether ``chunk`` was accepted."""
         sending = asyncio.run_coroutine_threadsafe(_sent(transport, chunk), self._loop)
         while True:
@@ -201,7 +201,7 @@ class Stream:
         self._is_gone = True
 
 
-async def _sent(transport: Transport, chunk: bytes) -> bool:
+async def _sent(transport: RsgiTransport, chunk: bytes) -> bool:
     try:
         await transport.send_bytes(chunk)
     except RuntimeError:  # granian: the client has gone

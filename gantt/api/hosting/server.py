@@ -26,11 +26,11 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from gantt.api.hosting.port_owner import is_taken, port_owner
-from gantt.api.hosting.running import Configured, RunDirectory
+from gantt.api.hosting.run_directory import Configured, RunDirectory
 from gantt.api.middleware import WsgiApp
 from gantt.api.watchers import Watchers
 from gantt.conf import ConfigSource, ServeOptions, Settings, placement_session
-from gantt.engine.protocol import Engine
+from gantt.engine.engine_protocol import Engine
 from gantt.errors import GanttError, Refused
 from gantt.liveness.watcher_setup import watching
 from gantt.model.addresses import without_secrets
@@ -72,7 +72,7 @@ def serve(source: ConfigSource) -> None:
     from granian.constants import HTTPModes, Interfaces, Loops
     from granian.log import LogLevels
 
-    from gantt.api.hosting.processes import Processes
+    from gantt.api.hosting.worker_processes import Processes
 
     configured = Configured(source)
     settings = configured.settings

@@ -12,9 +12,9 @@ import threading
 from contextlib import suppress
 from multiprocessing.util import Finalize
 
-from gantt.api.hosting.running import RunDirectory
+from gantt.api.hosting.run_directory import RunDirectory
 from gantt.conf import Mutable
-from gantt.engine.protocol import Engine
+from gantt.engine.engine_protocol import Engine
 from gantt.errors import GanttError
 from gantt.observe.logs import set_debug
 from gantt.observe.metrics import Meters

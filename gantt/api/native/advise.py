@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from gantt.api.call import Call
-from gantt.api.native.bodies import Body
-from gantt.api.native.permitted import permitted
+from gantt.api.native.body_decoder import BodyDecoder
+from gantt.api.native.permissions import permitted
 from gantt.model.advice import Advice, AdviceRequest
 from gantt.model.forms.spec import read_spec
 from gantt.model.operation_bodies import AdviseBody
 
-_BODY = Body(AdviseBody)
+_BODY = BodyDecoder(AdviseBody)
 
 
 def advise(call: Call) -> Advice:

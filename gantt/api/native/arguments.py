@@ -14,7 +14,7 @@ from msgspec.structs import asdict
 
 from gantt.api.call import Call
 from gantt.api.native.claims import bound_to
-from gantt.api.native.permitted import permitted
+from gantt.api.native.permissions import permitted
 from gantt.model.forms.fleet import read_aggregates, read_instances
 from gantt.model.forms.spec import read_spec
 

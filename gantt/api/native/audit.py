@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from gantt.api.call import Call
-from gantt.api.native.bodies import query
+from gantt.api.native.body_decoder import query
 from gantt.model.audit import FINDINGS_PAGE, Audit, Kind
 from gantt.model.operation_bodies import AuditQuery
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gantt.api.call import Call
 from gantt.api.native import redaction
-from gantt.api.native.bodies import query
+from gantt.api.native.body_decoder import query
 from gantt.model.operation_bodies import DecisionsQuery
 from gantt.model.selection import Asked, DecisionPage
 

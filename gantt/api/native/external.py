@@ -6,14 +6,14 @@ The callers send no token: ``access.peers`` says from where they need none.
 from __future__ import annotations
 
 from gantt.api.call import Call
-from gantt.api.native.bodies import Body
-from gantt.api.native.permitted import permitted
+from gantt.api.native.body_decoder import BodyDecoder
+from gantt.api.native.permissions import permitted
 from gantt.model.advice import Mode
 from gantt.model.forms import advice as forms
 from gantt.model.forms.advice import Names, NovaBody, StorageBody
 
-_NOVA = Body(NovaBody)
-_STORAGE = Body(StorageBody)
+_NOVA = BodyDecoder(NovaBody)
+_STORAGE = BodyDecoder(StorageBody)
 
 
 def nova(call: Call) -> Names:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gantt.api.call import Call
-from gantt.api.native.bodies import DOCUMENT, check_same
+from gantt.api.native.body_decoder import DOCUMENT, check_same
 from gantt.errors import NotFound
 from gantt.model.fleet_lists import HostAggregateQuery
 from gantt.model.forms.document import is_envelope

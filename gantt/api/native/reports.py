@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from gantt.api.call import Call
-from gantt.api.native.bodies import Body
+from gantt.api.native.body_decoder import BodyDecoder
 from gantt.model.operation_bodies import Outcomes
 
 ANY = "gantt:reports:any"
@@ -22,7 +22,7 @@ class _Reports(Struct, frozen=True, forbid_unknown_fields=True):
     reports: list[msgspec.Raw]
 
 
-_REPORTS = Body(_Reports)
+_REPORTS = BodyDecoder(_Reports)
 
 
 def take_in(call: Call) -> Outcomes:

@@ -6,9 +6,9 @@ import msgspec
 
 from gantt.api.call import Call
 from gantt.api.native import redaction
-from gantt.api.native.bodies import Body
+from gantt.api.native.body_decoder import BodyDecoder
 from gantt.api.native.claims import bound_to
-from gantt.api.native.permitted import permitted
+from gantt.api.native.permissions import permitted
 from gantt.api.wire.problem import NO_VALID_HOST, Problem
 from gantt.errors import NoValidHost
 from gantt.model.forms.spec import read_spec
@@ -16,7 +16,7 @@ from gantt.model.operation_bodies import SelectBody, Selected
 from gantt.model.selection import Decision, Why
 from gantt.model.spec import ScheduleRequest
 
-_BODY = Body(SelectBody)
+_BODY = BodyDecoder(SelectBody)
 
 
 def select(call: Call) -> Selected | Decision:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from gantt.api.call import Call
-from gantt.api.native.bodies import Body, query
+from gantt.api.native.body_decoder import BodyDecoder, query
 from gantt.model.forms.notification import read_observed
 from gantt.model.operation_bodies import ShadowBody, ShadowRecordsQuery
 from gantt.model.shadow import ShadowEvent, ShadowPage, ShadowQuery
 
-_BODY = Body(ShadowBody)
+_BODY = BodyDecoder(ShadowBody)
 
 
 def observe(call: Call) -> None:

@@ -34,7 +34,7 @@ def snapshot(call: Call) -> None:
     try:
         # The first line precedes the first byte, so that a refusal has its status.
         lines = call.gantt.snapshot_lines()
-        call.stream = Lines(call, lines, next(lines))
+        call.stream = SnapshotStream(call, lines, next(lines))
         call.headers["content-type"] = CONTENT_TYPE
         call.headers["cache-control"] = "no-store"
         is_streaming = True
@@ -43,7 +43,7 @@ def snapshot(call: Call) -> None:
             watchers.leave()
 
 
-class Lines:
+class SnapshotStream:
     """The chunks of an answer; ``close`` makes room for another. It ends early, without
     its last line, when the server stops or after ``watch_stream_s``."""
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import msgspec
 
 from gantt.api.call import Call
-from gantt.api.native.bodies import query
+from gantt.api.native.body_decoder import query
 from gantt.api.wire.problem import Problem
 from gantt.errors import GanttError, Gone, Unavailable
 from gantt.model.operation_bodies import WatchQuery
@@ -47,7 +47,7 @@ def watch(call: Call) -> None:
     try:
         if asked.wait is None:
             # The first page precedes the first byte, so that a refusal has its status.
-            stream = Stream(call, call.gantt.events(since))
+            stream = EventStream(call, call.gantt.events(since))
             call.headers["content-type"] = "text/event-stream"
             call.headers["cache-control"] = "no-store"
             call.headers["x-accel-buffering"] = "no"
@@ -75,7 +75,7 @@ def _waited(call: Call, since: str | None, wait_s: float) -> Events:
         place = found.cursor
 
 
-class Stream:
+class EventStream:
     """The chunks of an answer; ``close`` makes room for another watcher."""
 
     def __init__(self, call: Call, first: Events) -> None:

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from gantt.api.call import UNREAD, Environ
-from gantt.api.wire.accept import JSON
+from gantt.api.wire.media_types import JSON
 from gantt.conf import Settings
 from gantt.conf.credentials import Credentials, IssuedToken, can_sign_in, sign_in
 from gantt.errors import GanttError
@@ -27,7 +27,7 @@ MOST_BYTES: Final = 8192
 Ask = Callable[[Credentials], IssuedToken | None]
 
 
-class Reply(Struct, frozen=True):
+class SignInReply(Struct, frozen=True):
     """A status line and a JSON body."""
 
     status: str
@@ -52,12 +52,12 @@ class SignIn:
             "sign_ins_turned_away": self._turned_away,
         }
 
-    def answer(self, environ: Environ) -> Reply:
+    def answer(self, environ: Environ) -> SignInReply:
         """The answer to a POST."""
         if environ.get("HTTP_SEC_FETCH_SITE", "same-origin") != "same-origin":
             return _refused("403 Forbidden", "Only the dashboard may sign in here.")
         given = _read(environ)
-        if isinstance(given, Reply):
+        if isinstance(given, SignInReply):
             return given
         if not self._enter():
             text = "Too many are signing in (dashboard_sign_ins). Try again."
@@ -70,7 +70,7 @@ class SignIn:
             self._leave()
         if found is None:
             return _refused("403 Forbidden", "Keystone refuses these credentials.")
-        return Reply("200 OK", msgspec.json.encode(found))
+        return SignInReply("200 OK", msgspec.json.encode(found))
 
     def _enter(self) -> bool:
         with self._lock:
@@ -93,7 +93,7 @@ def build_sign_in(settings: Settings) -> SignIn | None:
     return SignIn(partial(sign_in, settings.identity), limit)
 
 
-def _read(environ: Environ) -> Credentials | Reply:
+def _read(environ: Environ) -> Credentials | SignInReply:
     """What was sent, or what is wrong with it; never with what it says."""
     if (environ.get("CONTENT_TYPE") or "").partition(";")[0].strip() != JSON:
         return _refused("415 Unsupported Media Type", f"Send {JSON}.")
@@ -115,7 +115,7 @@ def _read(environ: Environ) -> Credentials | Reply:
         )
 
 
-def _refused(status: str, detail: str) -> Reply:
+def _refused(status: str, detail: str) -> SignInReply:
     code = int(status[:3])
     error = {"status": code, "title": status[4:], "detail": detail}
-    return Reply(status, json.dumps({"errors": [error]}).encode())
+    return SignInReply(status, json.dumps({"errors": [error]}).encode())

@@ -1,10 +1,10 @@
 """Request bodies: bytes in, commands out; microversions of bodies end here.
 
-Most bodies are decoded by a prebuilt typed decoder (``typed``). Those that it refuses
-are judged by a JSON schema made of the type (``schemas``, ``verdict``); if that allows
-them, say ``4.0`` for an integer, they become the same values (``accepted``). Large
-bodies are judged one at a time. Every function may raise Problem 400, and those for
-inventories UnknownName.
+Most bodies are decoded by a prebuilt typed decoder (``body_types``). Those that it
+refuses are judged by a JSON schema made of the type (``schemas``, ``schema_errors``);
+if that allows them, say ``4.0`` for an integer, they become the same values
+(``body_values``). Large bodies are judged one at a time. Every function may raise
+Problem 400, and those for inventories UnknownName.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from typing import Any, ClassVar, Generic, TypeVar
 import msgspec
 from msgspec import UNSET
 
-from gantt.api.wire import accepted
-from gantt.api.wire import typed as wire
+from gantt.api.wire import body_types as wire
+from gantt.api.wire import body_values
 from gantt.api.wire.microversion import MAX_MINOR
+from gantt.api.wire.schema_errors import judge_body
 from gantt.api.wire.schemas import Schema, schema_of
-from gantt.api.wire.verdict import judge_body
 from gantt.model import commands
 
 W = TypeVar("W")
@@ -32,7 +32,7 @@ W = TypeVar("W")
 LARGE = 16_384
 
 
-class Form(Generic[W]):
+class BodyForm(Generic[W]):
     """One type of body at microversions from ``since`` on.
 
     ``check`` is false for values that the type allows and its schema does not.
@@ -52,7 +52,7 @@ class Form(Generic[W]):
 
     @functools.cached_property
     def _build(self) -> Callable[[Any], W]:
-        return accepted.builder(self._kind)
+        return body_values.builder(self._kind)
 
     def schema_of(self, _version: int = 0) -> Schema:
         """The schema, for which the version is settled."""
@@ -79,7 +79,7 @@ class Form(Generic[W]):
         return self.judge(raw) if value is None else value
 
 
-class Forms(tuple[Form[Any], ...]):
+class BodyForms(tuple[BodyForm[Any], ...]):
     """Indexed by minor version; the first form serves all before it too."""
 
     def schema_of(self, version: int) -> Schema:
@@ -87,12 +87,12 @@ class Forms(tuple[Form[Any], ...]):
         return self[version].schema_of()
 
 
-def _at_each_version(*forms: Form[Any]) -> Forms:
-    changes: Mapping[int, Form[Any]] = {form.since: form for form in forms}
+def _at_each_version(*forms: BodyForm[Any]) -> BodyForms:
+    changes: Mapping[int, BodyForm[Any]] = {form.since: form for form in forms}
     table = [forms[0]]
     for minor in range(1, MAX_MINOR + 1):
         table.append(changes.get(minor, table[-1]))
-    return Forms(table)
+    return BodyForms(table)
 
 
 def _are_unique(names: list[str]) -> bool:
@@ -100,37 +100,39 @@ def _are_unique(names: list[str]) -> bool:
 
 
 CREATE_PROVIDER = _at_each_version(
-    Form(wire.CreateProvider0), Form(wire.CreateProvider14, 14)
+    BodyForm(wire.CreateProvider0), BodyForm(wire.CreateProvider14, 14)
 )
 UPDATE_PROVIDER = _at_each_version(
-    Form(wire.UpdateProvider0), Form(wire.UpdateProvider14, 14)
+    BodyForm(wire.UpdateProvider0), BodyForm(wire.UpdateProvider14, 14)
 )
-SET_INVENTORY: Form[wire.SetInventory] = Form(wire.SetInventory)
-ADD_INVENTORY: Form[wire.AddInventory] = Form(wire.AddInventory)
-SET_INVENTORIES: Form[wire.SetInventories] = Form(wire.SetInventories)
-LIST_AGGREGATES: Form[list[str]] = Form(wire.Uuids, 1, _are_unique)
-SET_AGGREGATES: Form[wire.SetAggregates19] = Form(
+SET_INVENTORY: BodyForm[wire.SetInventoryBody] = BodyForm(wire.SetInventoryBody)
+ADD_INVENTORY: BodyForm[wire.AddInventoryBody] = BodyForm(wire.AddInventoryBody)
+SET_INVENTORIES: BodyForm[wire.SetInventoriesBody] = BodyForm(wire.SetInventoriesBody)
+LIST_AGGREGATES: BodyForm[list[str]] = BodyForm(wire.Uuids, 1, _are_unique)
+SET_AGGREGATES: BodyForm[wire.SetAggregates19] = BodyForm(
     wire.SetAggregates19, 19, lambda body: _are_unique(body.aggregates)
 )
 AGGREGATES = _at_each_version(LIST_AGGREGATES, SET_AGGREGATES)
-SET_TRAITS: Form[wire.SetTraits] = Form(wire.SetTraits, 6)
-NAME_CLASS: Form[wire.NameClass] = Form(wire.NameClass, 2)
+SET_TRAITS: BodyForm[wire.SetTraitsBody] = BodyForm(wire.SetTraitsBody, 6)
+NAME_CLASS: BodyForm[wire.NameClass] = BodyForm(wire.NameClass, 2)
 SET_ALLOCATIONS = _at_each_version(
-    Form(wire.Listed0),
-    Form(wire.Listed8, 8),
-    Form(wire.Consumer12, 12),
-    Form(wire.Consumer28, 28),
-    Form(wire.Consumer34, 34),
-    Form(wire.Consumer38, 38),
+    BodyForm(wire.Listed0),
+    BodyForm(wire.Listed8, 8),
+    BodyForm(wire.Consumer12, 12),
+    BodyForm(wire.Consumer28, 28),
+    BodyForm(wire.Consumer34, 34),
+    BodyForm(wire.Consumer38, 38),
 )
 SET_MANY_ALLOCATIONS = _at_each_version(
-    Form(wire.Consumers13, 13),
-    Form(wire.Consumers28, 28),
-    Form(wire.Consumers34, 34),
-    Form(wire.Consumers38, 38),
+    BodyForm(wire.Consumers13, 13),
+    BodyForm(wire.Consumers28, 28),
+    BodyForm(wire.Consumers34, 34),
+    BodyForm(wire.Consumers38, 38),
 )
 RESHAPE = _at_each_version(
-    Form(wire.Reshape30, 30), Form(wire.Reshape34, 34), Form(wire.Reshape38, 38)
+    BodyForm(wire.Reshape30, 30),
+    BodyForm(wire.Reshape34, 34),
+    BodyForm(wire.Reshape38, 38),
 )
 
 

@@ -17,10 +17,10 @@ from msgspec import Struct
 
 from gantt.model.answers import ProviderSummary
 from gantt.model.requests import CandidateRequest
-from gantt.placement.candidates import summarize
+from gantt.placement.candidates import search_answer
 from gantt.placement.candidates.fragments import Fragments, Pattern, Template, weave
 from gantt.placement.candidates.search import find
-from gantt.placement.candidates.summarize import Part
+from gantt.placement.candidates.search_answer import Part
 from gantt.state.state import State
 
 # Since then a summary contains all classes of its provider, its parent and its root.
@@ -32,7 +32,7 @@ MAX_FRAGMENTS = 50_000
 COMMA = b", "
 
 
-class Answer(Struct, frozen=True):
+class CandidatesBody(Struct, frozen=True):
     """The body, whether the search budget truncated it, and how many were found."""
 
     body: bytes
@@ -56,7 +56,7 @@ class Encoder:
         *,
         rng: random.Random | None = None,
         budget: int | None = None,
-    ) -> Answer:
+    ) -> CandidatesBody:
         """The body at microversion 1.``version``. Raises as the search does."""
         found = find(state, request, rng, budget=budget)
         parts, combinations = found.parts, found.combinations
@@ -65,7 +65,9 @@ class Encoder:
             self._uuids.of(state, combinations),
             lambda pattern: _template(state, parts, pattern, version),
         )
-        rows = summarize.rows_of(state, parts, combinations, whole_trees=request.nested)
+        rows = search_answer.rows_of(
+            state, parts, combinations, whole_trees=request.nested
+        )
         if version >= FRAGMENTS_SINCE:
             summaries = self._summaries.of(state, rows).tolist()
         else:
@@ -78,7 +80,7 @@ class Encoder:
             *_listed(summaries),
             b"}}",
         ]
-        return Answer(b"".join(body), found.is_truncated, len(combinations))
+        return CandidatesBody(b"".join(body), found.is_truncated, len(combinations))
 
 
 def _listed(texts: list[bytes]) -> list[bytes]:
@@ -92,13 +94,13 @@ def _uuids(state: State, rows: list[int]) -> list[bytes]:
 
 
 def _summaries(state: State, rows: list[int]) -> list[bytes]:
-    return _members(summarize.summaries_of(state, rows), FRAGMENTS_SINCE, None)
+    return _members(search_answer.summaries_of(state, rows), FRAGMENTS_SINCE, None)
 
 
 def _old_summaries(
     state: State, rows: list[int], version: int, shown: set[str]
 ) -> list[bytes]:
-    found = summarize.summaries_of(state, rows)
+    found = search_answer.summaries_of(state, rows)
     return _members(found, version, shown if version < 27 else None)
 
 

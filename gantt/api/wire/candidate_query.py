@@ -18,7 +18,7 @@ from gantt.api.wire.problem import (
     Problem,
 )
 from gantt.api.wire.query import Params
-from gantt.api.wire.verdict import judge_query
+from gantt.api.wire.schema_errors import judge_query
 from gantt.model.requests import CandidateRequest, Labels, RequestGroup
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import Any
 from msgspec import Struct
 
 from gantt import errors
-from gantt.api.wire.accept import HTML, JSON, best_error_type
+from gantt.api.wire.media_types import HTML, JSON, best_error_type
 
 UNDEFINED_CODE = "placement.undefined_code"
 CONCURRENT_UPDATE = "placement.concurrent_update"

@@ -12,7 +12,7 @@ from urllib.parse import unquote_to_bytes
 
 from gantt.api.wire import parameters, schemas
 from gantt.api.wire.problem import Problem
-from gantt.api.wire.verdict import judge_query
+from gantt.api.wire.schema_errors import judge_query
 from gantt.model.names import MAX_NAME
 from gantt.model.requests import Labels, ProviderQuery, TraitQuery, UsageQuery
 

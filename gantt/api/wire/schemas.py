@@ -13,7 +13,7 @@ from typing import Annotated, Any, TypeAlias, get_args, get_origin, get_type_hin
 from msgspec import Meta, UnsetType
 from msgspec.structs import fields
 
-from gantt.api.wire.typed import NAMED_SUFFIX, PlacementBody
+from gantt.api.wire.body_types import NAMED_SUFFIX, PlacementBody
 from gantt.model.names import MAX_NAME
 
 Schema: TypeAlias = dict[str, Any]

@@ -23,11 +23,11 @@ class TooLate(Exception):
     """The call goes on in its thread, or never begins."""
 
 
-class Call(Generic[T]):
+class AdviceCall(Generic[T]):
     """One call. ``is_late`` is set when its caller does not wait any more; ``settle``
     tells whether it may still have an effect."""
 
-    def __init__(self, run: Callable[[Call[T]], T], threads: Threads) -> None:
+    def __init__(self, run: Callable[[AdviceCall[T]], T], threads: Threads) -> None:
         self._run = run
         self._done = threads.event()
         self._lock = threads.lock()
@@ -76,10 +76,10 @@ class AdviceThreads:
         self._running = self._started = 0
         self._is_closed = False
 
-    def call(self, run: Callable[[Call[T]], T], timeout_s: float) -> T:
+    def call(self, run: Callable[[AdviceCall[T]], T], timeout_s: float) -> T:
         """The result of ``run``. Raises TooLate when it does not come within
         ``timeout_s``, Busy when too many calls wait, and what ``run`` raises."""
-        call = Call(run, self._threads)
+        call = AdviceCall(run, self._threads)
         context = copy_context()  # of the request, for the log
 
         def run_it() -> None:

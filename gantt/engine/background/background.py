@@ -15,17 +15,17 @@ from gantt.engine.background.leader_tasks import (
     Leadership,
     LeaderTasks,
 )
-from gantt.engine.background.usage_history import UsageHistory
+from gantt.engine.background.usage_recorder import UsageRecorder
 from gantt.engine.clock import Clock
 from gantt.engine.options import EngineOptions
 from gantt.engine.reading.log_tailer import LogTailer
 from gantt.engine.reading.reader import Reader
 from gantt.engine.reading.replica import Replica
-from gantt.engine.scheduling.claims import Claims
+from gantt.engine.scheduling.claim_methods import ClaimMethods
 from gantt.engine.scheduling.records import Records
 from gantt.engine.threads import LeaderTask, Threads
 from gantt.errors import GanttError, StoreFailed
-from gantt.placement.usage_history import totals_by_zone
+from gantt.placement.usage_samples import totals_by_zone
 from gantt.store.interface import ADVICE, ADVISING, DECISIONS, Store
 
 LOG = logging.getLogger(__name__)
@@ -47,7 +47,7 @@ class Background:
         replica: Replica,
         log_tailer: LogTailer,
         reader: Reader,
-        claims: Claims,
+        claims: ClaimMethods,
         records: Records,
         tasks: Iterable[LeaderTask],
         options: EngineOptions,
@@ -60,7 +60,7 @@ class Background:
         self._log_length = options.log_length
         zone = options.scheduler.default_availability_zone
         totals = partial(reader.search, totals_by_zone, zone)
-        self.usage = UsageHistory(store, totals, options, clock)
+        self.usage = UsageRecorder(store, totals, options, clock)
         is_away = log_tailer.is_away
         given = options.scheduler, clock, threads, is_away
         records.share(store.beside(DECISIONS), name, *given)

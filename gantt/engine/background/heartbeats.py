@@ -16,7 +16,7 @@ from gantt.engine.clock import Clock
 from gantt.engine.commit.committer import Committer
 from gantt.engine.memberships import statement, tell
 from gantt.engine.reading.reader import Consistency, Reader
-from gantt.engine.scheduling.checks import Checks
+from gantt.engine.scheduling.argument_checks import Checks
 from gantt.engine.threads import LeaderTask, Thread, Threads
 from gantt.errors import GanttError
 from gantt.model import commands as c
@@ -24,11 +24,11 @@ from gantt.model.fleet import AGENT, Verdict
 from gantt.model.rows import NO_HOST
 from gantt.placement.fleet_queries import frozen_since, memberships
 from gantt.state.state import State
-from gantt.store.interface import Beside, Heartbeat
+from gantt.store.interface import Heartbeat, SideTable
 
 LOG = logging.getLogger(__name__)
 
-HeartbeatTable = Beside[Heartbeat, None, Collection[int]]
+HeartbeatTable = SideTable[Heartbeat, None, Collection[int]]
 Place = tuple[str, str]
 """A host and its node."""
 _LATE: Final = NO_HOST

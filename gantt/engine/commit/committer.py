@@ -19,8 +19,8 @@ from msgspec.structs import asdict
 
 from gantt.engine.clock import BooksClock
 from gantt.engine.commit.group_commit import GroupCommit
-from gantt.engine.commit.pending import PendingWrite, Queue
-from gantt.engine.observing import Observer
+from gantt.engine.commit.pending_writes import PendingWrite, Queue
+from gantt.engine.observer import Observer
 from gantt.engine.options import EngineOptions
 from gantt.engine.reading.log_tailer import LogTailer
 from gantt.engine.reading.replica import Replica

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct, field
 
 from gantt.engine.clock import BooksClock
-from gantt.engine.commit.pending import PendingWrite, Queue
+from gantt.engine.commit.pending_writes import PendingWrite, Queue
 from gantt.engine.commit.preconditions import Relied, preconditions
-from gantt.engine.observing import Observer, Silence
+from gantt.engine.observer import NoObserver, Observer
 from gantt.engine.options import EngineOptions
 from gantt.engine.reading.log_tailer import LogTailer
 from gantt.engine.reading.replica import Replica
@@ -23,7 +23,12 @@ from gantt.model.answers import Answer
 from gantt.model.changes import Change, Cursor, LogEntry
 from gantt.placement.rules import plan
 from gantt.store.interface import Store, Transaction
-from gantt.store.outcomes import DefiniteAbort, ForeignWrite, Outcome, UnknownOutcome
+from gantt.store.outcomes import (
+    CommitOutcome,
+    DefiniteAbort,
+    ForeignWrite,
+    UnknownOutcome,
+)
 
 LOG = logging.getLogger(__name__)
 _LONGEST_PAUSE_S = 1.0
@@ -88,7 +93,7 @@ class GroupCommit:
         self._clock = clock
         self._new_uuid = new_uuid
         self.counts = Counts()
-        self.observer: Observer = Silence()
+        self.observer: Observer = NoObserver()
         self.origin: Callable[[], object] | None = None  # of ``observer``
 
     def commit(self, pending_writes: list[PendingWrite[Answer]], size: int) -> None:
@@ -241,7 +246,7 @@ class GroupCommit:
         for pause_s in _pauses():
             try:
                 found = self._store.has_batch(end)
-            except (Outcome, StoreFailed) as error:
+            except (CommitOutcome, StoreFailed) as error:
                 # A failure of this read says nothing about the batch.
                 if self._queue.is_closing:
                     raise _not_known(error) from error

@@ -21,7 +21,7 @@ from gantt.engine.threads import Threads
 from gantt.errors import GanttError, Refused, StoreFailed
 from gantt.model.changes import Cursor, LogEntry
 from gantt.state.column import NO_ROW
-from gantt.state.fleet import JOURNAL_LENGTH, Journal
+from gantt.state.fleet_columns import JOURNAL_LENGTH, Journal
 from gantt.state.state import State
 from gantt.store.interface import Store
 

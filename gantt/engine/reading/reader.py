@@ -14,7 +14,7 @@ from functools import partial
 from typing import Final, Protocol, TypeVar, TypeVarTuple
 
 from gantt.engine.clock import Clock
-from gantt.engine.observing import Observer, Silence
+from gantt.engine.observer import NoObserver, Observer
 from gantt.engine.reading.log_tailer import LogTailer
 from gantt.engine.reading.replica import Replica
 from gantt.engine.reading.rest import Rest
@@ -210,7 +210,7 @@ class CandidateSearch:
         self._clock = clock
         self._rng = rng
         self._cut = 0
-        self._observer: Observer = Silence()
+        self._observer: Observer = NoObserver()
 
     def find_candidates(self, request: CandidateRequest) -> Candidates:
         return self.search(search, request)

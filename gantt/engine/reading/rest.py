@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 from gantt.engine.clock import Clock
 from gantt.engine.reading.replica import Replica
 from gantt.errors import Busy
-from gantt.scheduler.pauses import Footing, Moved, RowsMoved
+from gantt.scheduler.pauses import Moved, RowsMoved, RowValidity
 
 REST_S: Final = 0.001
 _MOST_RESTARTS: Final = 2
@@ -33,7 +33,7 @@ class Rest:
         self._since = 0.0
         self._epoch = 0
         self._is_allowed = False
-        self._footing: Footing | None = None
+        self._validity: RowValidity | None = None
         self._slice_s = slice_s
         self.taken = 0
 
@@ -48,7 +48,7 @@ class Rest:
         self._since = self._clock.monotonic()
         self._epoch = self._replica.epoch
         self._is_allowed = restarts < _MOST_RESTARTS
-        self._footing = None
+        self._validity = None
 
     def __call__(self) -> None:
         """Raises Moved when the columns were replaced or rolled back meanwhile."""
@@ -92,9 +92,9 @@ class Rest:
         afterwards (in a search: others do not use earlier ones), and what ``run``
         raises, holding the locks again in any case."""
         replica = self._replica
-        footing = self._footing
-        if has_search and footing is None:
-            footing = Footing(replica.state)
+        validity = self._validity
+        if has_search and validity is None:
+            validity = RowValidity(replica.state)
         epoch, is_allowed = self._epoch, self._is_allowed
         replica.lock.release()
         if has_search:
@@ -108,8 +108,8 @@ class Rest:
             if has_search:
                 # Another search may have begun and ended.
                 self._epoch, self._is_allowed = epoch, is_allowed
-                self._footing = footing
+                self._validity = validity
                 self._since = self._clock.monotonic()
-        if has_search and not (footing and footing.holds(replica.state)):
+        if has_search and not (validity and validity.holds(replica.state)):
             raise RowsMoved if replica.epoch == epoch else Moved
         return answer

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 
 
-class Dice:
+class SeededDice:
     """Random numbers: the same ones for the same seed."""
 
     def __init__(self, seed: int) -> None:

@@ -20,8 +20,8 @@ from gantt.engine.reading.outage import IsAway, not_away
 from gantt.engine.threads import LeaderTask, Thread, Threads
 from gantt.errors import GanttError
 from gantt.model.paging import text_of
-from gantt.scheduler.explain.why import Scoreboard
-from gantt.store.interface import RECORD_INSTANCES, Beside, RecordPage
+from gantt.scheduler.explain.refusal_reason import Scoreboard
+from gantt.store.interface import RECORD_INSTANCES, RecordPage, SideTable
 
 LOG = logging.getLogger(__name__)
 PERIOD_S: Final = 0.2
@@ -127,7 +127,7 @@ class BackgroundWriter(Generic[N, R, A]):
 
     def __init__(
         self,
-        table: Beside[R, A, int],
+        table: SideTable[R, A, int],
         written: Written[N, R],
         clock: Clock,
         threads: Threads,

@@ -18,7 +18,7 @@ from gantt.scheduler.held_host import HeldHost
 from gantt.scheduler.hosts import Taken
 from gantt.scheduler.options import AdviceOptions
 from gantt.state.state import State
-from gantt.topology.pending import Pending
+from gantt.topology.promised_topology import PromisedTopology
 
 
 class Hold(Struct, frozen=True):
@@ -29,7 +29,7 @@ class Hold(Struct, frozen=True):
     taken: Taken
     amounts: Mapping[tuple[str, str], int]
     group: str | None
-    pending: Pending | None
+    pending: PromisedTopology | None
     stamp: tuple[object, ...]
     until: float
 
@@ -53,7 +53,7 @@ class Holds:
         taken: Taken,
         candidate: Candidate,
         group: str | None,
-        pending: Pending | None = None,
+        pending: PromisedTopology | None = None,
     ) -> None:
         """Hold the host for ``consumer``, instead of what was held for it before."""
         if self._hold_s <= 0:

@@ -9,7 +9,7 @@ from gantt.engine.reading.reader import Consistency, Reader
 from gantt.model.answers import Claimed
 from gantt.model.commands import Claim, ReleaseClaim, TurnToBooks
 from gantt.placement import amount_source
-from gantt.scheduler.feasibility.candidates import (
+from gantt.scheduler.feasibility.candidate_sources import (
     BOOK_SOURCE,
     REPORT_SOURCE,
     CandidateSource,

@@ -16,20 +16,20 @@ from typing import Any, Generic, TypeAlias, TypeVar, TypeVarTuple
 from gantt.engine.clock import Clock
 from gantt.engine.reading.replica import Replica
 from gantt.engine.reading.rest import REST_S, Rest
-from gantt.engine.scheduling.checks import Checks
+from gantt.engine.scheduling.argument_checks import Checks
 from gantt.engine.threads import Threads
 from gantt.model.answers import Claimed
 from gantt.model.scheduling import Selections
 from gantt.model.spec import ScheduleRequest
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
 from gantt.scheduler.pauses import Moved
-from gantt.scheduler.plugins.plugin_calls import Check, Named, Stuck
+from gantt.scheduler.plugins.plugin_calls import Check, NamedPlugin, Stuck
 from gantt.scheduler.plugins.policy import Policy
 from gantt.scheduler.plugins.registry import sets_limits
 from gantt.scheduler.selection.answer import selections
-from gantt.scheduler.selection.select import Pick
-from gantt.state.fleet import Fleet
-from gantt.state.fleet_snapshot import FleetSnapshot, Wanted
+from gantt.scheduler.selection.host_choice import Pick
+from gantt.state.fleet_columns import Fleet
+from gantt.state.fleet_snapshot import ColumnsRead, FleetSnapshot
 from gantt.state.state import State
 
 LOG = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ Answer: TypeAlias = Callable[
 class _Call(Generic[T]):
     """One call of a plug-in, and how it ended."""
 
-    def __init__(self, plugin: Named, ask: Callable[[], T], began: float) -> None:
+    def __init__(self, plugin: NamedPlugin, ask: Callable[[], T], began: float) -> None:
         self.plugin = plugin
         self.began = began
         self.is_done = self.is_late = False
@@ -92,10 +92,10 @@ class PluginThreads:
         self._turn = threads.lock()
         self._has_search = True
         self._workers: list[_Worker] = []
-        self._late: dict[Named, _Call[Any]] = {}
+        self._late: dict[NamedPlugin, _Call[Any]] = {}
         self._changed = threads.condition()
         self._is_closed = False
-        self._wanted = Wanted()
+        self._wanted = ColumnsRead()
         self._snapshot: FleetSnapshot | None = None
         self._taken_at = (0, 0)
         self._calls = self._calls_late = 0
@@ -157,7 +157,7 @@ class PluginThreads:
             self._taken_at = taken_at
         return self._snapshot
 
-    def call(self, plugin: Named, ask: Callable[[Check], T]) -> T:
+    def call(self, plugin: NamedPlugin, ask: Callable[[Check], T]) -> T:
         options, began = self._checks.options, self._clock.monotonic()
         limit_s = options.plugin_time_limit_s
         self._check_suspended(plugin, began)
@@ -186,7 +186,7 @@ class PluginThreads:
             raise Stuck(_late(limit_s))
         return call.answer()
 
-    def _check_suspended(self, plugin: Named, now: float) -> None:
+    def _check_suspended(self, plugin: NamedPlugin, now: float) -> None:
         blocked = self._late.get(plugin)
         if blocked is not None:
             raise Stuck(

@@ -14,12 +14,12 @@ from heapq import nlargest
 from msgspec.structs import replace
 
 from gantt.engine.clock import Clock
-from gantt.engine.observing import Observer, Silence, StageTime
+from gantt.engine.observer import NoObserver, Observer, StageTime
 from gantt.engine.reading.outage import IsAway, not_away
 from gantt.engine.recording.kept_request import kept_request
 from gantt.engine.scheduling.background_writer import Noted, Ring
 from gantt.engine.scheduling.decision_record import Recorded, Repaired, TakenOver
-from gantt.engine.scheduling.sharing import DecisionTable, Sharing, page_of
+from gantt.engine.scheduling.shared_records import DecisionTable, SharedRecords, page_of
 from gantt.engine.threads import LeaderTask, Threads
 from gantt.model.names import canonical
 from gantt.model.paging import PAGE, followed, read
@@ -34,7 +34,7 @@ from gantt.model.selection import (
     Why,
 )
 from gantt.model.spec import ScheduleRequest
-from gantt.scheduler.explain.why import Scoreboard
+from gantt.scheduler.explain.refusal_reason import Scoreboard
 from gantt.scheduler.options import SchedulerOptions
 from gantt.store.interface import ADVISING
 
@@ -57,8 +57,8 @@ class Records:
         self.failed = 0
         self.cut = 0
         self.too_long = 0
-        self.observer: Observer = Silence()
-        self.sharing: Sharing | None = None
+        self.observer: Observer = NoObserver()
+        self.sharing: SharedRecords | None = None
         # Records of advice, which take no place of these; found beside them.
         self.advice: Records | None = None
 
@@ -176,9 +176,11 @@ class Records:
         threads: Threads,
         is_away: IsAway = not_away,
     ) -> None:
-        """From now on through ``table``, if there is one; see ``Sharing``."""
+        """From now on through ``table``, if there is one; see ``SharedRecords``."""
         if table is not None:
-            self.sharing = Sharing(table, process, options, clock, threads, is_away)
+            self.sharing = SharedRecords(
+                table, process, options, clock, threads, is_away
+            )
 
     def leader_tasks(self) -> Iterator[LeaderTask]:
         """What the leader does for all processes."""

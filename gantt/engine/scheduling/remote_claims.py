@@ -34,7 +34,7 @@ from gantt.model.answers import ConsumerView
 from gantt.model.commands import ConsumerAllocations
 from gantt.model.holding import Amounts, Held, Holding
 from gantt.model.requests import CandidateRequest
-from gantt.placement.candidates.listing import Listing
+from gantt.placement.candidates.listing import CandidateListing
 from gantt.placement.ownership import not_of
 
 LOG = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ _TRIES: Final = 4
 _PAUSE_S: Final = 2.0
 
 
-class Outcome(Struct, frozen=True):
+class RemoteWrite(Struct, frozen=True):
     """``is_done``: it is written. Else nothing is, because of ``reason``: ``lost`` are
     the providers that cannot supply the request; ``held`` is what instances have there
     already; neither: no retry will help."""
@@ -64,7 +64,9 @@ class RemoteClaims:
         self._clock = clock
         self._dice = dice
 
-    def ask(self, questions: Iterable[CandidateRequest], request_id: str) -> Listing:
+    def ask(
+        self, questions: Iterable[CandidateRequest], request_id: str
+    ) -> CandidateListing:
         """The candidates of all ``questions``; none when the books do not answer: see
         the listing's ``trouble``. Raises UnknownName."""
         answers = []
@@ -79,7 +81,7 @@ class RemoteClaims:
             trouble = f"The remote Placement returned no candidates: {why}"
         else:
             self._outage.succeeded("read")
-        return Listing(answers, trouble=trouble)
+        return CandidateListing(answers, trouble=trouble)
 
     def aggregates(self, provider_uuids: Iterable[str]) -> dict[str, frozenset[str]]:
         """Those of each provider. Raises NoValidHost: the books do not tell them."""
@@ -111,7 +113,7 @@ class RemoteClaims:
         *,
         request_id: str,
         deadline: float,
-    ) -> Outcome:
+    ) -> RemoteWrite:
         """Write ``wanted`` (by instance), all of it or nothing.
 
         A write whose answer is lost is repeated: the generation that it names lets
@@ -134,7 +136,7 @@ class RemoteClaims:
                 break
             try:
                 self.books.write(consumers, request_id=request_id)
-                return Outcome(is_done=True)
+                return RemoteWrite(is_done=True)
             except ConsumerMoved as error:
                 last = error
                 outcome = self._look(wanted, error, only_project)
@@ -153,7 +155,7 @@ class RemoteClaims:
                 f"allocations of {', '.join(wanted)}: {last} They are "
                 "released when the lease of their claim expires."
             )
-        return Outcome(lost=_providers(wanted.values()), reason=last)
+        return RemoteWrite(lost=_providers(wanted.values()), reason=last)
 
     def has(self, instance_uuid: str, wanted: Amounts) -> bool:
         """Whether the instance has allocations on each provider of ``wanted``. Raises
@@ -201,7 +203,7 @@ class RemoteClaims:
         wanted: Mapping[str, Holding],
         error: ConsumerMoved,
         only_project: str | None,
-    ) -> Outcome | None:
+    ) -> RemoteWrite | None:
         """What the instances have; None: it is not known now."""
         try:
             views = {uuid: self.books.consumer(uuid) for uuid in wanted}
@@ -209,15 +211,15 @@ class RemoteClaims:
             return None
         for uuid, view in views.items():
             if only_project and view is not None and view.project_id != only_project:
-                return Outcome(reason=not_of(only_project, uuid))
+                return RemoteWrite(reason=not_of(only_project, uuid))
         if all(_is_ours(views[uuid], one) for uuid, one in wanted.items()):
-            return Outcome(is_done=True)
+            return RemoteWrite(is_done=True)
         held = {
             uuid: Held(view.generation, _amounts(view))
             for uuid, view in views.items()
             if view is not None
         }
-        return Outcome(held=held, reason=error)
+        return RemoteWrite(held=held, reason=error)
 
 
 def _is_ours(view: ConsumerView | None, made: Holding) -> bool:
@@ -246,13 +248,13 @@ def _amounts(view: ConsumerView) -> Amounts:
     return {uuid: share.resources for uuid, share in view.allocations.items()}
 
 
-def _refused(wanted: Mapping[str, Holding], error: GanttError) -> Outcome:
+def _refused(wanted: Mapping[str, Holding], error: GanttError) -> RemoteWrite:
     """Providers that cannot give it: those that the refusal names, else all asked."""
     if not isinstance(error, Conflict | UnknownProvider):
-        return Outcome(reason=error)
+        return RemoteWrite(reason=error)
     asked = _providers(wanted.values())
     named = asked & error.named
-    return Outcome(lost=named or asked, reason=error)
+    return RemoteWrite(lost=named or asked, reason=error)
 
 
 def _providers(wanted: Iterable[Holding]) -> frozenset[str]:

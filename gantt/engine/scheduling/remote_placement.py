@@ -21,8 +21,8 @@ from msgspec.structs import replace
 from gantt.engine.clock import Clock
 from gantt.engine.commit.committer import Committer
 from gantt.engine.reading.reader import Consistency, Reader
-from gantt.engine.scheduling.claims import Claims
-from gantt.engine.scheduling.remote_claims import Outcome, RemoteClaims
+from gantt.engine.scheduling.claim_methods import ClaimMethods
+from gantt.engine.scheduling.remote_claims import RemoteClaims, RemoteWrite
 from gantt.engine.scheduling.settlement import Settlement, give_back
 from gantt.errors import (
     ClaimExpired,
@@ -39,10 +39,14 @@ from gantt.model.holding import Held, Holding, holding
 from gantt.model.request_identity import read_answered
 from gantt.model.rows import ClaimRow
 from gantt.model.spec import RequestSpec, ScheduleRequest
-from gantt.placement.candidates.listing import Listing
+from gantt.placement.candidates.listing import CandidateListing
 from gantt.placement.ownership import check_owner
-from gantt.placement.rules.standing import Standing, answers, standing
-from gantt.scheduler.feasibility.candidates import CandidateSource, ListedSource, Stale
+from gantt.placement.rules.request_kind import RequestKind, answers, standing
+from gantt.scheduler.feasibility.candidate_sources import (
+    CandidateSource,
+    ListedSource,
+    Stale,
+)
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.request.identity import identity_of
 from gantt.scheduler.request.job import ClaimTerms, Job, prepare
@@ -68,7 +72,7 @@ class RemotePlacement:
         committer: Committer,
         clock: Clock,
         books: RemoteClaims,
-        claims: Claims,
+        claims: ClaimMethods,
         settlement: Settlement,
     ) -> None:
         self.reader = reader
@@ -99,7 +103,7 @@ class RemoteRequest:
         self._at = at
         self._request = request
         self._options = options
-        self._asked: tuple[Job, Listing] | None = None
+        self._asked: tuple[Job, CandidateListing] | None = None
         self._segments: dict[str, frozenset[str]] = {}
         self._lost: frozenset[str] = frozenset()
         self._held: dict[str, Held] = {}
@@ -123,7 +127,7 @@ class RemoteRequest:
         spec, is_stale = self._request.spec, bool(self._lost)
         return ListedSource(spec, job, found, is_stale, self._segments)
 
-    def _fetch(self) -> tuple[Job, Listing]:
+    def _fetch(self) -> tuple[Job, CandidateListing]:
         spec, options = self._request.spec, self._options
         self._segments = self._at.books.aggregates(segments_of(spec, options))
         job = self._at.reader.read(
@@ -208,7 +212,7 @@ class RemoteRequest:
         left_s = (reserved.leased_until - self._at.clock.now()) / _MICRO
         return self._at.clock.monotonic() + left_s - self._options.placement_timeout_s
 
-    def _unwritten(self, outcome: Outcome) -> Exception:
+    def _unwritten(self, outcome: RemoteWrite) -> Exception:
         reason = outcome.reason
         if isinstance(reason, Forbidden):
             return reason
@@ -286,13 +290,13 @@ def _old_claims(state: State, request: ScheduleRequest) -> _Old:
         its, row = standing(state, identity, uuid), claims.get(uuid)
         if row is None or row.remote is None:
             continue
-        if its is Standing.REPEAT:
+        if its is RequestKind.REPEAT:
             found.append(row)
         elif row.leased_until is not None:
             is_writing = row.is_open and not row.is_over
             is_awaited |= is_writing and answers(row, identity)
             ends.append(c.ReleaseClaim(row.claim))
-        elif its is Standing.REPLACE:
+        elif its is RequestKind.REPLACE:
             ends.append(_end_of(row))
     return _Old(tuple(dict.fromkeys(ends)), tuple(found), is_awaited)
 

@@ -15,7 +15,7 @@ from gantt.model import commands as c
 from gantt.model.holding import Amounts, Holding, read_holding
 from gantt.model.rows import ClaimRow
 from gantt.placement.rules.leases import is_unsettled
-from gantt.state.fleet_tables import Claims as ClaimTable
+from gantt.state.fleet_tables import ClaimTable as ClaimTable
 from gantt.state.state import State
 
 LOG = logging.getLogger(__name__)

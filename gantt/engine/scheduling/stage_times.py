@@ -6,7 +6,7 @@ from collections import deque
 from typing import Final
 
 from gantt.engine.clock import Clock
-from gantt.engine.observing import StageTime
+from gantt.engine.observer import StageTime
 from gantt.scheduler.stages import OTHER
 
 # A claim may be tried many times; the latest stages are those of its outcome.

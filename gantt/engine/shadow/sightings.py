@@ -19,7 +19,7 @@ from gantt.engine.scheduling.remote_books import RemoteBooks
 from gantt.errors import GanttError
 from gantt.model.changes import Change
 from gantt.model.rows import AllocationRow, InstanceRow
-from gantt.placement.claimed import Claimed, claimed, claimed_on, is_since
+from gantt.placement.claimed_hosts import ClaimedHost, claimed, claimed_on, is_since
 from gantt.state.state import State
 
 _POLL_S: Final = 1.0
@@ -38,11 +38,11 @@ class Sought(Struct, frozen=True):
 class Sighting(Struct, frozen=True):
     """A claim, to be believed once ``revision`` is durable."""
 
-    claimed: Claimed
+    claimed: ClaimedHost
     revision: int
 
 
-class Sightings:
+class ClaimSightings:
     """Implements ChangeListener. ``remote``: where claims are made; None: here."""
 
     def __init__(
@@ -100,7 +100,7 @@ class Sightings:
             for uuid, seen in self._seen.items():
                 self._seen[uuid] = [one for one in seen if one.revision <= revision]
 
-    def _note(self, sought: Sought, found: Claimed, revision: int) -> None:
+    def _note(self, sought: Sought, found: ClaimedHost, revision: int) -> None:
         if found.host not in sought.had and is_since(found.at, sought.since):
             with self._lock:
                 if sought.uuid in self._sought:
@@ -109,7 +109,7 @@ class Sightings:
 
     # -- by looking ---------------------------------------------------------------
 
-    def look(self) -> dict[str, Claimed]:
+    def look(self) -> dict[str, ClaimedHost]:
         """The claims of those sought, as far as they are made. Raises StoreFailed."""
         with self._lock:
             missing = [s for u, s in self._sought.items() if not self._seen.get(u)]
@@ -152,21 +152,21 @@ class Sightings:
                 self._note(sought, one, 0)
 
 
-def _places(state: State, uuids: tuple[str, ...], at: int) -> list[Claimed]:
+def _places(state: State, uuids: tuple[str, ...], at: int) -> list[ClaimedHost]:
     """The hosts that remote providers stand for, known ones first."""
     found = []
     for uuid in uuids:
         row = state.fleet.hosts.row_of_uuid(uuid)
         if row is None:
-            found.append(Claimed(uuid, uuid, False, at, "remote allocations"))
+            found.append(ClaimedHost(uuid, uuid, False, at, "remote allocations"))
         else:
             hosts = state.fleet.hosts
             place = hosts.hosts[row], hosts.nodes[row]
-            found.insert(0, Claimed(*place, True, at, "remote allocations"))
+            found.insert(0, ClaimedHost(*place, True, at, "remote allocations"))
     return found
 
 
-def _first(seen: Iterable[Sighting]) -> Claimed | None:
+def _first(seen: Iterable[Sighting]) -> ClaimedHost | None:
     """The earliest claim, on a host that is known if there is one at that time."""
     found = list(seen)
     if not found:

@@ -16,7 +16,7 @@ import oslo_messaging as messaging
 
 from gantt import errors
 from gantt.model.selection import Why
-from gantt.scheduler.feasibility.candidates import BOOKS
+from gantt.scheduler.feasibility.candidate_sources import BOOKS
 
 LOG = logging.getLogger(__name__)
 

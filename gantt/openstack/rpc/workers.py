@@ -24,7 +24,7 @@ from typing import Final
 from msgspec import Struct
 
 from gantt.conf import ConfigSource, Settings, check_guests, neutron_session
-from gantt.engine.opening import check_options
+from gantt.engine.factory import check_options
 from gantt.errors import Refused
 from gantt.observe.endpoint import answering
 from gantt.observe.log_file import begin_logging

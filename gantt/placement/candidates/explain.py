@@ -20,20 +20,20 @@ from gantt.errors import Invalid
 from gantt.model.diagnosis import Constraint, Count, Diagnosis, GroupDiagnosis
 from gantt.model.requests import CandidateRequest
 from gantt.placement.candidates import terms as t
-from gantt.placement.candidates.combine import Budget, Spent
+from gantt.placement.candidates.combination import Budget, Spent
 from gantt.placement.candidates.joins import Joins, join, links
 from gantt.placement.candidates.misses import nearest
 from gantt.placement.candidates.order import by_age
-from gantt.placement.candidates.relax import smallest
+from gantt.placement.candidates.relaxation import smallest
 from gantt.placement.candidates.search import has_candidate
-from gantt.placement.candidates.sharing import Sharing
+from gantt.placement.candidates.sharing_providers import SharingProviders
 from gantt.placement.candidates.terms import GroupTerms, Served, Term
 from gantt.placement.pause import Pause, never
 from gantt.state.column import Bools
 from gantt.state.state import State
 
 
-class Limits(Struct, frozen=True):
+class ExplanationBudget(Struct, frozen=True):
     """How much work an explanation may be.
 
     ``constraints``: a request with more is refused. ``walks``: trees to walk for what
@@ -52,7 +52,7 @@ def explain(
     request: CandidateRequest,
     *,
     budget: int | None = None,
-    limits: Limits = Limits(),
+    limits: ExplanationBudget = ExplanationBudget(),
     is_advising: bool = True,
     pause: Pause = never,
 ) -> Diagnosis:
@@ -68,7 +68,7 @@ def explain(
     )
     has_candidates = _has_candidates(state, request, budget)
     pause()
-    sharing, groups = Sharing(state), list[GroupTerms]()
+    sharing, groups = SharingProviders(state), list[GroupTerms]()
     for group in request.groups:
         groups.append(t.group_terms(state, group, sharing))
         pause()
@@ -145,7 +145,7 @@ def _refuse_too_many(
     request: CandidateRequest,
     groups: Sequence[GroupTerms],
     roots: Sequence[Term],
-    limits: Limits,
+    limits: ExplanationBudget,
 ) -> None:
     size = sum(len(group.terms) for group in groups) + len(roots) + len(links(request))
     if size > limits.constraints:

@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from gantt.placement.candidates.summarize import Rows
+from gantt.placement.candidates.search_answer import Rows
 from gantt.state.state import State
 
 Texts = NDArray[np.object_]

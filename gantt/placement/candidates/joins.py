@@ -13,9 +13,9 @@ from msgspec import Struct, structs
 
 from gantt.model.diagnosis import Constraint, Count, Kind
 from gantt.model.requests import CandidateRequest
-from gantt.placement.candidates.combine import Budget, Spent, combine
+from gantt.placement.candidates.combination import Budget, Spent, combine
 from gantt.placement.candidates.search import resolve
-from gantt.placement.candidates.tree import Shape, shape_of
+from gantt.placement.candidates.tree import SearchShape, shape_of
 from gantt.placement.pause import Pause, never
 from gantt.state.state import State
 
@@ -108,7 +108,7 @@ class _Trials:
                 ]
             )
         )
-        self._shapes: dict[Keep, Shape | None] = {}
+        self._shapes: dict[Keep, SearchShape | None] = {}
 
     def fits(self, keep: Keep, root: int) -> bool:
         """Whether the tree of ``root`` has an answer when only ``keep`` hold. Raises
@@ -121,7 +121,7 @@ class _Trials:
             and next(combine(shape, root, self._budget), None) is not None
         )
 
-    def _shape(self, keep: Keep) -> Shape | None:
+    def _shape(self, keep: Keep) -> SearchShape | None:
         request = self._request
         for number, link in enumerate(self.links):
             if number not in keep:

@@ -12,7 +12,7 @@ from gantt.model.answers import Candidate, Candidates, ProviderSummary
 from gantt.model.names import SHARES_VIA_AGGREGATE
 
 
-class Listing:
+class CandidateListing:
     """The candidates of one or more answers, in their order; not to be changed.
 
     ``trouble``: why there are none, in the words of the service that was asked.
@@ -38,9 +38,9 @@ class Listing:
                     for uuid in self._places(candidate):
                         self._of.setdefault(uuid, []).append(candidate)
 
-    def without(self, providers: frozenset[str]) -> Listing:
+    def without(self, providers: frozenset[str]) -> CandidateListing:
         """The listing without the candidates that take anything of ``providers``."""
-        return Listing(self._answers, without=providers, trouble=self.trouble)
+        return CandidateListing(self._answers, without=providers, trouble=self.trouble)
 
     def has(self, uuid: str | None) -> bool:
         """Whether the host with this provider has any candidate."""

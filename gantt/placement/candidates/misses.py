@@ -21,7 +21,7 @@ from gantt.placement.candidates import terms as t
 from gantt.placement.candidates.joins import Link
 from gantt.placement.candidates.terms import GroupTerms, Term
 from gantt.state.column import Bools
-from gantt.state.inventories import ClassTable
+from gantt.state.inventory_columns import ClassTable
 from gantt.state.state import State
 
 Costs = NDArray[np.float32]
@@ -29,7 +29,7 @@ Costs = NDArray[np.float32]
 _STRANGE: Final = 1 + 2**-10
 
 
-class Part(Struct, frozen=True, eq=False):
+class GroupNeed(Struct, frozen=True, eq=False):
     """What one provider has to give to ``group``, and constraints on it: those on
     itself, and the aggregates that it or its root must be in, or both must not."""
 
@@ -84,11 +84,11 @@ def nearest(
     return tuple(found)
 
 
-def _parts(group: GroupTerms) -> Iterator[Part]:
+def _parts(group: GroupTerms) -> Iterator[GroupNeed]:
     amounts = tuple(term for term in group.terms if term.kind == "amount")
     others = tuple(term for term in group.terms if term.kind != "amount")
     if not group.is_spread:
-        yield Part(group, amounts, others)
+        yield GroupNeed(group, amounts, others)
         return
     own, inside, outside = (
         tuple(term for term in others if term.kind in kinds)
@@ -96,10 +96,10 @@ def _parts(group: GroupTerms) -> Iterator[Part]:
     )
     is_bound = group.group.in_tree is not None
     for amount in amounts:
-        yield Part(group, (amount,), own, inside, outside, is_bound)
+        yield GroupNeed(group, (amount,), own, inside, outside, is_bound)
 
 
-def _tree_costs(state: State, part: Part) -> Costs:
+def _tree_costs(state: State, part: GroupNeed) -> Costs:
     """float32[providers]: for each root, how far the nearest provider is from meeting
     the part; 0: it meets it."""
     height = state.providers.height
@@ -152,7 +152,7 @@ def _unborne(
 
 def _joint_lacks(
     state: State,
-    parts: Sequence[Part],
+    parts: Sequence[GroupNeed],
     unborne: Sequence[tuple[Term, Bools]],
     root: int,
 ) -> Iterator[Lack]:
@@ -163,7 +163,7 @@ def _joint_lacks(
             yield _lack(state, root, group.group.suffix, term, is_joint=is_joint)
 
 
-def _lacks(state: State, part: Part, root: int) -> list[Lack]:
+def _lacks(state: State, part: GroupNeed, root: int) -> list[Lack]:
     """What the nearest provider of the tree of ``root`` lacks of the part."""
     best: tuple[float, int, list[Term]] | None = None
     members = dict.fromkeys(state.providers.forest.subtree(root), True)
@@ -185,7 +185,7 @@ def _lacks(state: State, part: Part, root: int) -> list[Lack]:
     return [_lack(state, best_row, suffix, term) for term in best[2]]
 
 
-def _failing(part: Part, row: int, home: int) -> list[Term]:
+def _failing(part: GroupNeed, row: int, home: int) -> list[Term]:
     """Terms that the provider at ``row`` does not meet for the tree of ``home``."""
     found = [term for term in (*part.amounts, *part.own) if not term.mask[row]]
     if not any(all(term.mask[at] for term in part.inside) for at in {row, home}):

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gantt.errors import BudgetSpent
-from gantt.placement.candidates.combine import Budget, Combination, Spent, combine
-from gantt.placement.candidates.feasible import ResolvedRequest
-from gantt.placement.candidates.tree import Shape, shape_of
+from gantt.placement.candidates.combination import Budget, Combination, Spent, combine
+from gantt.placement.candidates.provider_masks import ResolvedRequest
+from gantt.placement.candidates.tree import SearchShape, shape_of
 from gantt.state.column import Bools
 from gantt.state.state import State
 
@@ -108,7 +108,7 @@ def _one_by_one(rows: NDArray[np.intp]) -> Iterator[int]:
 
 
 def _round_robin(
-    shape: Shape, rows: NDArray[np.intp], is_alone: bytes, budget: Budget
+    shape: SearchShape, rows: NDArray[np.intp], is_alone: bytes, budget: Budget
 ) -> Iterator[Combination]:
     """One combination of each root in turn, until all are at their end."""
     size = len(shape.resolved.needs)

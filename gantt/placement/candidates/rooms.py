@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Struct
 
 from gantt.state.column import Int64s
-from gantt.state.inventories import ClassTable
+from gantt.state.inventory_columns import ClassTable
 
 _MOST_STEPS = 16
 _MOST_OFFSETS = 64

@@ -20,16 +20,16 @@ from msgspec import Struct, structs
 from gantt.errors import UnknownName
 from gantt.model.answers import Candidates
 from gantt.model.requests import CandidateRequest
-from gantt.placement.candidates import feasible, flat, order, summarize
-from gantt.placement.candidates.combine import Budget, Combination, Spent
-from gantt.placement.candidates.feasible import Match, ResolvedRequest
-from gantt.placement.candidates.sharing import Sharing
-from gantt.placement.candidates.summarize import Part, Rows
+from gantt.placement.candidates import flat_search, order, provider_masks, search_answer
+from gantt.placement.candidates.combination import Budget, Combination, Spent
+from gantt.placement.candidates.provider_masks import Match, ResolvedRequest
+from gantt.placement.candidates.search_answer import Part, Rows
+from gantt.placement.candidates.sharing_providers import SharingProviders
 from gantt.state.column import Bools
 from gantt.state.state import State
 
 
-class Found(Struct, frozen=True, eq=False):
+class FoundRows(Struct, frozen=True, eq=False):
     """``combinations``: intp[candidates, parts], the provider row of each part."""
 
     parts: tuple[Part, ...]
@@ -51,8 +51,8 @@ def search(
     """
     found = find(state, request, rng, budget=budget)
     return Candidates(
-        summarize.candidates(state, found.parts, found.combinations.tolist()),
-        summarize.summaries(
+        search_answer.candidates(state, found.parts, found.combinations.tolist()),
+        search_answer.summaries(
             state, found.parts, found.combinations, whole_trees=request.nested
         ),
         found.is_truncated,
@@ -65,33 +65,33 @@ def find(
     rng: random.Random | None = None,
     *,
     budget: int | None = None,
-) -> Found:
+) -> FoundRows:
     """What ``search`` answers, in row numbers."""
     if not request.randomize:
         rng = None
     limits = [n for n in (request.limit, request.generation_limit) if n is not None]
     if limits and rng is None:
-        oldest = flat.first(state, request, max(1, min(limits)))
+        oldest = flat_search.first(state, request, max(1, min(limits)))
         if oldest is not None:
             parts, rows = oldest
-            return Found(parts, np.repeat(rows[:, None], len(parts), axis=1))
+            return FoundRows(parts, np.repeat(rows[:, None], len(parts), axis=1))
     steps = Budget(budget)
     resolved = resolve(state, request, steps)
     if resolved is None:
-        return Found((), np.empty((0, 0), np.intp))
+        return FoundRows((), np.empty((0, 0), np.intp))
     parts = tuple((need.suffix, need.amounts) for need in resolved.needs)
     roots, alone = viable(resolved)
     if rng is None and not (roots & ~alone).any():
         # Each candidate is one provider: no walk, and nothing comes up twice.
         rows = order.by_age(state, roots)[: max(1, min(limits)) if limits else None]
-        return Found(parts, np.repeat(rows[:, None], len(parts), axis=1))
+        return FoundRows(parts, np.repeat(rows[:, None], len(parts), axis=1))
     combinations, is_truncated = order.choose(
         _generate(resolved, roots, alone, steps),
         limit=request.limit,
         rng=rng,
         budget=steps,
     )
-    return Found(parts, _table(combinations, len(parts)), is_truncated)
+    return FoundRows(parts, _table(combinations, len(parts)), is_truncated)
 
 
 def has_candidate(state: State, request: CandidateRequest, budget: Budget) -> bool:
@@ -113,15 +113,15 @@ def resolve(
     nothing = ResolvedRequest(
         state,
         request,
-        Sharing(state),
-        feasible.allowed_roots(state, request.root_traits),
+        SharingProviders(state),
+        provider_masks.allowed_roots(state, request.root_traits),
     )
     if request.root_traits and not nothing.allowed.any():
         return None
     matches: list[Match] = []
     for group in request.groups:
         try:
-            match = feasible.match(state, group, nothing.sharing)
+            match = provider_masks.match(state, group, nothing.sharing)
         except UnknownName:
             for earlier in matches:
                 if not _has_combination(_with(nothing, [earlier]), budget or Budget()):
@@ -164,12 +164,12 @@ def viable(resolved: ResolvedRequest) -> tuple[Bools, Bools]:
     """Two bool[providers]: roots around which each need can be met, and those of them
     that are ``alone``, for which this is the whole truth."""
     state = resolved.state
-    mask = resolved.allowed & feasible.bearing_together(resolved)
+    mask = resolved.allowed & provider_masks.bearing_together(resolved)
     for need in resolved.needs:
-        mask &= feasible.covered(state, need, resolved.sharing)
-    alone = feasible.alone(resolved, mask)
+        mask &= provider_masks.covered(state, need, resolved.sharing)
+    alone = provider_masks.alone(resolved, mask)
     mask &= ~alone
-    alone &= feasible.with_room_for_all(resolved)
+    alone &= provider_masks.with_room_for_all(resolved)
     return mask | alone, alone
 
 

@@ -17,11 +17,11 @@ from msgspec import Struct
 from gantt.model.answers import Candidate
 from gantt.model.names import SHARES_VIA_AGGREGATE
 from gantt.model.requests import CandidateRequest
-from gantt.placement.candidates import flat, order, search, summarize
-from gantt.placement.candidates.combine import Budget, combine
-from gantt.placement.candidates.feasible import ResolvedRequest
-from gantt.placement.candidates.summarize import Rows
-from gantt.placement.candidates.tree import Shape, shape_of
+from gantt.placement.candidates import flat_search, order, search, search_answer
+from gantt.placement.candidates.combination import Budget, combine
+from gantt.placement.candidates.provider_masks import ResolvedRequest
+from gantt.placement.candidates.search_answer import Rows
+from gantt.placement.candidates.tree import SearchShape, shape_of
 from gantt.state.column import Bools
 from gantt.state.state import State
 from gantt.state.view import View
@@ -37,7 +37,7 @@ class Survey(Struct, eq=False):
     viable: Bools
     alone: Bools
     resolved: ResolvedRequest | None = None
-    shape: Shape | None = None
+    shape: SearchShape | None = None
 
     def viable_at(self, roots: Rows) -> Bools:
         """bool[n]: which of these provider rows may match."""
@@ -66,7 +66,7 @@ class Survey(Struct, eq=False):
                 frozenset(self.resolved.sharing.rows),
             )
         for combination in combinations:
-            yield from summarize.candidates(self.state, parts, [combination])
+            yield from search_answer.candidates(self.state, parts, [combination])
 
 
 class FlatSurvey:
@@ -74,7 +74,7 @@ class FlatSurvey:
     changes, as long as ``providers.structure`` does not move."""
 
     def __init__(
-        self, state: State, request: CandidateRequest, wanted: flat.Wanted
+        self, state: State, request: CandidateRequest, wanted: flat_search.FlatRequest
     ) -> None:
         self._state = state
         self.request = request
@@ -88,7 +88,7 @@ class FlatSurvey:
 
     def viable_at(self, roots: Rows) -> Bools:
         """bool[n]: which of these provider rows match."""
-        return flat.meets(self._state, self._wanted, roots)
+        return flat_search.meets(self._state, self._wanted, roots)
 
     def alone_at(self, roots: Rows) -> Bools:
         """bool[n]: all of them give everything themselves."""
@@ -102,7 +102,7 @@ class FlatSurvey:
     ) -> Iterator[Candidate]:
         """The one candidate of a provider, if the State has room for it."""
         budget.spend()
-        if flat.meets_at(self._state, self._wanted, root_row):
+        if flat_search.meets_at(self._state, self._wanted, root_row):
             yield from self.candidates_at([root_row])
 
     def candidates_at(self, root_rows: list[int]) -> list[Candidate]:
@@ -128,7 +128,7 @@ def survey(state: State, request: CandidateRequest, budget: Budget) -> AnySurvey
     shares = state.traits.index_of(SHARES_VIA_AGGREGATE)
     is_shared = shares is not None and state.provider_traits.is_used(shares)
     if state.providers.forest.is_flat and not is_shared:
-        wanted = flat.wanted_by(state, request)
+        wanted = flat_search.wanted_by(state, request)
         if wanted is not None:
             return FlatSurvey(state, request, wanted)
     resolved = search.resolve(state, request, budget)

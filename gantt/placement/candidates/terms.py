@@ -15,8 +15,8 @@ from msgspec import Struct
 from gantt.model.diagnosis import Kind
 from gantt.model.names import MAX_INT
 from gantt.model.requests import CandidateRequest, Labels, RequestGroup
-from gantt.placement.candidates.feasible import Need, covered
-from gantt.placement.candidates.sharing import Sharing
+from gantt.placement.candidates.provider_masks import Need, covered
+from gantt.placement.candidates.sharing_providers import SharingProviders
 from gantt.placement.queries import with_room
 from gantt.state.bits import BitMatrix
 from gantt.state.column import Bools
@@ -36,7 +36,7 @@ class Term(Struct, frozen=True, eq=False):
 
 class GroupTerms(Struct, frozen=True, eq=False):
     state: State
-    sharing: Sharing
+    sharing: SharingProviders
     group: RequestGroup
     terms: tuple[Term, ...]
 
@@ -54,7 +54,7 @@ class Served(Struct, frozen=True, eq=False):
     trees: Bools
 
 
-class Spread(Struct, frozen=True, eq=False):
+class SpreadTerms(Struct, frozen=True, eq=False):
     """What is asked of all givers of a spread group, as bool[providers].
 
     ``own``: which may give to their tree; ``shared``: to trees that they share with;
@@ -68,7 +68,9 @@ class Spread(Struct, frozen=True, eq=False):
     joint: tuple[Bools, ...]
 
 
-def group_terms(state: State, group: RequestGroup, sharing: Sharing) -> GroupTerms:
+def group_terms(
+    state: State, group: RequestGroup, sharing: SharingProviders
+) -> GroupTerms:
     """The constraints of ``group``. A name that is unknown is no error here: no
     provider bears it."""
     found = [_amount(state, *asked) for asked in group.resources.items()]
@@ -131,7 +133,9 @@ def served(terms: GroupTerms, keep: Collection[int]) -> Served:
     return _served_by_one(terms, kept)
 
 
-def needs_of(terms: GroupTerms, kept: Iterable[Term], spread: Spread) -> list[Need]:
+def needs_of(
+    terms: GroupTerms, kept: Iterable[Term], spread: SpreadTerms
+) -> list[Need]:
     """One need per class; of a group without amounts, one that all can meet."""
     live = terms.state.providers.is_live[: terms.state.providers.height]
     rooms = [term.mask for term in kept if term.kind == "amount"] or [live]
@@ -148,7 +152,7 @@ def needs_of(terms: GroupTerms, kept: Iterable[Term], spread: Spread) -> list[Ne
     ]
 
 
-def spread_of(terms: GroupTerms, kept: Iterable[Term]) -> Spread:
+def spread_of(terms: GroupTerms, kept: Iterable[Term]) -> SpreadTerms:
     """The constraints on givers, joined as the search joins them."""
     kept = list(kept)
     providers = terms.state.providers
@@ -164,7 +168,7 @@ def spread_of(terms: GroupTerms, kept: Iterable[Term]) -> Spread:
             own &= term.mask
             shared = np.zeros_like(shared)
     joint = tuple(term.mask for term in kept if term.kind == "required")
-    return Spread(own, shared, outside, joint)
+    return SpreadTerms(own, shared, outside, joint)
 
 
 def joined(

@@ -14,7 +14,7 @@ from math import gcd
 
 from msgspec import Struct
 
-from gantt.placement.candidates.feasible import ResolvedRequest, contested
+from gantt.placement.candidates.provider_masks import ResolvedRequest, contested
 from gantt.state.column import ANY, NO_ROW
 from gantt.state.state import State
 from gantt.state.view import View
@@ -39,7 +39,7 @@ class Tree(Struct, frozen=True):
     kinship: Kinship | None
 
 
-class Shape(Struct, frozen=True, eq=False):
+class SearchShape(Struct, frozen=True, eq=False):
     """What is the same for every tree of a search.
 
     Masks are bytes here: reading one byte beats reading an element of an array.
@@ -68,7 +68,7 @@ class Shape(Struct, frozen=True, eq=False):
     walked: dict[Tree, tuple[tuple[int, ...], ...]]
 
 
-def shape_of(resolved: ResolvedRequest, *, are_alike: bool = False) -> Shape:
+def shape_of(resolved: ResolvedRequest, *, are_alike: bool = False) -> SearchShape:
     """Prepare ``resolved`` for looking at single trees. ``are_alike``: needs that ask
     for the same under one name and different numbers (``gpu-0``, ``gpu-1``) may be
     exchanged; the wire lists all such answers, a scheduler needs one."""
@@ -83,7 +83,7 @@ def shape_of(resolved: ResolvedRequest, *, are_alike: bool = False) -> Shape:
         (need.amounts, need.is_spread, [place in subtree for subtree in subtrees])
         for place, need in enumerate(needs)
     ]
-    return Shape(
+    return SearchShape(
         resolved,
         tuple(need.own.tobytes() for need in needs),
         tuple(need.shared.tobytes() for need in needs),
@@ -108,7 +108,9 @@ def shape_of(resolved: ResolvedRequest, *, are_alike: bool = False) -> Shape:
     )
 
 
-def plant(shape: Shape, root: int, view: View | None = None) -> tuple[Tree, list[int]]:
+def plant(
+    shape: SearchShape, root: int, view: View | None = None
+) -> tuple[Tree, list[int]]:
     """The tree of ``root``, as ``view`` has it, and the row at each place."""
     resolved = shape.resolved
     rows, guests = _rows(shape, root)
@@ -136,7 +138,7 @@ def plant(shape: Shape, root: int, view: View | None = None) -> tuple[Tree, list
     return tree, rows
 
 
-def can_match(shape: Shape, tree: Tree) -> bool:
+def can_match(shape: SearchShape, tree: Tree) -> bool:
     """Whether it is not plain that ``tree`` cannot meet all needs: each has a pool,
     each isolated one a provider, and each contested class suffices in sum."""
     if not all(tree.pools):
@@ -199,7 +201,7 @@ def _disputed(
     return {index: amounts for index, amounts in found.items() if index in free}
 
 
-def _rows(shape: Shape, root: int) -> tuple[list[int], set[int]]:
+def _rows(shape: SearchShape, root: int) -> tuple[list[int], set[int]]:
     """Providers of use in and around the tree of ``root``, oldest first; and those of
     them that are there only because they share."""
     providers, useful = shape.resolved.state.providers, shape.useful
@@ -213,7 +215,7 @@ def _rows(shape: Shape, root: int) -> tuple[list[int], set[int]]:
 
 
 def _pool(
-    shape: Shape, need: int, root: int, rows: list[int], guests: set[int]
+    shape: SearchShape, need: int, root: int, rows: list[int], guests: set[int]
 ) -> tuple[int, ...]:
     own, anchors = shape.own[need], shape.anchors[need]
     if not guests:
@@ -227,7 +229,7 @@ def _pool(
     )
 
 
-def _bears(shape: Shape, row: int) -> int:
+def _bears(shape: SearchShape, row: int) -> int:
     found = 0
     for bit, mask in enumerate(shape.together):
         found |= bool(mask[row]) << bit
@@ -242,7 +244,9 @@ def _family(suffix: str) -> str:
     return suffix.rstrip("0123456789")
 
 
-def _less(shape: Shape, rows: list[int], view: View) -> dict[tuple[int, int], int]:
+def _less(
+    shape: SearchShape, rows: list[int], view: View
+) -> dict[tuple[int, int], int]:
     """(place, class index) -> what is taken there in ``view``."""
     asked = {index for need in shape.resolved.needs for index in need.amounts}
     return {
@@ -254,7 +258,7 @@ def _less(shape: Shape, rows: list[int], view: View) -> dict[tuple[int, int], in
 
 
 def _with_room(
-    shape: Shape,
+    shape: SearchShape,
     need: int,
     pool: tuple[int, ...],
     rows: list[int],
@@ -273,14 +277,14 @@ def _with_room(
     )
 
 
-def _free(shape: Shape, row: int, class_index: int) -> int:
+def _free(shape: SearchShape, row: int, class_index: int) -> int:
     amounts = shape.resolved.state.inventories.amounts_at(row, class_index)
     assert amounts is not None, "what has room has an inventory"
     return int(amounts[0]) - amounts[1]
 
 
 def _left(
-    shape: Shape,
+    shape: SearchShape,
     rows: list[int],
     pools: tuple[tuple[int, ...], ...],
     less: dict[tuple[int, int], int],

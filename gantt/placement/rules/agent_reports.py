@@ -1,8 +1,8 @@
 """The rule for reports of agents: applied in sequence, each once.
 
-Separate from ``hosts``, which writes what a report says: here is decided whether it is
-its turn. Nothing hangs on the clock of a host but which of two agents started later,
-where the full report of one was never applied.
+Separate from ``host_reports``, which writes what a report says: here is decided whether
+it is its turn. Nothing hangs on the clock of a host but which of two agents started
+later, where the full report of one was never applied.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from gantt.model.reports import (
     with_unread,
 )
 from gantt.placement.fleet_queries import PLACE
-from gantt.placement.rules import host_names, hosts, own_host
+from gantt.placement.rules import host_names, host_reports, own_host
 from gantt.placement.rules.draft import Draft
 from gantt.state.state import State
 
@@ -47,7 +47,7 @@ class _Turn(Struct, frozen=True):
 
 def take_in(draft: Draft, command: ReportHost) -> ReportOutcome:
     """Apply a report, or say why that is not needed. Raises FullReportWanted,
-    BadReport, TooManyNames, Forbidden, and what ``hosts.take_in`` raises."""
+    BadReport, TooManyNames, Forbidden, and what ``host_reports.take_in`` raises."""
     known = place_of(draft.state, command.report)
     turn = _turn(known, command)
     report = command.report
@@ -60,10 +60,10 @@ def take_in(draft: Draft, command: ReportHost) -> ReportOutcome:
         stats = _with_losses(report, known)
         _check(report, stats, before)
         place = _place(report, known, made)
-        hosts.take_in(draft, replace(command.update, stats=stats, place=place))
+        host_reports.take_in(draft, replace(command.update, stats=stats, place=place))
         return _outcome(command, "applied", place)
     if turn.outcome == "unchanged":
-        hosts.take_in(draft, command.update)
+        host_reports.take_in(draft, command.update)
     return _outcome(command, turn.outcome, known)
 
 
@@ -78,7 +78,7 @@ def as_known(state: State, command: ReportHost, now: int) -> ReportOutcome | Non
     if turn.is_news:
         return None
     if turn.outcome == "unchanged":
-        host, _ = hosts.as_known(state, command.update, now)
+        host, _ = host_reports.as_known(state, command.update, now)
         if host is None:
             return None
     return _outcome(command, turn.outcome, known)

@@ -33,18 +33,18 @@ from gantt.model.commands import (
 from gantt.model.names import MAX_INT
 from gantt.model.rows import AllocationRow, ConsumerRow, ProviderRow
 from gantt.placement.rules import inventories
-from gantt.placement.rules.arrivals import arrive
+from gantt.placement.rules.claim_rewrites import carry
 from gantt.placement.rules.draft import Draft
+from gantt.placement.rules.foreign_claims import arrive
 from gantt.placement.rules.inventories import check_numbers, class_id
 from gantt.placement.rules.leases import allocations_of, overtaken
-from gantt.placement.rules.rewritten import carry
-from gantt.state.inventories import capacity_of
-from gantt.state.names import is_each_once
+from gantt.state.inventory_columns import capacity_of
+from gantt.state.name_table import is_each_once
 from gantt.state.slot_amounts import Refusal, Slot, SlotLimits
 from gantt.state.state import State
 
 
-class Wish(Struct, frozen=True):
+class ConsumerChange(Struct, frozen=True):
     """One consumer's new allocations, names resolved: (provider, class id, amount)."""
 
     consumer: ConsumerAllocations
@@ -70,12 +70,13 @@ def replace_rows(
 
     Raises ConcurrentUpdate (of a consumer), UnknownProvider, UnknownName, DoesNotFit.
     """
-    wishes = _resolve(draft.state, tuple(consumers))
-    _judge(draft, wishes)
+    asked_changes = _resolve(draft.state, tuple(consumers))
+    _judge(draft, asked_changes)
     written = {
-        wish.consumer.consumer_uuid: wish.consumer.allocations for wish in wishes
+        change.consumer.consumer_uuid: change.consumer.allocations
+        for change in asked_changes
     }
-    for one in wishes:
+    for one in asked_changes:
         new = write(draft, one)
         goes_on = carry(draft, one.known, one.old, new, is_reshape=is_reshape)
         uuid, amounts = one.consumer.consumer_uuid, one.consumer.allocations
@@ -110,7 +111,9 @@ def check_generation(state: State, consumer: ConsumerAllocations) -> ConsumerRow
     return known
 
 
-def _resolve(state: State, consumers: tuple[ConsumerAllocations, ...]) -> list[Wish]:
+def _resolve(
+    state: State, consumers: tuple[ConsumerAllocations, ...]
+) -> list[ConsumerChange]:
     if not is_each_once(state.fold, [consumer.consumer_uuid for consumer in consumers]):
         raise Invalid("A consumer is named twice; name each consumer once.")
     known = [check_generation(state, consumer) for consumer in consumers]
@@ -121,7 +124,7 @@ def _resolve(state: State, consumers: tuple[ConsumerAllocations, ...]) -> list[W
                     f"Allocation for resource provider '{uuid}' that does not exist."
                 )
     return [
-        Wish(
+        ConsumerChange(
             consumer,
             known[number],
             allocations_of(state, consumer.consumer_uuid),
@@ -156,14 +159,14 @@ def _new_amounts(
     return found
 
 
-def _judge(draft: Draft, wishes: list[Wish]) -> None:
+def _judge(draft: Draft, asked_changes: list[ConsumerChange]) -> None:
     """All that the consumers have is given back before anything new is judged. Raises
     DoesNotFit."""
     view, state = draft.view, draft.state
-    for wish in wishes:
-        view.take(wish.consumer.consumer_uuid, wish.old)
-    for wish in wishes:
-        for provider, key, amount in wish.new:
+    for change in asked_changes:
+        view.take(change.consumer.consumer_uuid, change.old)
+    for change in asked_changes:
+        for provider, key, amount in change.new:
             slot = (
                 state.providers.row_by_id[provider.id],
                 state.classes.index_by_id[key],
@@ -194,16 +197,16 @@ def _words(state: State, slot: Slot, amount: int, refusal: Refusal) -> str:
     )
 
 
-def write(draft: Draft, wish: Wish) -> list[AllocationRow]:
+def write(draft: Draft, change: ConsumerChange) -> list[AllocationRow]:
     """Write what was judged: allocations, consumer, names, generations. The new
     allocations."""
     old: dict[tuple[int, int], AllocationRow] = {}
-    for row in wish.old:
+    for row in change.old:
         old[row.resource_provider_id, row.resource_class_id] = row
-    uuid, now = wish.consumer.consumer_uuid, draft.now
+    uuid, now = change.consumer.consumer_uuid, draft.now
     moved: dict[int, ProviderRow] = {}
     written = []
-    for provider, key, amount in wish.new:
+    for provider, key, amount in change.new:
         replaced = old.pop((provider.id, key), None)
         number = draft.new_id(t.ALLOCATIONS) if replaced is None else replaced.id
         row = AllocationRow(number, provider.id, uuid, key, int(amount), now, None)
@@ -214,42 +217,42 @@ def write(draft: Draft, wish: Wish) -> list[AllocationRow]:
         draft.bump_once(provider)
     for row in old.values():
         draft.delete(t.ALLOCATIONS, row)
-    if wish.new:
-        _write_consumer(draft, wish)
+    if change.new:
+        _write_consumer(draft, change)
         return written
-    for row in wish.old:
+    for row in change.old:
         emptied = draft.state.providers.get(row.resource_provider_id)
         assert emptied is not None
         draft.bump_once(emptied)
-    if wish.known is not None:
-        draft.delete(t.CONSUMERS, wish.known)
-    elif not wish.old:  # nothing is written, so nothing else would tell
-        draft.rely(t.CONSUMERS, wish.consumer.consumer_uuid)
+    if change.known is not None:
+        draft.delete(t.CONSUMERS, change.known)
+    elif not change.old:  # nothing is written, so nothing else would tell
+        draft.rely(t.CONSUMERS, change.consumer.consumer_uuid)
     return written
 
 
-def _write_consumer(draft: Draft, wish: Wish) -> None:
-    asked = wish.consumer
+def _write_consumer(draft: Draft, change: ConsumerChange) -> None:
+    asked = change.consumer
     project_id = draft.ensure_name(t.PROJECTS, asked.project_id)
     user_id = draft.ensure_name(t.USERS, asked.user_id)
-    type_id = None if wish.known is None else wish.known.consumer_type_id
+    type_id = None if change.known is None else change.known.consumer_type_id
     if isinstance(asked.consumer_type, str):
         type_id = draft.ensure_name(t.CONSUMER_TYPES, asked.consumer_type)
-    if wish.known is None:
+    if change.known is None:
         key = draft.new_id(t.CONSUMERS)
         row = ConsumerRow(
             key, asked.consumer_uuid, project_id, user_id, 1, type_id, draft.now, None
         )
     else:
         row = with_(
-            wish.known,
+            change.known,
             project_id=project_id,
             user_id=user_id,
-            generation=wish.known.generation + 1,
+            generation=change.known.generation + 1,
             consumer_type_id=type_id,
             updated_at=draft.now,
         )
-    draft.change(t.CONSUMERS, wish.known, row)
+    draft.change(t.CONSUMERS, change.known, row)
 
 
 def reshape(draft: Draft, command: Reshape) -> None:

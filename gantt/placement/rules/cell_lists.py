@@ -16,17 +16,17 @@ from gantt.model import rows as t
 from gantt.model.commands import SetMoves
 from gantt.model.names import canonical
 from gantt.model.rows import HostRow, ServiceRow
-from gantt.placement import listings, moves
+from gantt.placement import host_moves, listings
 from gantt.placement.fleet_queries import MISSING
-from gantt.placement.rules import reports
+from gantt.placement.rules import report_news
 from gantt.placement.rules.draft import Draft
 
 
 def set_moves(draft: Draft, command: SetMoves) -> None:
     """A host that is not known has none."""
-    names = moves.names_of(command.moves)
+    names = host_moves.names_of(command.moves)
     for row in draft.state.fleet.hosts.rows_of(command.host):
-        found = moves.noted(draft.state, row, names, draft.now)
+        found = host_moves.noted(draft.state, row, names, draft.now)
         if found is not None:
             _keep(draft, row, found)
 
@@ -80,5 +80,5 @@ def _row(draft: Draft, row: int) -> HostRow:
 def _keep(draft: Draft, row: int, values: dict[str, Any]) -> None:
     host = _row(draft, row)
     stats = {**_stats(draft, row), **values}
-    text = reports.text_of(host.host, host.node, stats)
+    text = report_news.text_of(host.host, host.node, stats)
     draft.put(t.HOSTS, replace(host, stats=text))

@@ -1,12 +1,12 @@
 """The rule for claims: hosts for all instances of a request, or for none.
 
 What was found while hosts were picked is judged again here, on the newest columns and
-by the same functions: the view (amounts, cells and devices), ``groups`` (server
+by the same functions: the view (amounts, cells and devices), ``group_rules`` (server
 groups), ``reported`` (hosts without inventory). Per instance the first choice that
 holds is taken.
 
-What is asked for an instance that has a claim is judged by ``standing``. A repeat is
-answered with that claim; further instances of its request join it. In a move the
+What is asked for an instance that has a claim is judged by ``request_kind``. A repeat
+is answered with that claim; further instances of its request join it. In a move the
 instance keeps its allocations beside the new ones; where it has some on a provider of
 the choice, those stay as they are. They are not judged again, and are marked by
 ``updated_at``, which tells a release what was there before.
@@ -28,19 +28,19 @@ from gantt.model.commands import Choice, Claim, ConsumerAllocations, InstanceCla
 from gantt.model.holding import Held, holding
 from gantt.model.request_identity import Answered
 from gantt.model.rows import AllocationRow, ClaimRow, ConsumerRow, ProviderRow
-from gantt.model.topology import Fit, Lack, Wanted
-from gantt.placement import groups
+from gantt.model.topology import Fit, FitLack, Wanted
+from gantt.placement import group_rules
 from gantt.placement.ownership import check_groups, check_owner
-from gantt.placement.reported import has_room
+from gantt.placement.reported_room import has_room
 from gantt.placement.rules import allocations, leases
 from gantt.placement.rules.draft import Draft
 from gantt.placement.rules.repeats import again
-from gantt.placement.rules.standing import Standing, standing
-from gantt.state.names import is_each_once
+from gantt.placement.rules.request_kind import RequestKind, standing
+from gantt.state.name_table import is_each_once
 from gantt.state.slot_amounts import Slot
 from gantt.state.state import State
 from gantt.state.view import pending_on
-from gantt.topology.pending import CLOSED, Pending, to_text
+from gantt.topology.promised_topology import CLOSED, PromisedTopology, to_text
 
 _GONE: Final = "the host no longer exists"
 _OFF: Final = "the host is disabled or forced down"
@@ -48,7 +48,7 @@ _UNKNOWN: Final = "a provider or a resource class no longer exists"
 _FULL: Final = "the amounts no longer fit"
 _GROUP: Final = "the server group no longer allows the host"
 _TOPOLOGY: Final = "the topology no longer fits"
-_HARD: Final = (groups.AFFINITY, groups.ANTI_AFFINITY)
+_HARD: Final = (group_rules.AFFINITY, group_rules.ANTI_AFFINITY)
 _MOST: Final = 2**53
 
 
@@ -90,37 +90,37 @@ def claim(draft: Draft, command: Claim) -> Claimed:
         _check_own(draft.state, command, command.only_project)
     leased_for = command.leased_for_us
     leased_until = None if leased_for is None else draft.clock + leased_for
-    standings = [Standing.FIRST] * len(uuids)
+    standings = [RequestKind.FIRST] * len(uuids)
     if not draft.state.fleet.claims.by_instance.keys().isdisjoint(uuids):
         standings = [standing(draft.state, command.identity, uuid) for uuid in uuids]
         name = _name(draft.state, command, standings)
         command = replace(command, claim=name)
-    desk = _Desk(draft, command, leased_until)
+    plan = _ClaimPlan(draft, command, leased_until)
     taken = []
     for instance, its in zip(command.instances, standings, strict=True):
-        taken.append(desk.place(instance, its))
+        taken.append(plan.place(instance, its))
     return Claimed(
         command.claim,
         tuple(taken),
         leased_until,
-        tuple(desk.generations),
-        tuple(desk.fits) if any(desk.fits) or command.wanted is not None else (),
-        tuple(desk.repeats) if any(desk.repeats) else (),
+        tuple(plan.generations),
+        tuple(plan.fits) if any(plan.fits) or command.wanted is not None else (),
+        tuple(plan.repeats) if any(plan.repeats) else (),
     )
 
 
-def _name(state: State, command: Claim, standings: list[Standing]) -> str:
+def _name(state: State, command: Claim, standings: list[RequestKind]) -> str:
     """The name of the claim: that of an earlier one, where an instance has it. Raises
     Conflict: a request can be answered by one claim alone."""
-    if Standing.REPEAT not in standings:
+    if RequestKind.REPEAT not in standings:
         return command.claim
     claims = state.fleet.claims.by_instance
     names = {
         claims[one.instance_uuid].claim
         for one, its in zip(command.instances, standings, strict=True)
-        if its is Standing.REPEAT
+        if its is RequestKind.REPEAT
     }
-    is_part = command.is_remote and {*standings} != {Standing.REPEAT}
+    is_part = command.is_remote and {*standings} != {RequestKind.REPEAT}
     if len(names) > 1 or is_part:
         raise Conflict(
             "Some of the instances were claimed by this request before (claim "
@@ -157,7 +157,7 @@ def _check_own(state: State, command: Claim, project: str) -> None:
         check_groups(state, [command.group.uuid], project)
 
 
-class _Desk:
+class _ClaimPlan:
     """One command while it is planned: all of its instances are judged together."""
 
     def __init__(self, draft: Draft, command: Claim, leased_until: int | None) -> None:
@@ -168,7 +168,7 @@ class _Desk:
         self._amounts = command.vcpus, command.memory_mb, command.disk_mb
         self._group = None
         if command.group is not None and command.group.policy in _HARD:
-            self._group = groups.Members(
+            self._group = group_rules.Members(
                 draft.state.fleet, command.group, self._view.placed, self._view.left
             )
         self._providers: dict[str, ProviderRow | None] = {}
@@ -176,10 +176,10 @@ class _Desk:
         self.fits: list[Fit | None] = []
         self.repeats: list[Repeat | None] = []
 
-    def place(self, instance: InstanceClaim, its: Standing) -> int:
+    def place(self, instance: InstanceClaim, its: RequestKind) -> int:
         """The place of the first choice that holds; 0 for a repeat. Raises
         ClaimLost."""
-        if its is Standing.REPEAT:
+        if its is RequestKind.REPEAT:
             found = again(self._draft, instance.instance_uuid, self._leased_until)
             self.repeats.append(found.answer)
             self.generations.append(found.generation)
@@ -195,7 +195,7 @@ class _Desk:
             misses.setdefault(miss, []).append(number)
         raise ClaimLost(self._words(instance, misses))
 
-    def _holder(self, instance: InstanceClaim, its: Standing) -> _Holder:
+    def _holder(self, instance: InstanceClaim, its: RequestKind) -> _Holder:
         """What the instance has; what it gives up is given back."""
         state, uuid = self._draft.state, instance.instance_uuid
         old = state.fleet.claims.by_instance.get(uuid)
@@ -212,14 +212,14 @@ class _Desk:
         dropped: list[AllocationRow] = []
         stays = False
         if old is not None:
-            if leases.holds(old, consumer, is_over=its is Standing.REPLACE):
+            if leases.holds(old, consumer, is_over=its is RequestKind.REPLACE):
                 dropped = [row for row in kept if row.updated_at is None]
                 kept = [row for row in kept if row.updated_at is not None]
             host = state.fleet.hosts.row_by_id.get(old.host_id)
             is_there = host is not None or (
                 consumer is not None and leases.lost(old) is not None
             )
-            is_move = its is not Standing.REPLACE
+            is_move = its is not RequestKind.REPLACE
             stays = is_move and is_there and _is_uncounted(old)
             self._view.take(uuid, dropped if stays else [*dropped, old])
         return _Holder(uuid, instance.held, old, consumer, kept, dropped, stays)
@@ -239,7 +239,7 @@ class _Desk:
         pending = None
         if command.wanted is not None:
             fitted = self._pending(host, choice, holder, command.wanted)
-            if not isinstance(fitted, Lack):
+            if not isinstance(fitted, FitLack):
                 pending = fitted
             elif command.must_fit:
                 return _TOPOLOGY
@@ -275,12 +275,12 @@ class _Desk:
 
     def _pending(
         self, host: int, choice: Choice, holder: _Holder, wanted: Wanted
-    ) -> Pending | Lack:
+    ) -> PromisedTopology | FitLack:
         """What the instance is promised of the host's cells and devices."""
         command, hosts = self._command, self._draft.state.fleet.hosts
         pending = pending_on(hosts, host, wanted, choice.providers, packs=command.packs)
         found = self._view.fits(host, pending, holder.claim_id)
-        if isinstance(found, Lack):
+        if isinstance(found, FitLack):
             # What an instance on a forced host takes may be unknown, not nothing.
             is_unknown = found == CLOSED or found.is_of_search
             return pending if is_unknown and not command.must_fit else found
@@ -325,8 +325,8 @@ class _Desk:
             holder.uuid, {}, command.project_id, command.user_id
         )
         old = [*holder.kept, *holder.dropped]
-        wish = allocations.Wish(consumer, holder.consumer, old, asked.rows)
-        allocations.write(draft, wish)
+        change = allocations.ConsumerChange(consumer, holder.consumer, old, asked.rows)
+        allocations.write(draft, change)
         for row in holder.kept:
             draft.change(t.ALLOCATIONS, row, replace(row, updated_at=draft.now))
         return 1 if holder.consumer is None else holder.consumer.generation + 1
@@ -341,7 +341,7 @@ class _Desk:
         choice: Choice,
         holder: _Holder,
         generation: int | None,
-        pending: Pending | None,
+        pending: PromisedTopology | None,
     ) -> int:
         """The id of its row."""
         draft, command = self._draft, self._command

@@ -18,7 +18,7 @@ from gantt.model.names import canonical, is_custom_name
 from gantt.model.rows import HostRow
 from gantt.placement import listings
 from gantt.placement.fleet_queries import PLACE
-from gantt.state.reports import LISTED
+from gantt.state.report_decoder import LISTED
 from gantt.state.state import State
 
 LISTS: Final = "lists_instances"

@@ -25,7 +25,7 @@ from gantt.model.names import MAX_INT, MAX_RATIO
 from gantt.model.rows import InventoryRow, ProviderRow
 from gantt.placement.rules.draft import Draft
 from gantt.placement.rules.providers import existing
-from gantt.state.inventories import capacity_of
+from gantt.state.inventory_columns import capacity_of
 from gantt.state.state import State
 
 

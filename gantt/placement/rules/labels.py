@@ -10,7 +10,7 @@ from gantt.model.rows import LinkRow, ProviderRow
 from gantt.placement.rules.draft import Draft
 from gantt.placement.rules.providers import existing
 from gantt.state.bits import BitMatrix
-from gantt.state.names import Names
+from gantt.state.name_table import NameTable
 from gantt.state.state import State
 
 
@@ -114,7 +114,7 @@ def _ids(state: State, provider: ProviderRow, table: str) -> list[int]:
     return [names.at(label).id for label in matrix.labels_of(number)]
 
 
-def _label_table(state: State, table: str) -> tuple[BitMatrix, Names]:
+def _label_table(state: State, table: str) -> tuple[BitMatrix, NameTable]:
     if table == t.PROVIDER_TRAITS:
         return state.provider_traits, state.traits
     return state.provider_aggregates, state.aggregates

@@ -31,11 +31,11 @@ from gantt.model.commands import (
 from gantt.model.names import spellings
 from gantt.model.rows import AllocationRow, ClaimRow, ConsumerRow
 from gantt.placement.fleet_queries import is_arrival, is_changed, is_read_from_nova
-from gantt.placement.rules import counting
+from gantt.placement.rules import counted_claims
 from gantt.placement.rules.draft import Draft
 from gantt.state.column import NO_ROW
 from gantt.state.state import State
-from gantt.topology.pending import from_text, to_text
+from gantt.topology.promised_topology import from_text, to_text
 
 _MOST_NAMED: Final = 5
 NONE_WRITTEN: Final[Mapping[str, Iterable[str]]] = {}
@@ -154,7 +154,7 @@ def drop(draft: Draft, command: DropClaim) -> None:
     for row in draft.state.fleet.claims.of(command.claim):
         is_meant = only is None or row.instance_uuid in only
         if is_meant and row.remote is not None and row.leased_until is not None:
-            counting.remove(draft, row)
+            counted_claims.remove(draft, row)
 
 
 def _lasting(draft: Draft, claim: str) -> list[ClaimRow]:
@@ -190,7 +190,7 @@ def _end_lease(draft: Draft, row: ClaimRow) -> bool:
 
 def unlease(draft: Draft, row: ClaimRow) -> None:
     """The claim does not end by itself any more."""
-    row = counting.current(draft, row) or row
+    row = counted_claims.current(draft, row) or row
     if row.leased_until is not None:
         draft.put(t.CLAIMS, replace(row, leased_until=None, updated_at=draft.now))
 
@@ -199,7 +199,7 @@ def end(draft: Draft, row: ClaimRow) -> None:
     """The instance is gone from its host. Leased, it gives back what it holds; else its
     allocations are its caller's."""
     if row.leased_until is None:
-        counting.remove(draft, row)
+        counted_claims.remove(draft, row)
     else:
         _end_lease(draft, row)
 
@@ -218,7 +218,7 @@ def fail(draft: Draft, host_id: int, provider: str | None) -> None:
                 if kin.leased_until is not None:
                     _end_lease(draft, kin)
         elif not _is_remembered(draft.state, row, provider):
-            counting.remove(draft, row)
+            counted_claims.remove(draft, row)
     for row in promised_here:
         left = draft.get(t.CLAIMS, row.id)
         if isinstance(left, ClaimRow):
@@ -275,7 +275,7 @@ def named(
     runs, and what that takes with the next reading of its databases. These are counted
     by a report of the host. ``saved_at``: as in Instance."""
     known = promised(draft.state, host, instance_uuid)
-    row = None if known is None else counting.current(draft, known)
+    row = None if known is None else counted_claims.current(draft, known)
     if row is not None and not row.is_open and not row.is_running:
         hosts = draft.state.fleet.hosts
         stats = hosts.stats[hosts.row_by_id[row.host_id]]
@@ -283,7 +283,7 @@ def named(
         if row.topology is None and not is_cast:
             draft.delete(t.CLAIMS, row)
         else:
-            counting.name(draft, row, host, saved_at)
+            counted_claims.name(draft, row, host, saved_at)
     found(draft, instance_uuid)
 
 
@@ -300,7 +300,7 @@ def found(draft: Draft, instance_uuid: str) -> None:
         for one in allocations_of(draft.state, row.instance_uuid)
     ]
     if not _is_there(draft.state, row, uuids):
-        counting.remove(draft, row)
+        counted_claims.remove(draft, row)
 
 
 def promised(state: State, host: str, instance_uuid: str) -> ClaimRow | None:
@@ -351,7 +351,7 @@ def _pass_on(draft: Draft, row: ClaimRow, written: Mapping[str, Iterable[str]]) 
         found = (one for one in written if _is_there(draft.state, row, written[one]))
         heir = next(found, None)
     if heir is None:
-        counting.remove(draft, row)
+        counted_claims.remove(draft, row)
     else:
         leave(draft, row, heir)
 
@@ -360,14 +360,14 @@ def gone(draft: Draft, consumer_uuid: str, host_id: int) -> None:
     """Nothing of the consumer is on the host any more, nor kept there for it."""
     for left in draft.state.fleet.claims.held_by(consumer_uuid):
         if left.host_id == host_id:
-            counting.remove(draft, left)
+            counted_claims.remove(draft, left)
 
 
 def gone_with(draft: Draft, consumer_uuid: str, provider_uuids: Iterable[str]) -> None:
     """The consumer has nothing more on these, of which no host has any."""
     for left in draft.state.fleet.claims.held_by(consumer_uuid):
         if left.host_id == t.NO_HOST and _is_there(draft.state, left, provider_uuids):
-            counting.remove(draft, left)
+            counted_claims.remove(draft, left)
 
 
 def leave(draft: Draft, row: ClaimRow, held_by: str) -> None:
@@ -377,7 +377,7 @@ def leave(draft: Draft, row: ClaimRow, held_by: str) -> None:
     uuid, which no other has: an instance may leave a host again before the first of
     these is counted. There is nothing to give back with it; it has the name of its
     claim, by whose release a caller says that nothing of it runs."""
-    row = counting.current(draft, row) or row
+    row = counted_claims.current(draft, row) or row
     assert row.topology is not None, "only cells and devices stay promised"
     pending = replace(from_text(row.topology), held_by=held_by)
     left = replace(
@@ -448,7 +448,7 @@ def give_back(draft: Draft, row: ClaimRow) -> None:
             ended = replace(row, leased_until=t.OVER, updated_at=None)
             draft.put(t.CLAIMS, ended)
         return
-    counting.remove(draft, row)
+    counted_claims.remove(draft, row)
     if not is_arrival(row):
         _take_back(draft, row.instance_uuid, row.consumer_generation)
 

@@ -15,8 +15,13 @@ from gantt.model import rows as t
 from gantt.model.audit import Finding
 from gantt.model.commands import Inventory, Repair
 from gantt.model.names import spellings
-from gantt.placement import audit
-from gantt.placement.rules import counting, leases, owned, reports
+from gantt.placement import audit_queries
+from gantt.placement.rules import (
+    counted_claims,
+    leases,
+    report_news,
+    reported_inventories,
+)
 from gantt.placement.rules.draft import Draft
 from gantt.placement.rules.inventories import class_id, inventory_row, write_row
 from gantt.placement.rules.providers import existing
@@ -30,7 +35,7 @@ def repair(draft: Draft, command: Repair) -> Finding:
             f"{_who(asked)} was found as host_gone, but its host may only not report "
             "here. See that it is gone, then name the kind host_gone with the repair."
         )
-    found = audit.still(draft.state, asked, draft.now, command.terms)
+    found = audit_queries.still(draft.state, asked, draft.now, command.terms)
     if found is None or found.facts != asked.facts:
         raise Conflict(
             f"{_who(asked)} was found as {asked.kind}, and that has changed since: ask "
@@ -69,7 +74,7 @@ def _forget(draft: Draft, found: Finding) -> None:
         draft.delete(t.CONSUMERS, consumer)
     claim = state.fleet.claims.by_instance.get(uuid)
     if claim is not None and claim.claim == found.claim:
-        counting.remove(draft, claim)
+        counted_claims.remove(draft, claim)
     elif claim is not None and consumer is not None and is_left and is_touched:
         leases.follow(draft, claim, consumer)
     place = state.fleet.hosts.row_of(found.host, found.node)
@@ -108,11 +113,14 @@ def _follow(draft: Draft, found: Finding, amount: list[Any]) -> None:
     hosts = draft.state.fleet.hosts
     place = hosts.row_of(found.host, found.node)
     assert place is not None, "a repair is offered of a host that is there"
-    record = hosts.stats[place][owned.OWNED]
+    record = hosts.stats[place][reported_inventories.OWNED]
     if record["inventories"][found.resource_class] is None:
         mine = {**record["inventories"], found.resource_class: amount}
-        stats = {**hosts.stats[place], owned.OWNED: {**record, "inventories": mine}}
-        text = reports.text_of(found.host, found.node, stats)
+        stats = {
+            **hosts.stats[place],
+            reported_inventories.OWNED: {**record, "inventories": mine},
+        }
+        text = report_news.text_of(found.host, found.node, stats)
         draft.put(t.HOSTS, replace(hosts.at(place), stats=text))
 
 

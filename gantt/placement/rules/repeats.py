@@ -10,10 +10,10 @@ from gantt.model.answers import Candidate, Repeat
 from gantt.model.request_identity import read_answered
 from gantt.model.topology import Fit
 from gantt.placement.rules.draft import Draft
-from gantt.topology.pending import from_text
+from gantt.topology.promised_topology import from_text
 
 
-class Again(Struct, frozen=True):
+class RepeatedClaim(Struct, frozen=True):
     """The answer for an instance that was claimed before; ``generation``, ``fit``: see
     Claimed."""
 
@@ -22,7 +22,7 @@ class Again(Struct, frozen=True):
     fit: Fit | None
 
 
-def again(draft: Draft, instance_uuid: str, leased_until: int | None) -> Again:
+def again(draft: Draft, instance_uuid: str, leased_until: int | None) -> RepeatedClaim:
     """The claim of the instance is the answer; a lease is only ever made longer."""
     row = draft.state.fleet.claims.by_instance[instance_uuid]
     assert row.answered is not None, "its digest is known"
@@ -33,7 +33,7 @@ def again(draft: Draft, instance_uuid: str, leased_until: int | None) -> Again:
     answered = read_answered(row.answered)
     candidate = Candidate(answered.allocations, answered.mappings)
     pending = None if row.topology is None else from_text(row.topology)
-    return Again(
+    return RepeatedClaim(
         Repeat(row.host_id, candidate),
         row.consumer_generation,
         None if pending is None else pending.fit,

@@ -46,7 +46,7 @@ def _enter(draft: Draft, row: ClaimRow) -> None:
         consumer = ConsumerAllocations(
             row.instance_uuid, {}, UNKNOWN_OWNER, UNKNOWN_OWNER
         )
-        allocations.write(draft, allocations.Wish(consumer, None, [], new))
+        allocations.write(draft, allocations.ConsumerChange(consumer, None, [], new))
         # The first generation of a consumer is 1: as claims record it.
         draft.put(t.CLAIMS, replace(row, consumer_generation=1, updated_at=draft.now))
 

@@ -22,10 +22,16 @@ from gantt.model.rows import HostRow, ProviderRow, ServiceRow
 from gantt.model.takeover import Takeover
 from gantt.placement.fleet_queries import ADOPTED, PLACE
 from gantt.placement.queries import shares_on
-from gantt.placement.rules import identity, leases, providers, reports, services
+from gantt.placement.rules import (
+    host_identity,
+    leases,
+    providers,
+    report_news,
+    services,
+)
 from gantt.placement.rules.draft import Draft
 from gantt.state.column import NO_ROW, NO_TIME
-from gantt.state.reports import OWNED
+from gantt.state.report_decoder import OWNED
 from gantt.state.state import State
 
 
@@ -58,7 +64,7 @@ def adopt(draft: Draft, command: AdoptHost) -> Takeover:
     if kept is not None:
         leases.come_back(draft, row.id, kept)
     if not two.is_same:
-        identity.move_claims(draft, int(state.fleet.hosts.id[two.old]), row.id)
+        host_identity.move_claims(draft, int(state.fleet.hosts.id[two.old]), row.id)
         draft.delete(t.HOSTS, state.fleet.hosts.at(two.old))
         if two.is_last:
             _move_names(draft, command.host, two.new_host)
@@ -82,7 +88,7 @@ def _provider_moves(
         providers.delete(draft, DeleteProvider(other.uuid))
         found = replace(found, deleted_provider=other.uuid)
     if provider is not None and found.provider_name != provider.name:
-        identity.check_node(two.new_node)
+        host_identity.check_node(two.new_node)
         renamed = replace(provider, name=found.provider_name, updated_at=draft.now)
         draft.put(t.PROVIDERS, renamed)
     return found, None if kept is None else kept.uuid
@@ -296,7 +302,7 @@ def _host(
         stats["uuid"] = reported
         if reported != provider:
             stats[ADOPTED] = reported
-    text = reports.text_of(two.new_host, two.new_node, stats)
+    text = report_news.text_of(two.new_host, two.new_node, stats)
     if two.new is None:
         key, old = draft.new_id(t.HOSTS), None
         created, updated = draft.now, None

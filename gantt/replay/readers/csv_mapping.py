@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from gantt.errors import Invalid
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ResourceGroup
-from gantt.placement.groups import ANTI_AFFINITY
+from gantt.placement.group_rules import ANTI_AFFINITY
 from gantt.replay.events import Arrival, Skipped
 from gantt.replay.machines import uuid_of
 from gantt.replay.readers.csv_lines import CsvTable, whole

@@ -16,7 +16,7 @@ from typing import Final
 
 from gantt.model.answers import Inventory
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec
-from gantt.placement.groups import ANTI_AFFINITY
+from gantt.placement.group_rules import ANTI_AFFINITY
 from gantt.replay.events import Arrival, Skipped
 from gantt.replay.machines import Machine, uuid_of
 from gantt.replay.readers.csv_lines import rows, whole

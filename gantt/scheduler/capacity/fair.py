@@ -14,9 +14,9 @@ from typing import Final
 import numpy as np
 from msgspec import Struct
 
-from gantt.placement.candidates.combine import Budget, Spent
+from gantt.placement.candidates.combination import Budget, Spent
 from gantt.scheduler.capacity.flavor_room import FlavorRoom
-from gantt.scheduler.capacity.taken import Together
+from gantt.scheduler.capacity.taken_room import Together
 from gantt.scheduler.evaluation.driver import Driver
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
 from gantt.scheduler.explain.blocks import free
@@ -30,7 +30,7 @@ _PACE: Final = 0.8
 _STEP_HOSTS: Final = 1_024
 
 
-class Planned(Struct, frozen=True):
+class FlavorOnHost(Struct, frozen=True):
     """``count`` instances of the flavor with that number on the host at ``row``."""
 
     flavor: int
@@ -38,14 +38,14 @@ class Planned(Struct, frozen=True):
     count: int
 
 
-class Division(Struct, frozen=True, eq=False):
+class FairDivision(Struct, frozen=True, eq=False):
     """``rooms``: by flavor, what each took; ``alone``: int64[n] each, what would fit
     without the others; ``plan``: in an order in which it can be launched. ``is_cut``:
     the steps ended before nothing fitted."""
 
     rooms: tuple[FlavorRoom, ...]
     alone: tuple[Int64s, ...]
-    plan: tuple[Planned, ...]
+    plan: tuple[FlavorOnHost, ...]
     level: float
     level_bound: float
     is_cut: bool = False
@@ -62,7 +62,7 @@ def divide(
     steps: Budget | None = None,
     hosts: Bools | None = None,
     pause: Pause = never,
-) -> Division:
+) -> FairDivision:
     """Instances for each of ``feasible``, in proportion to ``weights``. ``together``:
     what was taken before. ``hosts``: bool[hosts], by row, those to use; None: all.
     ``steps``: each compares a flavor with another on 1,024 hosts; None: any number.
@@ -88,7 +88,9 @@ def divide(
     ]
     level = min(levels, default=0.0)
     plan = tuple(filling.plan)
-    return Division(tuple(rooms), tuple(alone), plan, level, max(level, bound), is_cut)
+    return FairDivision(
+        tuple(rooms), tuple(alone), plan, level, max(level, bound), is_cut
+    )
 
 
 def _bound(
@@ -134,7 +136,7 @@ class _Filling:
         pause: Pause,
     ) -> None:
         self._pause, self._steps = pause, steps
-        self.plan: list[Planned] = []
+        self.plan: list[FlavorOnHost] = []
         self._rooms, self._alone, self._weights = rooms, alone, weights
         self._placed = [0] * len(rooms)
 
@@ -204,7 +206,7 @@ class _Filling:
             wanted -= taken
             self._placed[number] += taken
             self.plan += [
-                Planned(number, int(room.rows[at]), int(got[at]))
+                FlavorOnHost(number, int(room.rows[at]), int(got[at]))
                 for at in np.flatnonzero(got).tolist()
             ]
 

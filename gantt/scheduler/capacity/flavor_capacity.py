@@ -12,17 +12,17 @@ from msgspec import structs
 
 from gantt.model.selection import Capacity
 from gantt.model.spec import RequestSpec, ScheduleRequest
-from gantt.placement import groups
-from gantt.placement.candidates.combine import Budget
-from gantt.placement.candidates.summarize import Rows
-from gantt.scheduler.capacity.counting import (
+from gantt.placement import group_rules
+from gantt.placement.candidates.combination import Budget
+from gantt.placement.candidates.search_answer import Rows
+from gantt.scheduler.capacity.group_rule import GroupRule
+from gantt.scheduler.capacity.provider_counts import (
     applied_again,
     divided,
     filled,
     free_at,
     searched,
 )
-from gantt.scheduler.capacity.group_rule import GroupRule
 from gantt.scheduler.contract import Filter
 from gantt.scheduler.evaluation.driver import Driver
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
@@ -37,12 +37,12 @@ from gantt.scheduler.explain.blocks import (
     full,
     short,
 )
+from gantt.scheduler.explain.refusal_reason import Ending, why
 from gantt.scheduler.explain.trials import Trials
-from gantt.scheduler.explain.why import Ending, why
-from gantt.scheduler.feasibility.candidates import CandidateSource
+from gantt.scheduler.feasibility.candidate_sources import CandidateSource
 from gantt.scheduler.pauses import Pause, never
-from gantt.scheduler.selection.fitting import Fitting, fitting_of
 from gantt.scheduler.selection.remaining_candidates import RemainingCandidates
+from gantt.scheduler.selection.topology_fit import Fitting, fitting_of
 from gantt.state.column import Bools, Int64s
 from gantt.state.state import State
 from gantt.state.view import View
@@ -62,7 +62,7 @@ def capacity(
     between hosts, and while the smallest change is searched for, where others may write
     and decide. Raises Invalid, Moved."""
     steps = Budget(budget)
-    spec = structs.replace(groups.with_rule(state.fleet, spec), num_instances=1)
+    spec = structs.replace(group_rules.with_rule(state.fleet, spec), num_instances=1)
     feasible = driver.feasible_hosts(state, spec, source, now=now, budget=steps)
     blocks = Blocks()
     is_searched, counts = _limits(state, feasible, blocks)

@@ -7,10 +7,11 @@ from functools import partial
 
 import numpy as np
 
-from gantt.placement.candidates.combine import Budget
-from gantt.placement.candidates.summarize import Rows
-from gantt.scheduler.capacity.counting import (
-    Division,
+from gantt.placement.candidates.combination import Budget
+from gantt.placement.candidates.search_answer import Rows
+from gantt.scheduler.capacity.group_rule import GroupRule
+from gantt.scheduler.capacity.provider_counts import (
+    ProviderCounts,
     TakenOf,
     applied_again,
     divided,
@@ -18,8 +19,7 @@ from gantt.scheduler.capacity.counting import (
     free_at,
     searched,
 )
-from gantt.scheduler.capacity.group_rule import GroupRule
-from gantt.scheduler.capacity.taken import Together
+from gantt.scheduler.capacity.taken_room import Together
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
 from gantt.scheduler.explain.blocks import (
     ENDS,
@@ -30,8 +30,8 @@ from gantt.scheduler.explain.blocks import (
     full,
     short,
 )
-from gantt.scheduler.selection.fitting import Meter, fitting_of
 from gantt.scheduler.selection.remaining_candidates import RemainingCandidates
+from gantt.scheduler.selection.topology_fit import Meter, fitting_of
 from gantt.state.column import NO_ROW, Bools, Int64s
 from gantt.state.state import State
 from gantt.state.view import View
@@ -214,13 +214,13 @@ class FlavorRoom:
 
     # -- within -------------------------------------------------------------------
 
-    def _divided(self, together: Together) -> Division:
+    def _divided(self, together: Together) -> ProviderCounts:
         return self._divided_by(together.of_class)
 
-    def _divided_by(self, taken_of: TakenOf) -> Division:
+    def _divided_by(self, taken_of: TakenOf) -> ProviderCounts:
         count = len(self.rows)
         if not self.feasible.surveys:
-            return Division(np.full(count, self._most, np.int64), (), {})
+            return ProviderCounts(np.full(count, self._most, np.int64), (), {})
         found = divided(self._free, self._most, taken_of)
         # Of a tree the root alone does not tell.
         found.counts[self._trees] = self._most

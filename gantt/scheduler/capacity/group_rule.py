@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from gantt.placement import groups
+from gantt.placement import group_rules
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
 from gantt.scheduler.explain.blocks import RULES
 from gantt.state.column import Bools, Int64s
@@ -39,11 +39,11 @@ class GroupRule:
         self._added = Counter[str]() if added is None else added
         if group is None or not self.is_hard:
             return
-        if policy == groups.ANTI_AFFINITY:
+        if policy == group_rules.ANTI_AFFINITY:
             self._most = group.max_server_per_host
-            self._there.update(groups.counts(self._hosts.fleet, group))
-        elif policy == groups.AFFINITY:
-            known = groups.hosts(self._hosts.fleet, group)
+            self._there.update(group_rules.counts(self._hosts.fleet, group))
+        elif policy == group_rules.AFFINITY:
+            known = group_rules.hosts(self._hosts.fleet, group)
             self.is_together = not known
             if known:
                 self.allowed = self._hosts.at_hosts(known)

@@ -15,24 +15,24 @@ from msgspec.structs import replace
 
 from gantt.model.capacity import Forecast, Outlook, OutlookKind
 from gantt.model.usage_history import MICROS, UsageRecord
-from gantt.placement.candidates.combine import Budget
+from gantt.placement.candidates.combination import Budget
 from gantt.scheduler.capacity.flavor_room import FlavorRoom
 from gantt.scheduler.capacity.forecast import Passage, passage
 from gantt.scheduler.capacity.split import (
+    FlavorMix,
     Localities,
-    Mix,
     feasible_of,
 )
-from gantt.scheduler.capacity.taken import Together
+from gantt.scheduler.capacity.taken_room import Together
 from gantt.scheduler.evaluation.driver import Driver
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
-from gantt.scheduler.feasibility.candidates import CandidateSource
+from gantt.scheduler.feasibility.candidate_sources import CandidateSource
 from gantt.scheduler.pauses import Pause, never, within
 from gantt.state.column import NO_ROW, Bools, Floats
 from gantt.state.state import State
 
 
-class History(Struct, frozen=True, eq=False):
+class UsageSeries(Struct, frozen=True, eq=False):
     """``used``: class -> float64[n], by periods of ``step_s``, the latest last, which
     ends at ``until``; how far each reaches back differs. ``zones``: the same of zones,
     as far as theirs ends at ``until`` too."""
@@ -43,7 +43,7 @@ class History(Struct, frozen=True, eq=False):
     zones: Mapping[str, Mapping[str, Floats]] = {}
 
 
-def history_of(records: Iterable[UsageRecord], step_s: int) -> History:
+def history_of(records: Iterable[UsageRecord], step_s: int) -> UsageSeries:
     """Records of complete periods, of each zone and class the oldest first. Of periods
     without a record the use lies between that of those around. What is counted no more
     is left out."""
@@ -54,7 +54,9 @@ def history_of(records: Iterable[UsageRecord], step_s: int) -> History:
     fleet = by_zone.pop("", {})
     last = max((ones[-1].start for ones in fleet.values()), default=0)
     zones = {zone: _used(of, last, step_s) for zone, of in by_zone.items()}
-    return History(_used(fleet, last, step_s), step_s, last + step_s * MICROS, zones)
+    return UsageSeries(
+        _used(fleet, last, step_s), step_s, last + step_s * MICROS, zones
+    )
 
 
 def _used(
@@ -71,10 +73,10 @@ def _used(
 
 def outlook(
     state: State,
-    mix: Mix,
+    mix: FlavorMix,
     sources: Sequence[CandidateSource],
     driver: Driver,
-    history: History,
+    history: UsageSeries,
     horizon_s: int,
     *,
     now: int,
@@ -148,7 +150,9 @@ def _sums(state: State, names: Sequence[str], hosts: Bools | None) -> dict[str, 
 
 
 class _Run:
-    def __init__(self, state: State, history: History, horizon: int, now: int) -> None:
+    def __init__(
+        self, state: State, history: UsageSeries, horizon: int, now: int
+    ) -> None:
         self._state, self._history = state, history
         self._horizon, self._now = horizon, now
 

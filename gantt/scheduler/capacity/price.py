@@ -18,21 +18,21 @@ from gantt.model.capacity import Price, Prices, RuleKind
 from gantt.model.diagnosis import Relaxation
 from gantt.model.names import MAX_INT
 from gantt.model.spec import RequestSpec, ScheduleRequest
-from gantt.placement import groups
-from gantt.placement.candidates.combine import Budget
+from gantt.placement import group_rules
+from gantt.placement.candidates.combination import Budget
 from gantt.scheduler.capacity.flavor_room import FlavorRoom
-from gantt.scheduler.capacity.split import Localities, Mix
-from gantt.scheduler.capacity.taken import Together
+from gantt.scheduler.capacity.split import FlavorMix, Localities
+from gantt.scheduler.capacity.taken_room import Together
 from gantt.scheduler.capacity.tries import Tries
 from gantt.scheduler.evaluation.evaluation import evaluate
 from gantt.scheduler.evaluation.feasible_hosts import skips_filters
 from gantt.scheduler.explain.concessions import conceded, concessions
-from gantt.scheduler.feasibility.candidates import CandidateSource
+from gantt.scheduler.feasibility.candidate_sources import CandidateSource
 from gantt.scheduler.pauses import Moved, Pause, never
 from gantt.scheduler.plugins.policy import Policy, without
-from gantt.state.inventories import ClassTable
+from gantt.state.inventory_columns import ClassTable
 from gantt.state.state import State
-from gantt.state.supposed import supposing
+from gantt.state.supposition import supposing
 
 # What is asked for rather than how: without it there is nothing to count.
 _SUBJECT: Final = frozenset(("amount", "devices", "pci_requests", "numa_nodes"))
@@ -68,7 +68,7 @@ class Rule(Struct, frozen=True, eq=False):
 
 def prices(
     state: State,
-    mix: Mix,
+    mix: FlavorMix,
     source: CandidateSource,
     policy: Policy,
     *,
@@ -84,7 +84,7 @@ def prices(
     policy = structs.replace(policy, weighers=())
     (spec,) = mix.specs
     tries = Tries(policy.options.capacity_steps, remembers=True)
-    spec = structs.replace(groups.with_rule(state.fleet, spec), num_instances=1)
+    spec = structs.replace(group_rules.with_rule(state.fleet, spec), num_instances=1)
     places, moves = Localities(state, mix.default_zone), _moves(state)
 
     def counted(one: Supposed) -> FlavorRoom:

@@ -9,21 +9,21 @@ from msgspec import Struct, structs
 
 from gantt.model.capacity import By, FairSplit, Share, Split
 from gantt.model.spec import RequestSpec
-from gantt.placement import groups
-from gantt.placement.candidates.combine import Budget
-from gantt.placement.fleet_map import zones_of
-from gantt.scheduler.capacity.fair import Division, divide
+from gantt.placement import group_rules
+from gantt.placement.candidates.combination import Budget
+from gantt.placement.map_columns import zones_of
+from gantt.scheduler.capacity.fair import FairDivision, divide
 from gantt.scheduler.capacity.flavor_room import FlavorRoom
-from gantt.scheduler.capacity.taken import Together
+from gantt.scheduler.capacity.taken_room import Together
 from gantt.scheduler.evaluation.driver import Driver
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
-from gantt.scheduler.feasibility.candidates import CandidateSource
+from gantt.scheduler.feasibility.candidate_sources import CandidateSource
 from gantt.scheduler.pauses import Pause, never, within
 from gantt.state.column import Bools, Int64s
 from gantt.state.state import State
 
 
-class Mix(Struct, frozen=True):
+class FlavorMix(Struct, frozen=True):
     """``specs``: one request for each flavor; ``weights``: one above 0 for each.
     ``default_zone``: of hosts that no aggregate gives one."""
 
@@ -35,7 +35,7 @@ class Mix(Struct, frozen=True):
 
 def fair_split(
     state: State,
-    mix: Mix,
+    mix: FlavorMix,
     sources: Sequence[CandidateSource],
     driver: Driver,
     *,
@@ -90,7 +90,7 @@ def feasible_of(
     for spec, source in zip(specs, sources, strict=True):
         if found:
             within(state, None, pause)()
-        one = structs.replace(groups.with_rule(state.fleet, spec), num_instances=1)
+        one = structs.replace(group_rules.with_rule(state.fleet, spec), num_instances=1)
         found.append(
             driver.feasible_hosts(
                 state, one, source, now=now, budget=Budget(budget), is_trial=True
@@ -148,8 +148,8 @@ class Localities:
 def _split(
     state: State,
     name: str,
-    division: Division,
-    mix: Mix,
+    division: FairDivision,
+    mix: FlavorMix,
     places: Localities,
     pause: Pause,
 ) -> Split:

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from gantt.model.requests import CandidateRequest
 from gantt.model.topology import Wanted
-from gantt.placement.candidates.combine import Budget, Spent
+from gantt.placement.candidates.combination import Budget, Spent
 from gantt.placement.candidates.survey import FlatSurvey
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
 from gantt.scheduler.explain.blocks import BUDGET

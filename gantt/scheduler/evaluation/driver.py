@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from gantt.errors import Invalid
 from gantt.model.spec import RequestSpec
-from gantt.placement.candidates.combine import Budget
+from gantt.placement.candidates.combination import Budget
 from gantt.scheduler.evaluation.choosers import GuardedChooser
 from gantt.scheduler.evaluation.evaluation import evaluate
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
 from gantt.scheduler.evaluation.shapes import Shapes
-from gantt.scheduler.feasibility.candidates import CandidateSource
+from gantt.scheduler.feasibility.candidate_sources import CandidateSource
 from gantt.scheduler.plugins.policy import Policy, without
 from gantt.scheduler.stages import Mark
 from gantt.state.state import State

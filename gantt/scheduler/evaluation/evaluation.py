@@ -14,21 +14,21 @@ import numpy as np
 
 from gantt.model.selection import Step
 from gantt.model.spec import RequestSpec
-from gantt.placement.candidates.combine import Budget
+from gantt.placement.candidates.combination import Budget
 from gantt.scheduler.contract import ALWAYS, Filter, Request, Weigher
 from gantt.scheduler.evaluation import feasible_hosts
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
-from gantt.scheduler.feasibility.candidates import CandidateSource, HostMask
+from gantt.scheduler.feasibility.candidate_sources import CandidateSource, HostMask
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.policy import Policy
 from gantt.scheduler.request.job import Job
 from gantt.scheduler.request.segments import in_books, segments_of
+from gantt.scheduler.scoring.host_weights import BestHosts
 from gantt.scheduler.scoring.scale import Scale, scale_of, scales_of, total, total_at
-from gantt.scheduler.scoring.weigh import Ranking
 from gantt.scheduler.stages import FILTER, OTHER, SCORE, Mark
 from gantt.state.column import ALL, ANY, NO_ROW, Bools, Int64s
-from gantt.state.fleet import Changed
+from gantt.state.fleet_columns import ChangedHosts
 from gantt.state.host_table import USE
 from gantt.state.state import State
 
@@ -61,7 +61,7 @@ class Evaluation:
         job = self.job = source.prepare(state, spec, policy.options)
         self._source = source
         self.steps: tuple[Step, ...] | None = None
-        self._ranking: Ranking | None = None
+        self._ranking: BestHosts | None = None
         self._policy = policy
         self._state = state
         self._segments = segments_of(spec, policy.options)
@@ -137,7 +137,7 @@ class Evaluation:
         weights stay."""
         if self._ranking is None:
             count = max(options.choices, options.record_hosts)
-            self._ranking = Ranking(self.weights, count)
+            self._ranking = BestHosts(self.weights, count)
         return self._ranking.best()
 
     def refresh(
@@ -166,7 +166,7 @@ class Evaluation:
     def _take_in(
         self,
         state: State,
-        changed: Changed,
+        changed: ChangedHosts,
         now: int,
         budget: Budget,
         mark: Mark | None,

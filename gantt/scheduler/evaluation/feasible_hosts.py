@@ -16,10 +16,10 @@ from gantt.model.spec import RequestSpec
 from gantt.model.topology import Wanted
 from gantt.placement.candidates.survey import AnySurvey
 from gantt.scheduler.contract import Filter, Request
-from gantt.scheduler.feasibility.candidates import (
+from gantt.scheduler.feasibility.candidate_sources import (
     AMOUNTS,
     BOOKS,
-    Candidates,
+    HostCandidates,
     HostMask,
 )
 from gantt.scheduler.hosts import Hosts, Taken
@@ -27,9 +27,9 @@ from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.policy import Policy
 from gantt.scheduler.request import contradictions
 from gantt.scheduler.request.job import Job
+from gantt.scheduler.request.requested_topology import FITTING_FILTERS, wanted_of
 from gantt.scheduler.request.targets import in_service, targets
-from gantt.scheduler.request.topology import FITTING_FILTERS, wanted_of
-from gantt.scheduler.scoring import weigh
+from gantt.scheduler.scoring import host_weights
 from gantt.scheduler.scoring.scale import Scale
 from gantt.state.column import Bools, Floats, Int64s
 
@@ -43,7 +43,7 @@ class FeasibleHosts(Struct, eq=False):
     ``weights``: float64[len(hosts)]."""
 
     job: Job
-    candidates: Candidates
+    candidates: HostCandidates
     all_rows: Int64s
     masks: tuple[HostMask, ...]
     hosts: Hosts
@@ -59,7 +59,7 @@ class FeasibleHosts(Struct, eq=False):
         """int64[<= n]: places of at least the best ``count`` hosts, best first."""
         known = self.known_order
         if known is None or len(known) < min(count, len(self.hosts.rows)):
-            known = self.known_order = weigh.best(self.weights, count)
+            known = self.known_order = host_weights.best(self.weights, count)
         return known
 
     def only(self, places: Int64s, name: str) -> FeasibleHosts:
@@ -145,7 +145,10 @@ def check_hints(job: Job, policy: Policy) -> None:
 
 
 def first_masks(
-    hosts: Hosts, candidates: Candidates, spec: RequestSpec, options: SchedulerOptions
+    hosts: Hosts,
+    candidates: HostCandidates,
+    spec: RequestSpec,
+    options: SchedulerOptions,
 ) -> Iterator[HostMask]:
     """The masks before any filter: amounts, hosts in service, and the named hosts."""
     yield from candidates.masks(hosts)

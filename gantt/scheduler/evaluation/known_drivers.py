@@ -26,7 +26,7 @@ from gantt.scheduler.feasibility.filters.server_group_anti_affinity import (
 )
 from gantt.scheduler.plugins.plugin_calls import IN_PLACE, Outside
 from gantt.scheduler.plugins.policy import Policy
-from gantt.scheduler.request.topology import DEVICES_FILTER, TOPOLOGY_FILTER
+from gantt.scheduler.request.requested_topology import DEVICES_FILTER, TOPOLOGY_FILTER
 
 Making: TypeAlias = Callable[[Policy], Driver]
 _ANY = 2**31

@@ -15,7 +15,7 @@ from gantt.errors import Invalid, NoValidHost
 from gantt.model.diagnosis import some
 from gantt.model.names import canonical_uuid
 from gantt.model.spec import Destination, InstanceGroup, RequestSpec
-from gantt.placement import groups
+from gantt.placement import group_rules
 from gantt.scheduler.contract import Filter, Weigher
 from gantt.scheduler.evaluation.driver import Driver
 from gantt.scheduler.options import SchedulerOptions
@@ -42,8 +42,8 @@ _HINTS: Final = {
 }
 """Hint -> what reads it; of a group that depends on its policy."""
 GROUP_FILTERS: Final = {
-    groups.AFFINITY: "ServerGroupAffinityFilter",
-    groups.ANTI_AFFINITY: "ServerGroupAntiAffinityFilter",
+    group_rules.AFFINITY: "ServerGroupAffinityFilter",
+    group_rules.ANTI_AFFINITY: "ServerGroupAntiAffinityFilter",
 }
 """What makes hosts keep a policy, and a claim keep it against others."""
 _INSTANCES: Final = frozenset({"same_host", "different_host"})
@@ -66,7 +66,7 @@ def check_names(state: State, spec: RequestSpec, driver: Driver) -> None:
         _check_hints(state, spec, driver)
     group = spec.instance_group
     if group is not None or "group" in spec.scheduler_hints:
-        group = groups.with_rule(state.fleet, spec).instance_group
+        group = group_rules.with_rule(state.fleet, spec).instance_group
     if group is not None:
         _check_group(state, group, driver)
     for host in spec.force_hosts:

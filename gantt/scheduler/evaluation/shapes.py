@@ -17,10 +17,10 @@ import msgspec
 from msgspec.structs import replace
 
 from gantt.model.spec import RequestSpec
-from gantt.placement.candidates.combine import Budget
+from gantt.placement.candidates.combination import Budget
 from gantt.scheduler.evaluation.evaluation import Evaluation, feasible
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts, check_hints
-from gantt.scheduler.feasibility.candidates import CandidateSource
+from gantt.scheduler.feasibility.candidate_sources import CandidateSource
 from gantt.scheduler.plugins.policy import Policy
 from gantt.scheduler.stages import OTHER, Mark
 from gantt.state.state import State

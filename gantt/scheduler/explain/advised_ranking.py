@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Struct
 
 from gantt.model.shadow import Ranking
-from gantt.scheduler.advising import NONE, Ranked
+from gantt.scheduler.sent_hosts import NONE, Ranked
 from gantt.state.column import Floats, Int32s
 from gantt.state.host_table import HostNames
 

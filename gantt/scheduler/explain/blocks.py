@@ -12,20 +12,20 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from gantt.placement import groups
-from gantt.placement.candidates.summarize import Rows
+from gantt.placement import group_rules
+from gantt.placement.candidates.search_answer import Rows
 from gantt.placement.candidates.survey import AnySurvey
 from gantt.scheduler.contract import Filter
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts, all_of
 from gantt.scheduler.feasibility import amounts
-from gantt.scheduler.feasibility.candidates import AMOUNTS, BOOKS, HostMask
+from gantt.scheduler.feasibility.candidate_sources import AMOUNTS, BOOKS, HostMask
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import NO_ROW, Bools, Int64s
 from gantt.state.state import State
 
 RULES = {
-    groups.AFFINITY: "ServerGroupAffinityFilter",
-    groups.ANTI_AFFINITY: "ServerGroupAntiAffinityFilter",
+    group_rules.AFFINITY: "ServerGroupAffinityFilter",
+    group_rules.ANTI_AFFINITY: "ServerGroupAntiAffinityFilter",
 }
 OFF = "disabled or forced down"
 MOST = "capacity_per_host"

@@ -12,18 +12,18 @@ import numpy as np
 
 from gantt.errors import GanttError
 from gantt.model.answers import Candidate
-from gantt.model.topology import Lack
-from gantt.placement.candidates.combine import Budget, Spent
+from gantt.model.topology import FitLack
+from gantt.placement.candidates.combination import Budget, Spent
 from gantt.placement.fleet_queries import UNREADABLE
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
-from gantt.scheduler.feasibility.candidates import NOTHING
-from gantt.scheduler.feasibility.topology import missing_of
+from gantt.scheduler.feasibility.candidate_sources import NOTHING
+from gantt.scheduler.feasibility.topology_masks import missing_of
 from gantt.scheduler.hosts import Hosts
-from gantt.scheduler.selection.fitting import Fitting, fitting_of
+from gantt.scheduler.selection.topology_fit import Fitting, fitting_of
 from gantt.state.column import Floats, Int64s
 from gantt.state.state import State
 from gantt.topology.cells import missing
-from gantt.topology.words import sentence
+from gantt.topology.lack_text import sentence
 
 _STEPS_PER_FIT: Final = 20
 """Of the budget: others wait while hosts are fitted, and there may be very many."""
@@ -65,11 +65,11 @@ class Lacks:
             return 0.0, None
         pending = self._fitting.pending(row, self._candidate(row))
         found = self._promises[row].fit(pending)
-        if isinstance(found, Lack):
+        if isinstance(found, FitLack):
             return missing(found), self._words(row, found)
         return 0.0, None
 
-    def _words(self, row: int, lack: Lack) -> str:
+    def _words(self, row: int, lack: FitLack) -> str:
         """What lacks, and why the host is not known to have it."""
         column = "pci_stats" if lack.what == "devices" else "numa_topology"
         why = self._fleet.hosts.stats[row].get(UNREADABLE, {}).get(column)

@@ -20,8 +20,8 @@ from gantt.model.diagnosis import Kind, Relaxation
 from gantt.model.forms.instance_topology import GivenTopology, plain_topology
 from gantt.model.spec import RequestSpec
 from gantt.model.topology import ANY_PAGES, LARGE_PAGES, DeviceRequest, InstanceCell
-from gantt.scheduler.request import devices
-from gantt.scheduler.request.topology import topology_of
+from gantt.scheduler.request import requested_devices
+from gantt.scheduler.request.requested_topology import topology_of
 
 OF_TOPOLOGY: Final[frozenset[Kind]] = frozenset(
     (
@@ -47,7 +47,7 @@ def topology_concessions(spec: RequestSpec) -> Iterator[Relaxation]:
     """Less of a topology, and fewer devices, that would be as useful."""
     try:
         given = topology_of(spec)
-        asked = devices.requests(spec)
+        asked = requested_devices.requests(spec)
         counts = [*_device_counts(spec, asked)]
     except GanttError:
         return
@@ -79,9 +79,11 @@ def with_less(spec: RequestSpec, one: Relaxation) -> RequestSpec:
 
 def without_devices(spec: RequestSpec) -> RequestSpec:
     """``spec`` without any PCI device, and without the groups of those it bears."""
-    mine = {suffix for one in devices.requests(spec) for suffix in one.suffixes}
+    mine = {
+        suffix for one in requested_devices.requests(spec) for suffix in one.suffixes
+    }
     groups = [one for one in spec.requested_resources if one.requester_id not in mine]
-    spec = _without_said(spec, {devices.ALIAS}, ())
+    spec = _without_said(spec, {requested_devices.ALIAS}, ())
     return replace(spec, pci_requests=(), requested_resources=tuple(groups))
 
 
@@ -201,7 +203,7 @@ def _without_said(
 
 def _is_demanding(spec: RequestSpec, asked: tuple[DeviceRequest, ...]) -> bool:
     """Whether devices must be nearer than they could be."""
-    by_alias = devices.asked_aliases(spec)
+    by_alias = requested_devices.asked_aliases(spec)
     is_preferred = spec.flavor.extra_specs.get(_AFFINITY) == "preferred"
     return (bool(by_alias) and not is_preferred) or any(
         one.affinity != "preferred" for one in asked
@@ -226,13 +228,15 @@ def _device_counts(
     """(name, count) of each request: an alias, or else the request's id."""
     for entry, one in zip(spec.pci_requests, asked, strict=True):
         yield str(entry.get("alias_name") or one.request_id), one.count
-    yield from devices.asked_aliases(spec)
+    yield from requested_devices.asked_aliases(spec)
 
 
 def _with_fewer(spec: RequestSpec, name: str, count: int) -> RequestSpec:
     """``count`` of each request of that name; groups of the others go."""
     kept, gone = [], set[str]()
-    for entry, one in zip(spec.pci_requests, devices.requests(spec), strict=True):
+    for entry, one in zip(
+        spec.pci_requests, requested_devices.requests(spec), strict=True
+    ):
         is_it = str(entry.get("alias_name") or one.request_id) == name
         if is_it and one.count > count:
             gone |= {*one.suffixes[count:]}
@@ -240,8 +244,8 @@ def _with_fewer(spec: RequestSpec, name: str, count: int) -> RequestSpec:
         kept.append(entry)
     groups = [one for one in spec.requested_resources if one.requester_id not in gone]
     specs = dict(spec.flavor.extra_specs)
-    if by_alias := devices.asked_aliases(spec):
-        specs[devices.ALIAS] = ",".join(
+    if by_alias := requested_devices.asked_aliases(spec):
+        specs[requested_devices.ALIAS] = ",".join(
             f"{alias}:{min(many, count) if alias == name else many}"
             for alias, many in by_alias
         )

@@ -12,14 +12,14 @@ from typing import Final
 from gantt.errors import BudgetSpent, Busy, GanttError
 from gantt.model.diagnosis import Relaxation
 from gantt.model.spec import Destination, RequestSpec, ResourceGroup, ScheduleRequest
-from gantt.placement.candidates.combine import Budget, Spent
+from gantt.placement.candidates.combination import Budget, Spent
 from gantt.scheduler.evaluation.driver import Driver
 from gantt.scheduler.evaluation.known_names import check_names
 from gantt.scheduler.explain.concessions import conceded
-from gantt.scheduler.feasibility.candidates import CandidateSource
+from gantt.scheduler.feasibility.candidate_sources import CandidateSource
 from gantt.scheduler.pauses import Pause, RowsMoved, never
 from gantt.scheduler.request.limits import check_request
-from gantt.scheduler.selection.picking import pick_hosts
+from gantt.scheduler.selection.picks import pick_hosts
 from gantt.state.state import State
 
 ROWS_PER_STEP: Final = 1024

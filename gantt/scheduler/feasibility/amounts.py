@@ -13,7 +13,7 @@ import numpy as np
 
 from gantt.model.requests import CandidateRequest, Labels
 from gantt.model.spec import RequestSpec
-from gantt.placement.reported import fits, fits_vcpus, left
+from gantt.placement.reported_room import fits, fits_vcpus, left
 from gantt.scheduler.hosts import Hosts, Taken
 from gantt.state.column import NO_ROW, Bools, Floats, Int64s
 from gantt.state.state import State

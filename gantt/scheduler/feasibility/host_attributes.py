@@ -49,7 +49,7 @@ ALWAYS = COLUMNS.keys() | RATIOS.keys() | {"disk_mb_used", "service", "stats", "
 """Attributes that every host has."""
 
 
-class Named(Struct, frozen=True):
+class HostAttribute(Struct, frozen=True):
     """An attribute of each host: ``values[codes]``. ``codes``: int32[n]; a value of
     None: the host has no such attribute."""
 
@@ -72,7 +72,7 @@ def numbers(hosts: Hosts, name: str) -> Bools | Int32s | Int64s | Floats | None:
     return None if column is None else hosts.column(column)
 
 
-def attribute(hosts: Hosts, path: tuple[str, ...]) -> Named:
+def attribute(hosts: Hosts, path: tuple[str, ...]) -> HostAttribute:
     """The value at ``path``: an attribute, then keys within it."""
     name, within = path[0], path[1:]
     if name in REPORTED:
@@ -88,11 +88,11 @@ def attribute(hosts: Hosts, path: tuple[str, ...]) -> Named:
         return _of_names(hosts, name)
     if name == "disk_mb_used":
         codes, values = hosts.reported("local_gb_used")
-        return Named(codes, [1024 * (value or 0) for value in values])
+        return HostAttribute(codes, [1024 * (value or 0) for value in values])
     return _nothing(hosts)
 
 
-def _reported(hosts: Hosts, path: tuple[str, ...]) -> Named:
+def _reported(hosts: Hosts, path: tuple[str, ...]) -> HostAttribute:
     if path[0] == "metrics" and len(path) > 1:
         # A list to users; that its items have names is for filters and weighers.
         return _nothing(hosts)
@@ -103,7 +103,7 @@ def _reported(hosts: Hosts, path: tuple[str, ...]) -> Named:
     elif path == ("stats",):
         # Nova keeps its values as text, and every host has it.
         values = [_texts(one) for one in values]
-    return Named(codes, values)
+    return HostAttribute(codes, values)
 
 
 def _text(value: Any) -> str:
@@ -115,13 +115,13 @@ def _texts(stats: Any) -> dict[str, str | None]:
     return {key: None if one is None else str(one) for key, one in known}
 
 
-def of_array(column: Any) -> Named:
+def of_array(column: Any) -> HostAttribute:
     """An array of one value per host, as codes and distinct values."""
     values, codes = np.unique(column, return_inverse=True)
-    return Named(codes.astype(np.int32), values.tolist())
+    return HostAttribute(codes.astype(np.int32), values.tolist())
 
 
-def _of_names(hosts: Hosts, name: str) -> Named:
+def _of_names(hosts: Hosts, name: str) -> HostAttribute:
     table = hosts.fleet.hosts
     columns: dict[str, Any] = {
         "uuid": table.uuids,
@@ -129,8 +129,8 @@ def _of_names(hosts: Hosts, name: str) -> Named:
         "nodename": table.nodes,
         "cell_uuid": table.cells,
     }
-    return Named(hosts.rows.astype(np.int32), columns[name])
+    return HostAttribute(hosts.rows.astype(np.int32), columns[name])
 
 
-def _nothing(hosts: Hosts) -> Named:
-    return Named(np.zeros(len(hosts), np.int32), [None])
+def _nothing(hosts: Hosts) -> HostAttribute:
+    return HostAttribute(np.zeros(len(hosts), np.int32), [None])

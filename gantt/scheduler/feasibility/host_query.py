@@ -16,7 +16,7 @@ import numpy as np
 
 from gantt import errors
 from gantt.scheduler.feasibility import host_attributes
-from gantt.scheduler.feasibility.host_attributes import Named
+from gantt.scheduler.feasibility.host_attributes import HostAttribute
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Bools, Int32s
 
@@ -95,14 +95,14 @@ class Value:
     ``things``, where None means that the argument is left out there."""
 
     def __init__(
-        self, size: int, *, numbers: Any = None, things: Named | None = None
+        self, size: int, *, numbers: Any = None, things: HostAttribute | None = None
     ) -> None:
         self.size = size
         self.numbers = numbers
         self._things = things
 
     @property
-    def things(self) -> Named:
+    def things(self) -> HostAttribute:
         """The value as codes and distinct values."""
         if self._things is None:
             column = np.broadcast_to(self.numbers, self.size)
@@ -124,7 +124,7 @@ class Value:
         return found
 
 
-class Evaluation:
+class QueryEvaluation:
     """One query over the hosts of one request.
 
     ``is_lost``: bool[n], whose values cannot be compared (text with a number): these
@@ -165,7 +165,9 @@ class Evaluation:
         if isinstance(part, int | float):
             return Value(self.size, numbers=part)
         codes = np.zeros(self.size, np.int32)
-        return Value(self.size, things=Named(codes, [None if part == "" else part]))
+        return Value(
+            self.size, things=HostAttribute(codes, [None if part == "" else part])
+        )
 
     def _attribute(self, path: tuple[str, ...]) -> Value:
         if len(path) == 1:
@@ -179,7 +181,7 @@ class Evaluation:
         codes, values = self.hosts.reported(*path[:2])
         is_within = len(path) > 2
         texts = [None if one is None or is_within else str(one) for one in values]
-        return Value(self.size, things=Named(codes, texts))
+        return Value(self.size, things=HostAttribute(codes, texts))
 
     def _joined(self, parts: list[Value], *, is_and: bool) -> Bools:
         found = np.full(self.size, is_and)
@@ -201,7 +203,7 @@ class Evaluation:
             codes = places.astype(np.int32)
             ends: list[list[bool]] = [[], [False], [True]]
             lists = [lists[number // 3] + ends[number % 3] for number in found.tolist()]
-        return Value(self.size, things=Named(codes, lists))
+        return Value(self.size, things=HostAttribute(codes, lists))
 
     def _compared(self, name: str, parts: list[Value]) -> Bools:
         """The first argument that is there, against all that come after it."""

@@ -24,8 +24,8 @@ from gantt.scheduler.contract import ALWAYS, Cacheable, Filter, Request, Weigher
 from gantt.scheduler.feasibility import server_groups
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.plugins import declared
-from gantt.scheduler.plugins.declared import Slips
+from gantt.scheduler.plugins import declared_reads
+from gantt.scheduler.plugins.declared_reads import UndeclaredReads
 from gantt.scheduler.plugins.plugin_calls import IN_PLACE, Check, Outside, Stuck
 from gantt.state.column import Bools, Floats
 
@@ -157,13 +157,13 @@ class _Guard:
             # Its own object: were it to assign to an attribute (``rows``), its answer
             # would be judged by that.
             return self.blame.call(method, copy(hosts), request, *more, **named)
-        slips = Slips()
-        seen = declared.hosts_of(hosts, self._declared, slips)
-        asked = self._request(request, slips)
+        mistakes = UndeclaredReads()
+        seen = declared_reads.hosts_of(hosts, self._declared, mistakes)
+        asked = self._request(request, mistakes)
         try:
             found = self.blame.call(method, seen, asked, *more, **named)
         finally:
-            self._check(slips)
+            self._check(mistakes)
         return found
 
     def is_neutral_for(self, request: Request) -> bool:
@@ -186,23 +186,23 @@ class _Guard:
         )
 
     def _says_neutral(self, request: Request) -> bool:
-        slips = Slips()
-        seen = request if self._declared is None else self._request(request, slips)
+        mistakes = UndeclaredReads()
+        seen = request if self._declared is None else self._request(request, mistakes)
         method = self._asked.is_neutral
         try:
             return bool(self.blame.call(method, seen))
         finally:
-            self._check(slips)
+            self._check(mistakes)
 
-    def _request(self, request: Request, slips: Slips) -> Request:
+    def _request(self, request: Request, mistakes: UndeclaredReads) -> Request:
         assert self._declared is not None, "else it reads what it wants"
-        return declared.request_of(
-            request, self._declared, slips, is_timed=self._is_timed
+        return declared_reads.request_of(
+            request, self._declared, mistakes, is_timed=self._is_timed
         )
 
-    def _check(self, slips: Slips) -> None:
-        if slips.text:
-            raise self.blame.failed(f"declares what it reads, but {slips.text}")
+    def _check(self, mistakes: UndeclaredReads) -> None:
+        if mistakes.text:
+            raise self.blame.failed(f"declares what it reads, but {mistakes.text}")
 
     def check_alone(
         self, found: Any, hosts: Hosts, ask: Callable[[Hosts], Any]
@@ -420,7 +420,7 @@ def _declaration(wrapped: Filter | Weigher, blame: Blame) -> Cacheable | None:
             f"{blame.label} has {found!r} as cacheable: it must be a gantt.scheduler."
             "contract.Cacheable, or left out."
         )
-    trouble = declared.unknown(found)
+    trouble = declared_reads.unknown(found)
     if trouble is not None:
         raise Refused(f"{blame.label} declares that it {trouble}.")
     return found

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Protocol, TypeAlias, TypeVar
 
-from gantt.state.fleet import Fleet
+from gantt.state.fleet_columns import Fleet
 
 T = TypeVar("T")
 Check: TypeAlias = Callable[[], None]
@@ -22,7 +22,7 @@ class Stuck(Exception):
     the text follows the name of the plug-in."""
 
 
-class Named(Protocol):
+class NamedPlugin(Protocol):
     """A plug-in, as messages name it."""
 
     label: str
@@ -32,7 +32,7 @@ class Outside(Protocol):
     def frozen(self, fleet: Fleet) -> Fleet:
         """What a plug-in may read in place of ``fleet`` during ``call``."""
 
-    def call(self, plugin: Named, ask: Callable[[Check], T]) -> T:
+    def call(self, plugin: NamedPlugin, ask: Callable[[Check], T]) -> T:
         """What ``ask`` answers or raises; it calls ``plugin``, and runs with no lock
         held. Raises Stuck; Moved: what was computed before does not hold any more.
         """
@@ -44,7 +44,7 @@ class InPlace:
     def frozen(self, fleet: Fleet) -> Fleet:
         return fleet
 
-    def call(self, plugin: Named, ask: Callable[[Check], T]) -> T:  # noqa: ARG002
+    def call(self, plugin: NamedPlugin, ask: Callable[[Check], T]) -> T:  # noqa: ARG002
         return ask(_no_limit)
 
 

@@ -14,7 +14,7 @@ from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins import registry
 from gantt.scheduler.plugins.plugin_calls import IN_PLACE, Outside
 from gantt.scheduler.request.limits import check_factors
-from gantt.scheduler.request.topology import DEVICES_FILTER, TOPOLOGY_FILTER
+from gantt.scheduler.request.requested_topology import DEVICES_FILTER, TOPOLOGY_FILTER
 from gantt.scheduler.request.usual_flavors import usual_flavors
 
 

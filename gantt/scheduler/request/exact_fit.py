@@ -11,8 +11,8 @@ from collections.abc import Callable, Container, Iterator
 from msgspec import Struct
 
 from gantt.model.spec import RequestSpec
-from gantt.scheduler.request.devices import ALIAS
-from gantt.scheduler.request.topology import DEVICES_FILTER, TOPOLOGY_FILTER
+from gantt.scheduler.request.requested_devices import ALIAS
+from gantt.scheduler.request.requested_topology import DEVICES_FILTER, TOPOLOGY_FILTER
 
 _SETTINGS = ("hw:numa_nodes", "hw:mem_page_size", "hw:pmem")
 _POLICY = "hw:cpu_policy"
@@ -53,11 +53,11 @@ def devices_setting_of(spec: RequestSpec) -> str | None:
 
 
 class ExactFit(Struct, frozen=True):
-    """``filter_name``: what would judge it; ``wish``: what is asked for, in words;
+    """``filter_name``: what would judge it; ``need``: what is asked for, in words;
     ``asked``: what of a spec asks for it."""
 
     filter_name: str
-    wish: str
+    need: str
     asked: Callable[[RequestSpec], str | None]
 
 
@@ -73,7 +73,7 @@ def unjudged(spec: RequestSpec, enabled: Container[str]) -> Iterator[tuple[str, 
         if asked is not None:
             yield (
                 kind.filter_name,
-                f"A request asks for {kind.wish} ({asked}), and {kind.filter_name} "
+                f"A request asks for {kind.need} ({asked}), and {kind.filter_name} "
                 "does not judge it (it is not in enabled_filters, or hosts are "
                 "forced): amounts alone decide where it goes, and the host may refuse "
                 "it. This is said once.",

@@ -10,11 +10,11 @@ from msgspec.structs import replace
 from gantt.model.holding import Held
 from gantt.model.requests import CandidateRequest
 from gantt.model.spec import RequestSpec, ScheduleRequest
-from gantt.placement import groups
+from gantt.placement import group_rules
 from gantt.scheduler.hosts import Taken
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.request import prefilters, shape
-from gantt.scheduler.request.prefilters.context import Context
+from gantt.scheduler.request.prefilters.context import PrefilterContext
 from gantt.scheduler.request.segments import as_listed, in_books
 from gantt.state.state import State
 
@@ -57,7 +57,9 @@ def prepare(
         return state.traits.find(name) is not None
 
     aggregates_of = in_books(state) if listed is None else as_listed(listed)
-    context = Context(state.fleet, options, knows_trait, aggregates_of, is_remote)
+    context = PrefilterContext(
+        state.fleet, options, knows_trait, aggregates_of, is_remote
+    )
     spec = prefilters.apply(spec, context)
     questions = shape.candidate_requests(
         spec,
@@ -73,7 +75,7 @@ def prepare(
 def spec_of_first(state: State, request: ScheduleRequest) -> RequestSpec:
     """The spec for the first instance: a spec for many names any of them; with the
     group's policy."""
-    spec = groups.with_rule(state.fleet, request.spec)
+    spec = group_rules.with_rule(state.fleet, request.spec)
     uuids = request.instance_uuids
     if not uuids or spec.instance_uuid == uuids[0]:
         return spec

@@ -14,7 +14,7 @@ from typing import Final
 from gantt.errors import Invalid, Refused
 from gantt.model.spec import RequestSpec, ResourceGroup, ScheduleRequest
 from gantt.scheduler.options import PACKINGS, SchedulerOptions
-from gantt.scheduler.request.devices import ALIAS
+from gantt.scheduler.request.requested_devices import ALIAS
 
 MAX_FACTOR: Final = 1e200
 """Bound of a weigher's multiplier, so that sums stay finite."""

@@ -19,7 +19,7 @@ from gantt.scheduler.request import cpus, features
 from gantt.scheduler.request.demand import Demand, DraftGroup, take_in_groups
 from gantt.scheduler.request.limits import too_many_groups
 from gantt.scheduler.request.targets import target_tree
-from gantt.state.fleet import Fleet
+from gantt.state.fleet_columns import Fleet
 
 Knows = Callable[[str], bool]
 _KNOWN_WITHOUT_BOOKS: Final = frozenset({"VCPU", "PCPU", "MEMORY_MB", "DISK_GB"})

@@ -16,7 +16,7 @@ from gantt.model.spec import RequestSpec
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
 from gantt.state.column import Bools
-from gantt.state.fleet import Fleet
+from gantt.state.fleet_columns import Fleet
 
 
 def targets(hosts: Hosts, spec: RequestSpec) -> Bools | None:

@@ -32,7 +32,7 @@ class _Pieces(Struct, frozen=True, eq=False):
     count: Floats
 
 
-class Mix(Struct, frozen=True, eq=False):
+class WorkloadMix(Struct, frozen=True, eq=False):
     """``worth``: float64[flavors], share times worth. ``whole``: of what hosts report,
     float64[flavors] by class; ``pieces``: of other classes."""
 
@@ -71,11 +71,11 @@ def _whole_pieces(left: Floats, one: _Pieces) -> Floats:
 
 
 @lru_cache(maxsize=8)
-def mix_of(texts: tuple[str, ...]) -> Mix:
+def mix_of(texts: tuple[str, ...]) -> WorkloadMix:
     """The flavors that the option ``usual_flavors`` names. Raises Refused."""
     usual = usual_flavors(texts)
     classes = sorted({name for one in usual for name in one.amounts})
-    return Mix(
+    return WorkloadMix(
         np.array([one.share * one.worth for one in usual]),
         {name: _amounts(usual, name) for name in classes if name in OF_HOSTS},
         {name: _pieces(usual, name) for name in classes if name not in OF_HOSTS},

@@ -16,11 +16,11 @@ from gantt.errors import GanttError
 from gantt.model.selection import Column
 from gantt.scheduler.contract import Request, Weigher
 from gantt.scheduler.hosts import Hosts
-from gantt.scheduler.scoring import weigh
+from gantt.scheduler.scoring import host_weights
 from gantt.scheduler.stages import SCORE, Mark
 from gantt.state.column import Bools, Floats, Int64s
 
-Sample: TypeAlias = tuple[Weigher, Floats, weigh.Ends, float | Floats]
+Sample: TypeAlias = tuple[Weigher, Floats, host_weights.Ends, float | Floats]
 """A weigher, its raw scores of some hosts, the ends of all, and the multiplier."""
 
 
@@ -35,16 +35,16 @@ class Scale:
         weigher: Weigher,
         raw: Floats,
         factor: float | Floats,
-        ends: weigh.Ends | None = None,
+        ends: host_weights.Ends | None = None,
     ) -> None:
         self.weigher = weigher
         self.raw = raw
         self.factor = factor
-        self.ends = ends or weigh.ends(raw, weigher.minval, weigher.maxval)
+        self.ends = ends or host_weights.ends(raw, weigher.minval, weigher.maxval)
         # The lowest and the highest score: how many have it, once that mattered.
         self._at_ends: dict[float, int] = {}
 
-    def at(self, which: Bools | Int64s, ends: weigh.Ends | None = None) -> Scale:
+    def at(self, which: Bools | Int64s, ends: host_weights.Ends | None = None) -> Scale:
         """A scale of those hosts that ``which`` (a mask, or places) names, with its own
         ends where none are given."""
         is_one = isinstance(self.factor, float)
@@ -69,7 +69,9 @@ class Scale:
                 self.raw[place] = new
         if is_inside:
             return False
-        self.ends = weigh.ends(self.raw, self.weigher.minval, self.weigher.maxval)
+        self.ends = host_weights.ends(
+            self.raw, self.weigher.minval, self.weigher.maxval
+        )
         self._at_ends = {}
         return before[2:] != self.ends[2:]
 
@@ -89,9 +91,9 @@ class Scale:
 
     def add_to(self, total: Floats, scratch: Floats) -> None:
         """Add this part to the weights of all hosts (float64[n])."""
-        found = weigh.normalise(self.raw, self.ends, scratch)
+        found = host_weights.normalise(self.raw, self.ends, scratch)
         if found is not None:
-            weigh.add(total, found, self.factor, scratch)
+            host_weights.add(total, found, self.factor, scratch)
 
 
 def scale_of(
@@ -101,7 +103,7 @@ def scale_of(
     errors.Invalid."""
     if weigher.is_neutral(request):
         return None
-    factor = weigh.multipliers(hosts, weigher, request.options)
+    factor = host_weights.multipliers(hosts, weigher, request.options)
     if isinstance(factor, float) and factor == 0.0:
         return None
     if mark is not None:
@@ -131,7 +133,7 @@ def all_scales(
     """``scales`` with those of the ``weighers`` without effect, in order: for display,
     not for decisions. One that fails is left out."""
     counting = {one.weigher: one for one in scales}
-    flat = weigh.Ends(0.0, 0.0, 0.0, 0.0)
+    flat = host_weights.Ends(0.0, 0.0, 0.0, 0.0)
     for weigher in weighers:
         if weigher in counting:
             yield counting[weigher]
@@ -176,7 +178,7 @@ def samples(scales: Sequence[Scale], places: Int64s) -> list[Sample]:
 
 
 def part(
-    weigher: Weigher, raw: Floats, ends: weigh.Ends, factor: float | Floats
+    weigher: Weigher, raw: Floats, ends: host_weights.Ends, factor: float | Floats
 ) -> tuple[str, Column, float, float, Column]:
     """A sample by columns, in the form of ``Scoring.parts``."""
     raws: list[float] = raw.tolist()

@@ -23,9 +23,9 @@ from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.policy import Policy
-from gantt.scheduler.selection.fitting import FitsSpent, Fitting, fitting_of
-from gantt.scheduler.selection.place import place_of
-from gantt.scheduler.selection.select import Pick
+from gantt.scheduler.selection.claimed_place import place_of
+from gantt.scheduler.selection.host_choice import Pick
+from gantt.scheduler.selection.topology_fit import FitsSpent, Fitting, fitting_of
 from gantt.state.column import NO_ROW, NO_TIME
 from gantt.state.state import State
 

@@ -11,9 +11,9 @@ from gantt.model.topology import Wanted
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts, skips_filters
 from gantt.scheduler.evaluation.known_names import GROUP_FILTERS
 from gantt.scheduler.request.identity import identity_of
-from gantt.scheduler.request.topology import wanted_of
-from gantt.scheduler.selection.select import Pick, choices_per_instance
-from gantt.topology.pending import providers_of
+from gantt.scheduler.request.requested_topology import wanted_of
+from gantt.scheduler.selection.host_choice import Pick, choices_per_instance
+from gantt.topology.promised_topology import providers_of
 
 
 def claim_of(

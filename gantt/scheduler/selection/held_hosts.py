@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gantt.model.answers import Candidate
-from gantt.placement.candidates.combine import Budget, Spent
+from gantt.placement.candidates.combination import Budget, Spent
 from gantt.scheduler.evaluation.evaluation import Landed
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts, filters_of
-from gantt.scheduler.feasibility.candidates import Candidates
+from gantt.scheduler.feasibility.candidate_sources import HostCandidates
 from gantt.scheduler.held_host import HeldHost
-from gantt.scheduler.selection.fitting import Fitting
 from gantt.scheduler.selection.remaining_hosts import RemainingHosts
+from gantt.scheduler.selection.topology_fit import Fitting
 from gantt.state.state import State
 from gantt.state.view import View
 
@@ -99,7 +99,7 @@ def _has_room(
 
 
 def first_candidate(
-    candidates: Candidates, row: int, budget: Budget, view: View | None = None
+    candidates: HostCandidates, row: int, budget: Budget, view: View | None = None
 ) -> Candidate | None:
     """The candidate that would be claimed, less those that need what is taken in
     ``view``; None: the host has none. Raises Spent."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from gantt.model.record import Marks
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
-from gantt.scheduler.selection.select import Pick
+from gantt.scheduler.selection.host_choice import Pick
 from gantt.state.column import Int64s
 
 _ENCODE: Final = msgspec.msgpack.Encoder(order="deterministic").encode

@@ -11,10 +11,10 @@ from itertools import islice
 from typing import Final
 
 from gantt.model.answers import Candidate
-from gantt.placement.candidates.combine import Budget
+from gantt.placement.candidates.combination import Budget
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
-from gantt.scheduler.feasibility.candidates import Candidates
-from gantt.scheduler.selection.fitting import Fitting, Meter, fitting_of
+from gantt.scheduler.feasibility.candidate_sources import HostCandidates
+from gantt.scheduler.selection.topology_fit import Fitting, Meter, fitting_of
 from gantt.state.view import View
 
 _COMPARED: Final = 16
@@ -30,7 +30,7 @@ class RemainingCandidates:
     def __init__(
         self,
         view: View,
-        candidates: Candidates,
+        candidates: HostCandidates,
         budget: Budget,
         fitting: Fitting | None = None,
         *,

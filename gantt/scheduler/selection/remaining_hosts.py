@@ -21,7 +21,7 @@ from gantt.scheduler.evaluation.evaluation import Landed
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts, filters_of
 from gantt.scheduler.held_host import HeldHost
 from gantt.scheduler.hosts import Hosts, Taken
-from gantt.scheduler.scoring import weigh
+from gantt.scheduler.scoring import host_weights
 from gantt.scheduler.scoring.scale import Scale, total, total_at
 from gantt.state.column import NO_ROW, Bools, Floats, Int64s
 
@@ -151,7 +151,7 @@ class RemainingHosts:
         """int64[<= n]: places of at least the best ``count`` hosts, best first."""
         if self._start is not None:
             return self._start.best(count)
-        return weigh.best(self.weights, count)
+        return host_weights.best(self.weights, count)
 
     def left(self) -> Int64s:
         """int64: rows of the hosts that are left for the next instance and not known

@@ -17,11 +17,11 @@ from sqlalchemy import Connection, func, inspect, select, text
 from gantt import errors
 from gantt.model.rows import FLEET
 from gantt.store import head, schema
-from gantt.store.adoption import legacy
-from gantt.store.adoption.legacy import Legacy, Owner
+from gantt.store.adoption import old_rows
+from gantt.store.adoption.old_rows import Legacy, Owner
 from gantt.store.database import Database, database_at
 from gantt.store.interface import Progress
-from gantt.store.schema import Found
+from gantt.store.schema import DatabaseState
 from gantt.store.tables import (
     BOOKS,
     UPSTREAM_HEAD,
@@ -94,11 +94,11 @@ def adopt(
         if owned_by == OURS:
             return Adoption(database.url, owned_by, Legacy(), present, None)
         schema.refuse_newer(database, found)
-        legacy.require_whole(connection, database.url, present, progress)
+        old_rows.require_whole(connection, database.url, present, progress)
         if is_dry:
-            mended = legacy.count(connection)
+            mended = old_rows.count(connection)
             return Adoption(database.url, owned_by, mended, present, None)
-        mended = legacy.mend(connection, owner, database.url)
+        mended = old_rows.mend(connection, owner, database.url)
         revision = _take_over(connection, found)
         return Adoption(database.url, owned_by, mended, present, revision)
 
@@ -154,7 +154,7 @@ def _alone(url: str) -> Iterator[tuple[Database, Connection]]:
             yield database, connection
 
 
-def _owner_of(found: Found) -> str:
+def _owner_of(found: DatabaseState) -> str:
     if found.is_released:
         return RELEASED
     return OURS if found.is_ours else PLACEMENTS
@@ -165,7 +165,7 @@ def _has_history(connection: Connection) -> bool:
     return connection.execute(select(gantt_log.c.revision).limit(1)).first() is not None
 
 
-def refuse_unfit(database: Database, found: Found) -> None:
+def refuse_unfit(database: Database, found: DatabaseState) -> None:
     """Raises Refused unless the tables are those of the known release of Placement."""
     where = database.url
     if not found.has_books:
@@ -201,7 +201,7 @@ def _way_out(revision: str | None) -> str:
     return "it is probably newer. Use a Gantt that knows it."
 
 
-def _take_over(connection: Connection, found: Found) -> int:
+def _take_over(connection: Connection, found: DatabaseState) -> int:
     """Gantt's tables beside Placement's, and a log that begins here."""
     if found.revision is None:
         schema.run_alembic(connection, "stamp", schema.REVISIONS[0])

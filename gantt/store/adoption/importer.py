@@ -29,9 +29,9 @@ from sqlalchemy import (
 from gantt import errors
 from gantt.model import rows
 from gantt.store import head, schema
-from gantt.store.adoption import legacy
+from gantt.store.adoption import old_rows
 from gantt.store.adoption.adopt import PLACEMENT_TABLES, advance, counts, refuse_unfit
-from gantt.store.adoption.legacy import Legacy, Owner
+from gantt.store.adoption.old_rows import Legacy, Owner
 from gantt.store.database import Database, database_at
 from gantt.store.tables import (
     BOOKS,
@@ -97,11 +97,11 @@ def import_books(
         raise errors.Refused(f"{_shown(source)} cannot be copied to itself.")
     with _snapshot(source) as (old, reader):
         tables = _tables(old, reader)
-        legacy.require_whole(reader, old.url)
+        old_rows.require_whole(reader, old.url)
         found, there = counts(reader, tables), _glance(target)
         _refuse_full(target, there, replace=replace)
         if is_dry:
-            mended = legacy.count(reader)
+            mended = old_rows.count(reader)
             return Copied(old.url, _shown(target), found, there, mended, {}, None)
         # Before writing, because a server ends a writer that waits for a reader.
         wanted = {name: _sums(reader, BOOKS[name]) for name in found}
@@ -119,7 +119,7 @@ def import_books(
                 for name, sums in wanted.items()
             }
             _refuse_unlike(new, compared)
-            mended = legacy.mend(writer, owner, new.url)
+            mended = old_rows.mend(writer, owner, new.url)
             advance(new, writer, BOOKS)
             revision = head.begin_history(writer, head.IMPORT)
         return Copied(old.url, new.url, found, there, mended, compared, revision)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from gantt.errors import StoreFailed
 from gantt.store.database import Bulk, Database
-from gantt.store.outcomes import DataError, Outcome
+from gantt.store.outcomes import CommitOutcome, DataError
 from gantt.store.session import Counter, Readers, Session, as_failure
 
 LOG = logging.getLogger(__name__)
@@ -71,7 +71,7 @@ class BesideBooks:
                     raise
         except DataError:
             raise
-        except Outcome as outcome:
+        except CommitOutcome as outcome:
             raise as_failure(outcome, self.database.url) from outcome
         finally:
             self._turn.release()

@@ -13,7 +13,7 @@ from gantt.store.session import Session
 from gantt.store.tables import gantt_leader
 
 
-class Leadership:
+class LeaderTable:
     """Statements on ``gantt_leader``.
 
     The row has no time: the leader increments ``beat``, and others watch by their own

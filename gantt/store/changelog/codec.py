@@ -18,7 +18,7 @@ from gantt.model import rows
 from gantt.model.changes import Change, Cursor, LogEntry
 from gantt.model.rows import Key, Row
 from gantt.store.database import Database, limited
-from gantt.store.session import Answer, Session
+from gantt.store.session import Session, StatementResult
 from gantt.store.tables import gantt_log
 
 TABLE_NUMBERS: dict[str, int] = {
@@ -80,7 +80,7 @@ def _change(number: int, key: Key, raw: msgspec.Raw) -> Change:
     return Change(table, key, None, row)
 
 
-class Log:
+class LogTable:
     """The statements on ``gantt_log``, all by ranges of its primary key."""
 
     def __init__(self, database: Database) -> None:
@@ -122,7 +122,7 @@ class Log:
         row = session.one(self._last_at.text)
         return int(row[0]) if row else 0
 
-    def ask(self, session: Session, revision: int) -> Answer:
+    def ask(self, session: Session, revision: int) -> StatementResult:
         """Send the query for all from ``revision`` on, for ``read``."""
         return session.send(self._after.text, (revision, revision + self._limit + 1))
 

@@ -23,7 +23,7 @@ from sqlalchemy import (
 from gantt.errors import Gone
 from gantt.model.changes import Cursor, LogEntry
 from gantt.store.changelog.codec import entry
-from gantt.store.changelog.pages import PAGE, is_at, why_gone
+from gantt.store.changelog.log_pages import PAGE, is_at, why_gone
 from gantt.store.database import Database, Statement, limited
 from gantt.store.head import BEGINNINGS
 from gantt.store.interface import Page
@@ -39,7 +39,7 @@ _STEP = 10_000
 Read = Callable[[Callable[[Session], T]], T]
 
 
-class History:
+class LogHistory:
     """Statements on ``gantt_log`` by ranges of its primary key."""
 
     def __init__(self, database: Database) -> None:

@@ -32,7 +32,7 @@ from sqlalchemy.sql.expression import ClauseElement
 
 from gantt import errors
 from gantt.model.changes import Change
-from gantt.store import times
+from gantt.store import time_columns
 from gantt.store.database.bulk import Bulks
 from gantt.store.database.url import shown
 from gantt.store.interface import StoreOptions
@@ -117,7 +117,7 @@ class Database:
     # How statements for many rows are built.
     bulks: ClassVar[type[Bulks]] = Bulks
 
-    to_time: Callable[[int | None], Any] = staticmethod(times.to_datetime)
+    to_time: Callable[[int | None], Any] = staticmethod(time_columns.to_datetime)
 
     def __init__(self, url: URL, options: StoreOptions) -> None:
         self.url = shown(url.set(drivername=url.get_backend_name()))
@@ -334,9 +334,9 @@ class Database:
 def not_kept(found: Mapping[str, str], wanted: Mapping[str, str]) -> list[str]:
     """Warnings about settings of a connection that did not stick."""
     return [
-        f"{name} is {value}, not {wish}: {POOLED}"
-        for name, wish in wanted.items()
-        if (value := found.get(name, UNKNOWN)) != wish
+        f"{name} is {value}, not {needed}: {POOLED}"
+        for name, needed in wanted.items()
+        if (value := found.get(name, UNKNOWN)) != needed
     ]
 
 

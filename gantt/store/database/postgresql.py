@@ -13,7 +13,7 @@ import psycopg
 from sqlalchemy import URL, Connection, Engine, Table, event, exc
 
 from gantt import errors
-from gantt.store import times
+from gantt.store import time_columns
 from gantt.store.database.bulk import ArrayBulks
 from gantt.store.database.dialect import (
     CONNECT_S,
@@ -29,7 +29,7 @@ from gantt.store.database.dialect import (
 from gantt.store.database.psycopg_connection import (
     BoundedConnection,
     Pipeline,
-    Silence,
+    ServerSilent,
 )
 from gantt.store.outcomes import DataError, DefiniteAbort, ForeignWrite
 
@@ -49,7 +49,7 @@ class PostgresDatabase(Database):
     clock = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
     session_id = "SELECT pg_backend_pid()"
     bulks = ArrayBulks
-    to_time = staticmethod(times.to_text)
+    to_time = staticmethod(time_columns.to_text)
     # nextval first: never go back to an id that another writer has taken.
     advance = (
         "SELECT setval(s, greatest(nextval(s), %s)) "
@@ -104,7 +104,7 @@ class PostgresDatabase(Database):
             connection.silence_s = silence_s
 
     def is_silence(self, error: Exception) -> bool:
-        return isinstance(error, Silence)
+        return isinstance(error, ServerSilent)
 
     @property
     def _lost_ms(self) -> int:

@@ -27,7 +27,7 @@ _BEGIN = b"BEGIN ISOLATION LEVEL READ COMMITTED"
 _UNPREPARED = frozenset({"26000", "0A000"})
 
 
-class Silence(OperationalError):
+class ServerSilent(OperationalError):
     """The server has not answered for too long; the connection is closed."""
 
 
@@ -38,13 +38,13 @@ class BoundedConnection(Connection[Any]):
     silence_s: float | None = None
 
     def wait(self, gen: Any, *args: Any, **more: Any) -> Any:
-        """Waits as the driver does, but not for ever. Raises Silence, after which it is
-        closed."""
+        """Waits as the driver does, but not for ever. Raises ServerSilent, after which
+        it is closed."""
         if self.silence_s is None:
             return super().wait(gen, *args, **more)
         try:
             return super().wait(_bounded(gen, self.silence_s), *args, **more)
-        except Silence:
+        except ServerSilent:
             self.close()
             raise
 
@@ -57,7 +57,7 @@ def _bounded(steps: Generator[Any, Any, T], silence_s: float) -> Generator[Any, 
         while True:
             ready = yield wanted
             if not ready and time.monotonic() > deadline:
-                raise Silence(f"the server has said nothing for {silence_s:g} s")
+                raise ServerSilent(f"the server has said nothing for {silence_s:g} s")
             wanted = steps.send(ready)
     except StopIteration as end:
         found: T = end.value

@@ -18,7 +18,7 @@ from urllib.parse import quote, urlencode
 from sqlalchemy import URL, Engine, create_engine
 
 from gantt import errors
-from gantt.store import times
+from gantt.store import time_columns
 from gantt.store.database.dialect import UNKNOWN, Database, not_kept
 from gantt.store.outcomes import DataError, DefiniteAbort, ForeignWrite
 
@@ -37,7 +37,7 @@ class SqliteDatabase(Database):
     snapshot = ("BEGIN",)
     hint = "PRAGMA data_version"
     no_wait = "PRAGMA busy_timeout = 0"
-    to_time = staticmethod(times.to_text)
+    to_time = staticmethod(time_columns.to_text)
     read_back = " UNION ALL ".join(
         f"SELECT '{name}', {column} FROM pragma_{name}"  # noqa: S608 - ours
         for name, column in (

@@ -12,7 +12,7 @@ import threading
 import time
 from typing import Final
 
-from gantt.engine.protocol import Engine
+from gantt.engine.engine_protocol import Engine
 from gantt.errors import GanttError
 from gantt.stream.changes.change_topic import ChangeTopic, Fenced
 from gantt.stream.changes.publisher import Publisher, TransactionLimits

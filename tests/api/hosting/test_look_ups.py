@@ -17,7 +17,7 @@ from gantt.api.hosting.pools import Pools
 from gantt.api.wire.microversion import MAX_MINOR
 from gantt.conf import load
 from gantt.engine.reading.reader import WouldWait
-from gantt.model.answers import ConsumerView, Share
+from gantt.model.answers import ConsumerView, ProviderShare
 from tests.api.hosting.test_environ import Headers, Scope
 
 PATH = "/allocations/1111"
@@ -115,7 +115,10 @@ ODD = 'a"\\\u00e9\n\u2603'
 @pytest.mark.parametrize("version", range(MAX_MINOR + 1))
 @pytest.mark.parametrize("consumer_type", [None, "INSTANCE", ODD])
 def test_body_is_what_json_makes_of_it(version: int, consumer_type: str | None) -> None:
-    shares = {ODD: Share({"VCPU": 1, "CUSTOM_A": 2**62}, 7), "b": Share({"X": 1}, 0)}
+    shares = {
+        ODD: ProviderShare({"VCPU": 1, "CUSTOM_A": 2**62}, 7),
+        "b": ProviderShare({"X": 1}, 0),
+    }
     view = ConsumerView(shares, ODD, "u", 3, consumer_type)
     expected: dict[str, Any] = {
         "allocations": {

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from gantt.api.hosting.pools import Pool, PoolLimits, Pools
+from gantt.api.hosting.pools import JobPool, PoolLimits, Pools
 from gantt.conf import load
 
 
@@ -23,7 +23,7 @@ class Job:
 
 
 def test_jobs_beyond_both_limits_are_refused() -> None:
-    pool = Pool("test", PoolLimits(threads=2, waiting=1))
+    pool = JobPool("test", PoolLimits(threads=2, waiting=1))
     jobs = [Job() for _ in range(4)]
     assert [pool.take(job) for job in jobs] == [True, True, True, False]
     assert jobs[0].begun.wait(30)
@@ -38,7 +38,7 @@ def test_jobs_beyond_both_limits_are_refused() -> None:
 
 
 def test_idle_thread_is_reused() -> None:
-    pool = Pool("reuse", PoolLimits(threads=8, waiting=1))
+    pool = JobPool("reuse", PoolLimits(threads=8, waiting=1))
     for _ in range(50):
         job = Job()
         job.let_go.set()
@@ -50,7 +50,7 @@ def test_idle_thread_is_reused() -> None:
 
 
 def test_catch_up_wakes_more_threads() -> None:
-    pool = Pool("overdue", PoolLimits(threads=8, waiting=1))
+    pool = JobPool("overdue", PoolLimits(threads=8, waiting=1))
     jobs = [Job() for _ in range(8)]
     assert all(pool.take(job) for job in jobs)
     assert 0 < pool.waiting < 8
@@ -115,7 +115,7 @@ def test_failing_job_keeps_its_thread(caplog: pytest.LogCaptureFixture) -> None:
     def fail() -> None:
         raise SystemExit("of some library")
 
-    pool = Pool("failing", PoolLimits(threads=1, waiting=1))
+    pool = JobPool("failing", PoolLimits(threads=1, waiting=1))
     assert pool.take(fail)
     job = Job()
     job.let_go.set()

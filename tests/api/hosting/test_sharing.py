@@ -8,19 +8,19 @@ import threading
 
 import pytest
 
-from gantt.api.hosting.pools import PAUSE_S, Shared
-from gantt.api.hosting.rsgi import Answer
+from gantt.api.hosting.pools import PAUSE_S, SharedAnswer
+from gantt.api.hosting.rsgi import HttpAnswer
 
 
 def test_concurrent_requests_share_one_answer() -> None:
-    made: list[Answer] = []
+    made: list[HttpAnswer] = []
 
-    def make() -> Answer:
-        made.append(Answer())
+    def make() -> HttpAnswer:
+        made.append(HttpAnswer())
         return made[-1]
 
-    async def ask() -> list[Answer]:
-        shared = Shared("test")
+    async def ask() -> list[HttpAnswer]:
+        shared = SharedAnswer("test")
         return await asyncio.gather(*(shared.answer(make) for _ in range(1000)))
 
     found = asyncio.run(ask())
@@ -30,16 +30,16 @@ def test_concurrent_requests_share_one_answer() -> None:
 
 def test_shared_answer_is_not_older_than_its_request() -> None:
     begun, go_on = threading.Event(), threading.Event()
-    made: list[Answer] = []
+    made: list[HttpAnswer] = []
 
-    def make() -> Answer:
+    def make() -> HttpAnswer:
         begun.set()
         assert go_on.wait(30)
-        made.append(Answer())
+        made.append(HttpAnswer())
         return made[-1]
 
-    async def ask() -> tuple[Answer, Answer]:
-        shared = Shared("test")
+    async def ask() -> tuple[HttpAnswer, HttpAnswer]:
+        shared = SharedAnswer("test")
         first = asyncio.create_task(shared.answer(make))
         await asyncio.to_thread(begun.wait, 30)
         second = asyncio.create_task(shared.answer(make))
@@ -66,11 +66,11 @@ def test_frequent_requests_wait_for_the_next_answer() -> None:
             return later(0, *job)  # type: ignore[arg-type]
 
         loop.call_later = call_later  # type: ignore[method-assign, assignment]
-        shared = Shared("test", lambda: now[0])
+        shared = SharedAnswer("test", lambda: now[0])
         for _ in range(3):
-            await shared.answer(Answer)
+            await shared.answer(HttpAnswer)
         now[0] += 60
-        await shared.answer(Answer)
+        await shared.answer(HttpAnswer)
 
     asyncio.run(ask())
     assert waits == [0.0, pytest.approx(PAUSE_S), pytest.approx(PAUSE_S), 0.0]
@@ -79,15 +79,15 @@ def test_frequent_requests_wait_for_the_next_answer() -> None:
 def test_failure_is_logged_once_and_not_kept(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    def fail() -> Answer:
+    def fail() -> HttpAnswer:
         raise SystemExit("of some library")
 
-    async def ask() -> tuple[list[Answer], Answer]:
-        shared = Shared("test")
+    async def ask() -> tuple[list[HttpAnswer], HttpAnswer]:
+        shared = SharedAnswer("test")
         failed = await asyncio.gather(*(shared.answer(fail) for _ in range(9)))
         return failed, await shared.answer(lambda: well)
 
-    well = Answer()
+    well = HttpAnswer()
     with caplog.at_level(logging.ERROR):
         failed, after = asyncio.run(ask())
     assert [one.status for one in failed] == [500] * 9

@@ -15,8 +15,8 @@ from tests.programs import captured
 # Its main thread sleeps, as granian's does; the signal goes to another one.
 PROGRAM = """
 import signal, sys, threading, time
-from gantt.api.hosting.processes import Processes
-from gantt.api.hosting.running import RunDirectory
+from gantt.api.hosting.worker_processes import Processes
+from gantt.api.hosting.run_directory import RunDirectory
 from gantt.conf import load
 
 def reread():

@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator, validate
 
-from gantt.api.access.policy import RULES
+from gantt.api.access.access_policy import RULES
 from gantt.api.routes import ROUTES
 from gantt.api.wire.placement_part import PLACEMENT
 from gantt.engine.gantt import Gantt

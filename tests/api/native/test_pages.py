@@ -37,7 +37,7 @@ from gantt.model.shadow import ShadowQuery, ShadowRecord
 from gantt.store.interface import StoreOptions
 from tests import inprocess
 from tests.api.native.fleet import client_of
-from tests.engine.shadow.test_report import record
+from tests.engine.shadow.test_agreement_report import record
 
 MANY = 2 * PAGE + 50
 MARKED = ("services", "server_groups", "instances", "aggregates")

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from gantt.api.access.policy import DefaultPolicy
+from gantt.api.access.access_policy import DefaultPolicy
 from gantt.api.app import build_app
 from gantt.api.call import Caller
 from gantt.api.native.claims import bound_to

@@ -14,7 +14,7 @@ import pytest
 from gantt.cli.main import gantt
 from gantt.client.remote import RemoteGantt
 from gantt.engine.gantt import Gantt
-from gantt.engine.shadow import settling
+from gantt.engine.shadow import settler
 from gantt.errors import Invalid
 from gantt.model.commands import ConsumerAllocations
 from gantt.model.forms.values import spec as checked
@@ -33,7 +33,7 @@ AMOUNTS = {"VCPU": 2, "MEMORY_MB": 4096, "DISK_GB": 20}
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settling, "PERIOD_S", 0.01)
+    monkeypatch.setattr(settler, "PERIOD_S", 0.01)
 
 
 def claim(books: Gantt | RemoteGantt, uuid: str, host: str) -> None:

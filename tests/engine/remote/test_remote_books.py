@@ -11,8 +11,8 @@ import pytest
 from msgspec import json
 
 from gantt import errors
+from gantt.engine.factory import open_gantt as open_engine
 from gantt.engine.gantt import Gantt
-from gantt.engine.opening import open_gantt as open_engine
 from gantt.engine.options import EngineOptions
 from gantt.model.commands import (
     Inventory,

@@ -11,8 +11,8 @@ import pytest
 from msgspec.structs import replace
 
 from gantt import errors
+from gantt.engine.factory import open_gantt as open_engine
 from gantt.engine.gantt import Gantt
-from gantt.engine.opening import open_gantt as open_engine
 from gantt.engine.scheduling import plugin_threads
 from gantt.model.commands import (
     Command,

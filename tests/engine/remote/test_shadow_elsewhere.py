@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions, ShadowOptions
-from gantt.engine.shadow import settling, sightings
+from gantt.engine.shadow import settler, sightings
 from gantt.errors import Unavailable
 from gantt.model.answers import ConsumerView
 from gantt.model.commands import ConsumerAllocations
@@ -49,7 +49,7 @@ def books(there: Elsewhere) -> Silent:
 
 @pytest.fixture
 def engine(books: Silent, monkeypatch: pytest.MonkeyPatch) -> Iterator[Gantt]:
-    monkeypatch.setattr(settling, "PERIOD_S", 0.01)
+    monkeypatch.setattr(settler, "PERIOD_S", 0.01)
     monkeypatch.setattr(sightings, "_POLL_S", 0.02)
     given: EngineOptions = options(books.url)
     given = replace(given, shadow=ShadowOptions(shadow_settle_s=1.0))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from gantt.engine.gantt import Gantt
-from gantt.engine.shadow import settling
+from gantt.engine.shadow import settler
 from tests.engine.shadow.observed import opened
 from tests.engine.test_scheduling import report
 
@@ -15,7 +15,7 @@ from tests.engine.test_scheduling import report
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Looks for claims as often as tests can use."""
-    monkeypatch.setattr(settling, "PERIOD_S", 0.01)
+    monkeypatch.setattr(settler, "PERIOD_S", 0.01)
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import time
 import uuid as uuids
 from typing import Any
 
+from gantt.engine.factory import open_gantt
 from gantt.engine.gantt import Gantt
-from gantt.engine.opening import open_gantt
 from gantt.engine.options import EngineOptions, ShadowOptions
 from gantt.model.commands import ConsumerAllocations
 from gantt.model.shadow import Phase, ShadowEvent, ShadowRecord

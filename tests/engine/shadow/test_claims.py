@@ -12,14 +12,14 @@ from msgspec.structs import replace
 
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
-from gantt.engine.shadow.settling import REBUILD
-from gantt.engine.shadow.sightings import Sightings, Sought
+from gantt.engine.shadow.settler import REBUILD
+from gantt.engine.shadow.sightings import ClaimSightings, Sought
 from gantt.model.changes import Change, Cursor
 from gantt.model.commands import ConsumerAllocations
 from gantt.model.hosts import Instance, ServerGroup
 from gantt.model.rows import ALLOCATIONS, AllocationRow
 from gantt.model.spec import InstanceGroup, ScheduleRequest
-from gantt.placement import claimed as placement_claimed
+from gantt.placement import claimed_hosts as placement_claimed
 from gantt.placement.queries import touched_allocations
 from gantt.scheduler.contract import Filter, Request
 from gantt.scheduler.hosts import Hosts
@@ -163,13 +163,13 @@ def test_source_of_a_resize_is_no_news(
     uuid, looks = new(), Event()
     claim(two, uuid, "small")
     two.update_instances("small", [Instance(uuid)])
-    look_in = Sightings._look_in
+    look_in = ClaimSightings._look_in
 
-    def look(sightings: Sightings, state: State, missing: list[Sought]) -> None:
+    def look(sightings: ClaimSightings, state: State, missing: list[Sought]) -> None:
         look_in(sightings, state, missing)
         looks.set()
 
-    monkeypatch.setattr(Sightings, "_look_in", look)
+    monkeypatch.setattr(ClaimSightings, "_look_in", look)
     (place,) = [one.uuid for one in two.list_providers() if one.name == "small"]
     two.set_allocations(
         [
@@ -273,7 +273,7 @@ def test_instance_forgotten_meanwhile_fails_no_report(
     uuid = new()
     observe(two, uuid)
     sightings = two._replica.listener
-    assert isinstance(sightings, Sightings)
+    assert isinstance(sightings, ClaimSightings)
     sightings._sought = Forgetting(sightings._sought)
     two.update_instances("big", [Instance(uuid)])
     assert "failed to learn" not in caplog.text
@@ -285,7 +285,7 @@ def test_defect_of_the_shadow_fails_no_write(
     def fail(*_: object) -> None:
         raise ZeroDivisionError("a defect")
 
-    monkeypatch.setattr(Sightings, "applied", fail)
+    monkeypatch.setattr(ClaimSightings, "applied", fail)
     uuid = new()
     observe(two, uuid)
     claim(two, uuid, "big")

@@ -8,8 +8,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from gantt.engine.factory import standard_names
 from gantt.engine.gantt import Gantt
-from gantt.engine.opening import standard_names
 from gantt.engine.options import EngineOptions, ShadowOptions
 from gantt.errors import StoreFailed
 from gantt.model.hosts import Service
@@ -17,10 +17,10 @@ from gantt.model.shadow import ShadowQuery
 from gantt.store import Store, open_store
 from gantt.store.interface import (
     SHADOWS,
-    Beside,
-    Kind,
     RecordPage,
     ShadowRow,
+    SideKind,
+    SideTable,
     StoreOptions,
     Trimmed,
 )
@@ -124,7 +124,7 @@ def test_records_wait_while_the_database_is_away(tmp_path: Path) -> None:
 class Failing:
     """The table of a database that is away as a test says."""
 
-    def __init__(self, inner: Beside[ShadowRow, ShadowQuery, int] | None) -> None:
+    def __init__(self, inner: SideTable[ShadowRow, ShadowQuery, int] | None) -> None:
         assert inner is not None
         self._inner = inner
         self.is_away = False
@@ -152,7 +152,7 @@ class Shared:
     def __init__(self, inner: Store, shadows: Failing) -> None:
         self._inner, self._shadows = inner, shadows
 
-    def beside(self, kind: Kind[Any, Any, Any]) -> Any:
+    def beside(self, kind: SideKind[Any, Any, Any]) -> Any:
         return self._shadows if kind == SHADOWS else self._inner.beside(kind)
 
     def __getattr__(self, name: str) -> Any:

@@ -8,15 +8,15 @@ import pytest
 from msgspec.structs import replace
 
 from gantt.engine.gantt import Gantt
-from gantt.engine.shadow.deciding import Judged
-from gantt.engine.shadow.pending import Waiting
-from gantt.engine.shadow.settling import UNNAMED
-from gantt.engine.shadow.verdict import Observed
+from gantt.engine.shadow.nova_verdict import Observed
+from gantt.engine.shadow.own_decision import Judged
+from gantt.engine.shadow.pending_requests import Waiting
+from gantt.engine.shadow.settler import UNNAMED
 from gantt.errors import Invalid
 from gantt.model.advice import AdviceHost, AdviceRequest
 from gantt.model.shadow import ShadowEvent
 from gantt.model.spec import Flavor, RequestedNetwork, RequestSpec, ScheduleRequest
-from gantt.placement.claimed import Claimed
+from gantt.placement.claimed_hosts import ClaimedHost
 from tests.engine.shadow.observed import (
     claim,
     new,
@@ -144,7 +144,7 @@ def test_no_time_of_novas_is_told_from_a_claim_in_whole_seconds() -> None:
     asked_at = 1_795_814_505_371_780
     observed = Observed((new(),), 1, Judged(), "advice", asked_at)
     waiting = Waiting(observed, 0.0)
-    exact = Claimed("big", "big", True, asked_at + 60_000)
+    exact = ClaimedHost("big", "big", True, asked_at + 60_000)
     assert waiting.claimed_after(exact) == 0.06
     for at in (asked_at - 371_780, asked_at + 628_220, None):
         assert waiting.claimed_after(replace(exact, at=at)) is None

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
-from gantt.engine.shadow.settling import NO_CLAIMS
+from gantt.engine.shadow.settler import NO_CLAIMS
 from gantt.model.commands import Inventory
 from gantt.model.hosts import Service
 from gantt.model.spec import Flavor

@@ -17,7 +17,7 @@ from gantt.model.fleet import Cell
 from gantt.model.hosts import HostStats
 from gantt.openstack.feed import cell_feed, nova_tables
 from gantt.openstack.feed.nova_connection import NovaDatabase
-from gantt.placement.audit import audit
+from gantt.placement.audit_queries import audit
 from tests.openstack.feed.conftest import Cloud
 from tests.openstack.feed.nova_databases import CellDatabase
 from tests.openstack.feed.test_rounds import stopped

@@ -16,7 +16,7 @@ from gantt.model.hosts import HostStats
 from gantt.openstack.feed import cell_feed
 from gantt.openstack.feed.nova_connection import NovaDatabase
 from gantt.openstack.feed.open_migrations import ENDED, Moves
-from gantt.state.reports import MOVING
+from gantt.state.report_decoder import MOVING
 from tests.openstack.feed.conftest import Cloud
 from tests.openstack.feed.nova_databases import CellDatabase, now
 from tests.openstack.feed.test_audit import allocate, audited, hosted

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from gantt.model.answers import Candidate
 from gantt.model.commands import Inventory
 from gantt.model.requests import CandidateRequest, Labels, RequestGroup
-from gantt.placement.candidates import flat
-from gantt.placement.candidates.combine import Budget
+from gantt.placement.candidates import flat_search
+from gantt.placement.candidates.combination import Budget
 from gantt.placement.candidates.search import search
-from gantt.placement.candidates.summarize import candidates
+from gantt.placement.candidates.search_answer import candidates
 from gantt.placement.candidates.survey import survey
 from tests.examples import examples
 from tests.placement.candidates.reference import Answer, Reference
@@ -155,7 +155,7 @@ def test_search_answers_what_brute_force_answers(
     assert set(found) == expected
     assert len(found) == len(expected), "no candidate twice"
     assert set(answer.summaries) == reference.summarized(request, expected)
-    few = flat.first(state, request, 2, small=0)
+    few = flat_search.first(state, request, 2, small=0)
     assert few is None or [c.allocations for c in answer.candidates[:2]] == [
         c.allocations
         for c in candidates(state, few[0], [(row,) * len(few[0]) for row in few[1]])

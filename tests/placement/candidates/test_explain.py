@@ -14,9 +14,9 @@ from gantt.errors import Invalid, UnknownName
 from gantt.model.commands import Inventory
 from gantt.model.diagnosis import Constraint, Count, Diagnosis, Relaxation
 from gantt.model.requests import CandidateRequest, Labels, RequestGroup
-from gantt.placement.candidates.explain import Limits, explain
+from gantt.placement.candidates.explain import ExplanationBudget, explain
 from gantt.placement.candidates.joins import links, without_link
-from gantt.placement.candidates.relax import dropped, relaxed
+from gantt.placement.candidates.relaxation import dropped, relaxed
 from gantt.placement.candidates.search import search
 from tests.examples import examples
 from tests.placement.candidates.reference import Reference, _has_room
@@ -302,14 +302,19 @@ def test_everything_has_a_limit() -> None:
     state = world([node(f"h{n}", VCPU=1) for n in range(9)])
     request = ask(group("_A", VCPU=1), group("_B", VCPU=1), isolate=True)
     with pytest.raises(Invalid, match="3 constraints, and at most 2"):
-        explain(state, request, limits=Limits(constraints=2))
-    found = explain(state, request, limits=Limits(walks=8, misses=2))
+        explain(state, request, limits=ExplanationBudget(constraints=2))
+    found = explain(state, request, limits=ExplanationBudget(walks=8, misses=2))
     assert (found.viable, found.walked, len(found.misses)) == (9, 4, 2)
     assert not found.is_truncated
     assert found.relaxation is not None
-    found = explain(state, request, limits=Limits(searches=0))
+    found = explain(state, request, limits=ExplanationBudget(searches=0))
     assert (found.relaxation, found.is_truncated) == (None, True)
-    untried = explain(state, request, limits=Limits(walks=2)).misses[1].lacks[0].text
+    untried = (
+        explain(state, request, limits=ExplanationBudget(walks=2))
+        .misses[1]
+        .lacks[0]
+        .text
+    )
     assert untried == "h1 meets each group on its own; combinations were not tried"
 
 
@@ -519,7 +524,7 @@ def test_counts_are_those_of_brute_force(
     question: tuple[list[Node], CandidateRequest],
 ) -> None:
     nodes, request = question
-    found = explain(world(nodes), request, limits=Limits(walks=10_000))
+    found = explain(world(nodes), request, limits=ExplanationBudget(walks=10_000))
     assert not found.is_truncated
     check_joins(Brute(nodes), request, found)
 

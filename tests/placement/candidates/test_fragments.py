@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from gantt.model.commands import CreateProvider, DeleteProvider, SetTraits
 from gantt.model.requests import CandidateRequest
-from gantt.placement.candidates import flat
+from gantt.placement.candidates import flat_search
 from gantt.placement.candidates.fragments import Fragments, Pattern, Template, weave
-from gantt.placement.candidates.summarize import Rows
+from gantt.placement.candidates.search_answer import Rows
 from gantt.state.state import State
 from tests.placement.candidates.worlds import ask, do, group, node, world
 from tests.work.counting import calls
@@ -157,7 +157,7 @@ def woven(state: State, count: int) -> Callable[[], object]:
 
 def found(state: State, count: int) -> Callable[[], object]:
     request: CandidateRequest = ask(group(VCPU=1), group("1", VCPU=1))
-    return lambda: flat.first(state, request, count, small=0)
+    return lambda: flat_search.first(state, request, count, small=0)
 
 
 @pytest.mark.parametrize("prepare", [looked_up, woven, found])

@@ -8,7 +8,7 @@ from gantt.model.answers import (
     ProviderSummary,
     ResourceSummary,
 )
-from gantt.placement.candidates.listing import Listing
+from gantt.placement.candidates.listing import CandidateListing
 
 SHARES = ("MISC_SHARES_VIA_AGGREGATE",)
 
@@ -31,8 +31,8 @@ SUMMARIES = {
 }
 
 
-def listing(*found: Candidate) -> Listing:
-    return Listing([Candidates(found, SUMMARIES)])
+def listing(*found: Candidate) -> CandidateListing:
+    return CandidateListing([Candidates(found, SUMMARIES)])
 
 
 def test_a_tree_is_found_by_its_root() -> None:
@@ -60,7 +60,9 @@ def test_a_sharing_provider_that_supplies_all_is_a_place() -> None:
 
 def test_several_answers_come_one_after_the_other() -> None:
     one, two = candidate("host"), candidate("host", "pool")
-    found = Listing([Candidates((one,), SUMMARIES), Candidates((two,), SUMMARIES)])
+    found = CandidateListing(
+        [Candidates((one,), SUMMARIES), Candidates((two,), SUMMARIES)]
+    )
     assert found.of("host") == [one, two]
 
 
@@ -71,7 +73,9 @@ def test_what_is_lost_takes_its_candidates_along() -> None:
     assert less.of("host") == [plain]
     assert not less.has("other")
     assert found.of("host") == [mixed, plain]
-    assert Listing((), trouble="away").without(frozenset("x")).trouble == "away"
+    assert (
+        CandidateListing((), trouble="away").without(frozenset("x")).trouble == "away"
+    )
 
 
 def test_room_is_what_the_summaries_say() -> None:

@@ -15,7 +15,7 @@ from gantt.model.commands import (
     SetInventories,
 )
 from gantt.model.requests import CandidateRequest
-from gantt.placement.candidates.combine import Budget, Spent, combine
+from gantt.placement.candidates.combination import Budget, Spent, combine
 from gantt.placement.candidates.search import resolve, search
 from gantt.placement.candidates.survey import survey
 from gantt.placement.candidates.tree import shape_of

@@ -15,7 +15,7 @@ from gantt.model import commands as c
 from gantt.model.changes import Cursor
 from gantt.model.names import SHARES_VIA_AGGREGATE
 from gantt.model.requests import CandidateRequest, Labels, RequestGroup
-from gantt.placement.candidates.combine import Budget
+from gantt.placement.candidates.combination import Budget
 from gantt.placement.candidates.survey import survey
 from gantt.placement.rules import plan
 from gantt.state.state import State

@@ -17,7 +17,7 @@ from gantt.model.changes import Change
 from gantt.model.hosts import Instance, ServerGroup, Service
 from gantt.model.rows import ClaimRow
 from gantt.model.spec import InstanceGroup
-from gantt.placement import groups
+from gantt.placement import group_rules
 from gantt.placement.rules import plan
 from gantt.state import check
 from gantt.state.state import State
@@ -103,7 +103,7 @@ def check_claim(desk: FleetDesk, command: c.Claim) -> None:
     """What a claim may not do, and that it does what single PUTs would."""
     fleet, group = desk.state.fleet, command.group
     room = capacities(desk.state)
-    before = {} if group is None else groups.counts(fleet, group)
+    before = {} if group is None else group_rules.counts(fleet, group)
     # The plain reading knows no moves.
     is_plain = all(
         desk.consumer(one.instance_uuid) is None for one in command.instances
@@ -121,7 +121,7 @@ def check_claim(desk: FleetDesk, command: c.Claim) -> None:
         assert used <= max(capacity, room[place][0])
     if group is None:
         return
-    after = groups.counts(fleet, group)
+    after = group_rules.counts(fleet, group)
     if group.policy == "anti-affinity":
         most = group.max_server_per_host
         assert all(n <= max(most, before.get(h, 0)) for h, n in after.items())
@@ -161,12 +161,12 @@ def take_plainly(
     host, group = fleet.hosts.hosts[row], command.group
     if group is not None:
         there = {*fleet.instances.on(host), *fleet.claims.on(one.host_id)}
-        if not groups.keeps_rule(
+        if not group_rules.keeps_rule(
             group,
             host,
             uuid,
-            count=groups.counts(fleet, group).get(host, 0),
-            group_hosts=groups.hosts(fleet, group),
+            count=group_rules.counts(fleet, group).get(host, 0),
+            group_hosts=group_rules.hosts(fleet, group),
             on_host=there,
         ):
             return False

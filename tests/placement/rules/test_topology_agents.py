@@ -27,7 +27,7 @@ from gantt.model.topology import (
 from gantt.placement import fleet_news
 from gantt.placement.rules import agent_reports
 from gantt.state.check_fleet import fleet_problems
-from gantt.topology.take import take
+from gantt.topology.host_remainder import take
 from tests.placement.fleet_desk import FleetDesk, claim, on, report, server, uuid_of
 from tests.placement.rules.test_topology_claims import (
     NIC,

@@ -27,7 +27,7 @@ from gantt.model.topology import (
     Wanted,
 )
 from gantt.topology.fit import fit
-from gantt.topology.take import take
+from gantt.topology.host_remainder import take
 from tests.placement.fleet_desk import FleetDesk, claim, on, report, server
 from tests.scheduler.small_cells import cell_of
 

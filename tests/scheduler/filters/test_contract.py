@@ -19,10 +19,10 @@ from gantt.scheduler.contract import Cacheable, Filter, Weigher
 from gantt.scheduler.evaluation.evaluation import OF_USE
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.plugins import registry
-from gantt.scheduler.plugins.declared import Slips, hosts_of, request_of
+from gantt.scheduler.plugins.declared_reads import UndeclaredReads, hosts_of, request_of
 from gantt.scheduler.scoring import weighers
 from gantt.scheduler.scoring.weighers.metrics import MetricsWeigher
-from gantt.state.host_table import Hosts as Table
+from gantt.state.host_table import HostTable as Table
 from tests.scheduler.fleets import Plan, all_hosts, fleets, request, specs
 from tests.state.books import claim as claim_row
 
@@ -111,15 +111,15 @@ def test_only_declared_columns_are_read(plan: Plan, spec: RequestSpec) -> None:
     hosts = all_hosts(plan.state())
     everything: tuple[Filter | Weigher, ...] = (*FILTERS, *ALL_WEIGHERS)
     for one in everything:
-        slips = Slips()
+        mistakes = UndeclaredReads()
         is_timed = isinstance(one, Filter) and type(one).lasts is not Filter.lasts
         asked = request_of(
             request(_fitting(one, spec), **OPTIONS),
             _declared(one),
-            slips,
+            mistakes,
             is_timed=is_timed,
         )
-        seen = hosts_of(hosts, _declared(one), slips)
+        seen = hosts_of(hosts, _declared(one), mistakes)
         # One that swallowed the error would be found by its slip.
         with suppress(Invalid):
             one.is_neutral(asked)
@@ -130,7 +130,7 @@ def test_only_declared_columns_are_read(plan: Plan, spec: RequestSpec) -> None:
             one.lasts(seen, asked)
             for place in range(len(hosts)):
                 one.limits(seen, asked, place)
-        assert slips.text == "", one.name
+        assert mistakes.text == "", one.name
 
 
 @pytest.mark.parametrize("one", FILTERS, ids=_name)

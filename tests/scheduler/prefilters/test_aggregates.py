@@ -10,7 +10,7 @@ from gantt.errors import Invalid, NoValidHost
 from gantt.model.spec import Destination, Flavor, Image, RequestSpec, ResourceGroup
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.request import prefilters
-from gantt.scheduler.request.prefilters.context import Context
+from gantt.scheduler.request.prefilters.context import PrefilterContext
 from tests.scheduler.fleets import Plain, fleet
 
 
@@ -35,7 +35,9 @@ KNOWN = fleet(
 
 
 def destination(spec: RequestSpec, **options: Any) -> Destination:
-    found = prefilters.apply(spec, Context(KNOWN, SchedulerOptions(**options), bool))
+    found = prefilters.apply(
+        spec, PrefilterContext(KNOWN, SchedulerOptions(**options), bool)
+    )
     return found.requested_destination or Destination()
 
 

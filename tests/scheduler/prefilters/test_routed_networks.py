@@ -7,14 +7,14 @@ import pytest
 from gantt.errors import Invalid, NoValidHost
 from gantt.model import commands as c
 from gantt.model.spec import Destination, Flavor, RequestedNetwork, RequestSpec
-from gantt.placement.candidates.combine import Budget
+from gantt.placement.candidates.combination import Budget
 from gantt.scheduler.evaluation.known_drivers import caching
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.policy import policy_of
 from gantt.scheduler.request import prefilters
-from gantt.scheduler.request.prefilters.context import Context
+from gantt.scheduler.request.prefilters.context import PrefilterContext
 from gantt.scheduler.request.segments import as_listed, in_books, segments_of
-from gantt.state.fleet import Fleet
+from gantt.state.fleet_columns import Fleet
 from tests.scheduler.desk import Desk, source
 
 ON = SchedulerOptions(query_placement_for_routed_network_aggregates=True)
@@ -32,7 +32,9 @@ def network(*segments: str, trouble: str = "") -> RequestedNetwork:
 
 def applied(*networks: RequestedNetwork, options: SchedulerOptions = ON) -> Destination:
     spec = RequestSpec(requested_networks=networks)
-    found = prefilters.apply(spec, Context(Fleet(), options, bool, as_listed(KNOWN)))
+    found = prefilters.apply(
+        spec, PrefilterContext(Fleet(), options, bool, as_listed(KNOWN))
+    )
     assert found.requested_networks == networks
     return found.requested_destination or Destination()
 
@@ -50,7 +52,9 @@ def test_networks_that_are_not_routed_add_nothing() -> None:
 def test_aggregates_that_the_caller_requires_stay() -> None:
     mine = Destination(aggregates=(frozenset({"mine"}),))
     spec = RequestSpec(requested_networks=(network("s1"),), requested_destination=mine)
-    found = prefilters.apply(spec, Context(Fleet(), ON, bool, as_listed(KNOWN)))
+    found = prefilters.apply(
+        spec, PrefilterContext(Fleet(), ON, bool, as_listed(KNOWN))
+    )
     assert found.requested_destination is not None
     assert found.requested_destination.aggregates == (
         frozenset({"mine"}),

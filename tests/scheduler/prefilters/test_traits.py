@@ -19,8 +19,8 @@ from gantt.model.spec import (
 )
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.request import prefilters
-from gantt.scheduler.request.prefilters.context import Context
-from gantt.state.fleet import Fleet
+from gantt.scheduler.request.prefilters.context import PrefilterContext
+from gantt.state.fleet_columns import Fleet
 from tests.scheduler.fleets import a_host, fleet
 from tests.scheduler.test_shape import ANYTHING, KEYS, PROPERTIES, VALUES
 
@@ -38,7 +38,7 @@ def applied(
     is_remote: bool = False,
     **options: Any,
 ) -> RequestSpec:
-    context = Context(
+    context = PrefilterContext(
         known,
         SchedulerOptions(**options),
         lambda name: name not in UNKNOWN,

@@ -26,8 +26,8 @@ from gantt.model.spec import (
 )
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.request import prefilters
-from gantt.scheduler.request.prefilters.context import Context
-from gantt.state.fleet import Fleet
+from gantt.scheduler.request.prefilters.context import PrefilterContext
+from gantt.state.fleet_columns import Fleet
 
 SEGMENT = "5b1e6c52-3f6b-4d39-9d6e-1f3f0b8a0c11"
 TPM = frozenset({"COMPUTE_SECURITY_TPM_2_0", "COMPUTE_SECURITY_TPM_TIS"})
@@ -76,7 +76,7 @@ def implied(asked: RequestSpec, options: SchedulerOptions) -> list[str]:
     """The traits of a host that can take it."""
     if options.query_placement_for_routed_network_aggregates:
         return []
-    found = prefilters.apply(asked, Context(Fleet(), options, bool))
+    found = prefilters.apply(asked, PrefilterContext(Fleet(), options, bool))
     of_flavor = TPM if "hw:tpm_version" in asked.flavor.extra_specs else frozenset()
     return sorted(found.request_level_params.root_required | of_flavor)
 

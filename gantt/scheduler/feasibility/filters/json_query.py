@@ -34,4 +34,4 @@ class JsonFilter(Filter):
         query = host_query.parse(hint) if hint else []
         if not query:
             return np.ones(len(hosts), np.bool_)
-        return host_query.Evaluation(hosts).mask(query)
+        return host_query.QueryEvaluation(hosts).mask(query)

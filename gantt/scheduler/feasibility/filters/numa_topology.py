@@ -1,8 +1,8 @@
 """Hosts whose cells may carry the instance, with the devices and networks near them.
 
 The mask is a necessary condition by array passes; whether an instance fits is decided
-for the hosts that would be picked (``scheduler/selection/fitting.py``), and again by
-the committer.
+for the hosts that would be picked (``scheduler/selection/topology_fit.py``), and again
+by the committer.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from gantt.scheduler.contract import Cacheable, Filter, Request
-from gantt.scheduler.feasibility.topology import mask_of
+from gantt.scheduler.feasibility.topology_masks import mask_of
 from gantt.scheduler.hosts import Hosts
-from gantt.scheduler.request.topology import TOPOLOGY_FILTER, wanted_of
+from gantt.scheduler.request.requested_topology import TOPOLOGY_FILTER, wanted_of
 from gantt.state.column import Bools
 
 _ALONE = frozenset({TOPOLOGY_FILTER})

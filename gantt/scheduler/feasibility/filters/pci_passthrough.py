@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from gantt.scheduler.contract import Cacheable, Filter, Request
-from gantt.scheduler.feasibility.topology import mask_of
+from gantt.scheduler.feasibility.topology_masks import mask_of
 from gantt.scheduler.hosts import Hosts
-from gantt.scheduler.request.topology import DEVICES_FILTER, wanted_of
+from gantt.scheduler.request.requested_topology import DEVICES_FILTER, wanted_of
 from gantt.state.column import Bools
 
 _ALONE = frozenset({DEVICES_FILTER})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gantt.placement.groups import ANTI_AFFINITY
+from gantt.placement.group_rules import ANTI_AFFINITY
 from gantt.scheduler.contract import Cacheable, Filter, Request
 from gantt.scheduler.feasibility import server_groups as groups
 from gantt.scheduler.hosts import Hosts

@@ -11,11 +11,11 @@ import numpy as np
 from msgspec import json
 
 from gantt.model.spec import InstanceGroup
-from gantt.placement import groups
+from gantt.placement import group_rules
 from gantt.scheduler.contract import Cacheable, Filter, Request
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Bools
-from gantt.state.fleet import Fleet
+from gantt.state.fleet_columns import Fleet
 
 
 class GroupAffinityFilter(Filter):
@@ -48,7 +48,7 @@ def group_hosts(hosts: Hosts, request: Request) -> set[str]:
         return set()
     found = set(hosts.fleet.members_on(_members(hosts.fleet, name)))
     if group is not None:
-        found |= groups.hosts(hosts.fleet, group)
+        found |= group_rules.hosts(hosts.fleet, group)
     all_names = hosts.fleet.hosts.hosts
     found.update(all_names[int(hosts.rows[place])] for place in hosts.added)
     return found
@@ -59,7 +59,9 @@ def _members(fleet: Fleet, name: str) -> set[str]:
     for row in fleet.groups.by_uuid.values():
         if name in (row.uuid, row.name):
             group = InstanceGroup(row.uuid)
-            found |= groups.members(fleet, group) | groups.promised(fleet, group)
+            found |= group_rules.members(fleet, group) | group_rules.promised(
+                fleet, group
+            )
     for instance in fleet.instances.by_uuid.values():
         # Most facts do not mention groups: skip decoding them.
         has_group = '"group"' in instance.facts

@@ -10,13 +10,13 @@ from collections.abc import Callable
 from typing import Final
 
 from gantt.model.spec import RequestSpec
-from gantt.scheduler.request import contradictions, devices
+from gantt.scheduler.request import contradictions, requested_devices
 from gantt.scheduler.request.prefilters.aggregate_limits import (
     availability_zone,
     isolated_aggregates,
     tenant_aggregates,
 )
-from gantt.scheduler.request.prefilters.context import Context
+from gantt.scheduler.request.prefilters.context import PrefilterContext
 from gantt.scheduler.request.prefilters.routed_networks import routed_networks
 from gantt.scheduler.request.prefilters.trait_requirements import (
     accelerators,
@@ -31,7 +31,7 @@ from gantt.scheduler.request.prefilters.trait_requirements import (
     tpm_secret,
 )
 
-PreFilter = Callable[[RequestSpec, Context], RequestSpec]
+PreFilter = Callable[[RequestSpec, PrefilterContext], RequestSpec]
 
 PRE_FILTERS: Final[tuple[PreFilter, ...]] = (
     tenant_aggregates,
@@ -51,14 +51,16 @@ PRE_FILTERS: Final[tuple[PreFilter, ...]] = (
 )
 
 
-def apply(spec: RequestSpec, context: Context) -> RequestSpec:
+def apply(spec: RequestSpec, context: PrefilterContext) -> RequestSpec:
     """``spec`` with what every pre-filter adds. Raises Invalid for contradictory
     requests, NoValidHost for what the fleet cannot supply."""
     contradictions.check(spec)
     options = context.options
     if options.pci_in_placement:
         # First, because the pre-filters read resource groups.
-        spec = devices.with_groups(spec, options.pci_alias, context.knows_trait)
+        spec = requested_devices.with_groups(
+            spec, options.pci_alias, context.knows_trait
+        )
     for pre_filter in PRE_FILTERS:
         spec = pre_filter(spec, context)
     return spec

@@ -7,13 +7,13 @@ from typing import Final
 from gantt.errors import NoValidHost
 from gantt.model.spec import RequestSpec
 from gantt.scheduler.request.prefilters.additions import keep_out_of, limit_to
-from gantt.scheduler.request.prefilters.context import Context
+from gantt.scheduler.request.prefilters.context import PrefilterContext
 from gantt.scheduler.request.shape import required_traits
 
 _TENANT_KEY: Final = "filter_tenant_id"
 
 
-def tenant_aggregates(spec: RequestSpec, context: Context) -> RequestSpec:
+def tenant_aggregates(spec: RequestSpec, context: PrefilterContext) -> RequestSpec:
     """Into an aggregate with a metadata key ``filter_tenant_id…`` that names the
     project. Raises NoValidHost when one is required and there is none."""
     if not context.options.limit_tenants_to_placement_aggregate:
@@ -36,7 +36,7 @@ def tenant_aggregates(spec: RequestSpec, context: Context) -> RequestSpec:
     return spec
 
 
-def availability_zone(spec: RequestSpec, context: Context) -> RequestSpec:
+def availability_zone(spec: RequestSpec, context: PrefilterContext) -> RequestSpec:
     """Require an aggregate of the zone. A zone without aggregates limits nothing: the
     default zone has none."""
     zone = spec.availability_zone
@@ -50,7 +50,7 @@ def availability_zone(spec: RequestSpec, context: Context) -> RequestSpec:
     return limit_to(spec, found) if found else spec
 
 
-def isolated_aggregates(spec: RequestSpec, context: Context) -> RequestSpec:
+def isolated_aggregates(spec: RequestSpec, context: PrefilterContext) -> RequestSpec:
     """Exclude aggregates with metadata ``trait:X=required`` for an X that no group of
     the request requires."""
     if not context.options.enable_isolated_aggregate_filtering:

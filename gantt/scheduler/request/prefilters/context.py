@@ -8,10 +8,10 @@ from msgspec import Struct
 
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.request.segments import AggregatesOf, none_known
-from gantt.state.fleet import Fleet
+from gantt.state.fleet_columns import Fleet
 
 
-class Context(Struct, frozen=True, eq=False):
+class PrefilterContext(Struct, frozen=True, eq=False):
     """The fleet, the options, whether a trait exists, the aggregates of a network
     segment, and whether a remote Placement is asked."""
 

@@ -12,12 +12,12 @@ from typing import Final
 from gantt.errors import Invalid, NoValidHost
 from gantt.model.spec import RequestedNetwork, RequestSpec
 from gantt.scheduler.request.prefilters.additions import limit_to
-from gantt.scheduler.request.prefilters.context import Context
+from gantt.scheduler.request.prefilters.context import PrefilterContext
 
 OPTION: Final = "query_placement_for_routed_network_aggregates"
 
 
-def routed_networks(spec: RequestSpec, context: Context) -> RequestSpec:
+def routed_networks(spec: RequestSpec, context: PrefilterContext) -> RequestSpec:
     """Into an aggregate of a segment of each network; one without segments is reached
     from every host. Raises NoValidHost when Neutron did not name the segments, or one
     has no aggregate; Invalid when they would have to be looked up."""
@@ -31,7 +31,7 @@ def routed_networks(spec: RequestSpec, context: Context) -> RequestSpec:
 
 
 def _aggregates(
-    number: int, network: RequestedNetwork, context: Context
+    number: int, network: RequestedNetwork, context: PrefilterContext
 ) -> frozenset[str]:
     if network.trouble:
         raise NoValidHost(

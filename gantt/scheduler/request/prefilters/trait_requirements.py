@@ -8,10 +8,10 @@ from msgspec import structs
 
 from gantt.errors import Invalid
 from gantt.model.spec import RequestSpec
-from gantt.scheduler.request import devices, settings
+from gantt.scheduler.request import requested_devices, settings
 from gantt.scheduler.request.features import asks_tpm
 from gantt.scheduler.request.prefilters.additions import forbid, require
-from gantt.scheduler.request.prefilters.context import Context
+from gantt.scheduler.request.prefilters.context import PrefilterContext
 
 _DISABLED: Final = "COMPUTE_STATUS_DISABLED"
 _DEVICE_TRAITS: Final = {
@@ -35,7 +35,7 @@ _MARKED_SINCE: Final = 73
 """The version of nova-compute that marks its providers."""
 
 
-def image_type(spec: RequestSpec, context: Context) -> RequestSpec:
+def image_type(spec: RequestSpec, context: PrefilterContext) -> RequestSpec:
     """The trait of the disk format; a format without a trait requires nothing."""
     if not context.options.query_placement_for_image_type_support or spec.is_bfv:
         return spec
@@ -46,12 +46,12 @@ def image_type(spec: RequestSpec, context: Context) -> RequestSpec:
     return require(spec, trait) if context.knows_trait(trait) else spec
 
 
-def compute_status(spec: RequestSpec, context: Context) -> RequestSpec:  # noqa: ARG001
+def compute_status(spec: RequestSpec, context: PrefilterContext) -> RequestSpec:  # noqa: ARG001
     """Exclude hosts that are marked as disabled."""
     return forbid(spec, _DISABLED)
 
 
-def image_metadata(spec: RequestSpec, context: Context) -> RequestSpec:
+def image_metadata(spec: RequestSpec, context: PrefilterContext) -> RequestSpec:
     """The traits of all devices; none at all when one of them has no trait."""
     if not context.options.image_metadata_prefilter or spec.image is None:
         return spec
@@ -66,21 +66,21 @@ def image_metadata(spec: RequestSpec, context: Context) -> RequestSpec:
     return require(spec, *traits)
 
 
-def accelerators(spec: RequestSpec, context: Context) -> RequestSpec:  # noqa: ARG001
+def accelerators(spec: RequestSpec, context: PrefilterContext) -> RequestSpec:  # noqa: ARG001
     """``accel:device_profile`` needs a host that handles accelerators."""
     if not spec.flavor.extra_specs.get("accel:device_profile"):
         return spec
     return require(spec, "COMPUTE_ACCELERATORS")
 
 
-def packed_virtqueue(spec: RequestSpec, context: Context) -> RequestSpec:  # noqa: ARG001
+def packed_virtqueue(spec: RequestSpec, context: PrefilterContext) -> RequestSpec:  # noqa: ARG001
     """``hw:virtio_packed_ring`` of flavor or image. Raises Invalid."""
     if not settings.is_on(spec, "hw:virtio_packed_ring"):
         return spec
     return require(spec, "COMPUTE_NET_VIRTIO_PACKED")
 
 
-def remote_managed_ports(spec: RequestSpec, context: Context) -> RequestSpec:  # noqa: ARG001
+def remote_managed_ports(spec: RequestSpec, context: PrefilterContext) -> RequestSpec:  # noqa: ARG001
     """Hosts that serve ports managed by another machine's agent (SmartNICs), for a PCI
     request for a device with the tag ``remote_managed``. Raises Invalid.
 
@@ -88,15 +88,15 @@ def remote_managed_ports(spec: RequestSpec, context: Context) -> RequestSpec:  #
     that such a port needs, which is in the request.
     """
     if not any(
-        devices.is_remote_managed(wanted)
-        for request in devices.requests(spec)
+        requested_devices.is_remote_managed(wanted)
+        for request in requested_devices.requests(spec)
         for wanted in request.wanted
     ):
         return spec
     return require(spec, "COMPUTE_REMOTE_MANAGED_PORTS")
 
 
-def ephemeral_encryption(spec: RequestSpec, context: Context) -> RequestSpec:  # noqa: ARG001
+def ephemeral_encryption(spec: RequestSpec, context: PrefilterContext) -> RequestSpec:  # noqa: ARG001
     """``hw:ephemeral_encryption``, and the format when one is asked. Raises Invalid."""
     if not settings.is_on(spec, "hw:ephemeral_encryption"):
         return spec
@@ -106,14 +106,14 @@ def ephemeral_encryption(spec: RequestSpec, context: Context) -> RequestSpec:  #
     return require(spec, _ENCRYPTION, f"{_ENCRYPTION}_{wanted.upper()}")
 
 
-def sound_device(spec: RequestSpec, context: Context) -> RequestSpec:  # noqa: ARG001
+def sound_device(spec: RequestSpec, context: PrefilterContext) -> RequestSpec:  # noqa: ARG001
     """``hw:sound_model=virtio``. Raises Invalid when flavor and image differ."""
     if settings.agreed(spec, "hw:sound_model") != "virtio":
         return spec
     return require(spec, "COMPUTE_SOUND_MODEL_VIRTIO")
 
 
-def tpm_secret(spec: RequestSpec, context: Context) -> RequestSpec:  # noqa: ARG001
+def tpm_secret(spec: RequestSpec, context: PrefilterContext) -> RequestSpec:  # noqa: ARG001
     """The policy of a request with a virtual TPM, "user" when it says none. Raises
     Invalid when there is no such policy."""
     if not asks_tpm(spec):
@@ -127,7 +127,7 @@ def tpm_secret(spec: RequestSpec, context: Context) -> RequestSpec:  # noqa: ARG
     return require(spec, _TPM_TRAITS[policy])
 
 
-def nova_providers(spec: RequestSpec, context: Context) -> RequestSpec:
+def nova_providers(spec: RequestSpec, context: PrefilterContext) -> RequestSpec:
     """Each PCI device, and at a remote Placement the host, must be marked as Nova's,
     once every nova-compute marks its own: other services may have providers there.
 
@@ -147,7 +147,11 @@ def nova_providers(spec: RequestSpec, context: Context) -> RequestSpec:
 def _mark_devices(spec: RequestSpec) -> RequestSpec:
     if not (spec.pci_requests and spec.requested_resources):
         return spec
-    mine = {suffix for request in devices.requests(spec) for suffix in request.suffixes}
+    mine = {
+        suffix
+        for request in requested_devices.requests(spec)
+        for suffix in request.suffixes
+    }
     groups = tuple(
         structs.replace(group, required_traits=group.required_traits | {_OWNER})
         if group.requester_id in mine

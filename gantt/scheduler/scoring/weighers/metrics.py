@@ -12,7 +12,7 @@ import numpy as np
 from gantt import errors
 from gantt.scheduler.contract import Cacheable, Request, Weigher
 from gantt.scheduler.hosts import Hosts
-from gantt.scheduler.scoring import weigh
+from gantt.scheduler.scoring import host_weights
 from gantt.state.column import Bools, Floats
 
 PERCENTAGES = frozenset(
@@ -75,7 +75,7 @@ class MetricsWeigher(Weigher):
                 "report the metric, enable MetricsFilter, or set [metrics] required "
                 "to false."
             )
-        factor = weigh.multipliers(hosts, self, request.options)
+        factor = host_weights.multipliers(hosts, self, request.options)
         found: Bools = is_missing & (np.asarray(ratio * factor) != 0.0)
         return found
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gantt.placement.groups import SOFT_AFFINITY
+from gantt.placement.group_rules import SOFT_AFFINITY
 from gantt.scheduler.contract import Cacheable, Request, Weigher
 from gantt.scheduler.feasibility import server_groups as groups
 from gantt.scheduler.hosts import Hosts

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gantt.placement import groups
+from gantt.placement import group_rules
 from gantt.scheduler.contract import Cacheable, Request, Weigher
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.scoring.weighers.server_group_soft_affinity import members_on
@@ -22,7 +22,7 @@ class ServerGroupSoftAntiAffinityWeigher(Weigher):
 
     def is_neutral(self, request: Request) -> bool:
         group = request.spec.instance_group
-        return group is None or group.policy != groups.SOFT_ANTI_AFFINITY
+        return group is None or group.policy != group_rules.SOFT_ANTI_AFFINITY
 
     def score(self, hosts: Hosts, request: Request) -> Floats:
         if self.is_neutral(request):

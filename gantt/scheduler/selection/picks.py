@@ -1,0 +1,183 @@
+"""A pick for each instance of a request, on the hosts that pass.
+
+Where several instances did not all find a host, it is made again, on the same masks and
+scores in another order: the best host for one may be too small for a group that must
+share a host, and what one takes of a host's providers may leave none for the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+
+from gantt.model.spec import ScheduleRequest
+from gantt.placement import group_rules
+from gantt.placement.candidates.combination import Budget
+from gantt.scheduler.evaluation.driver import Driver
+from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
+from gantt.scheduler.feasibility import amounts
+from gantt.scheduler.feasibility.candidate_sources import CandidateSource
+from gantt.scheduler.held_host import HeldHost
+from gantt.scheduler.hosts import Taken
+from gantt.scheduler.pauses import Pause, never, within
+from gantt.scheduler.request.job import spec_of_first
+from gantt.scheduler.selection.held_hosts import hold
+from gantt.scheduler.selection.host_choice import Pick, RandomSource, seed_of, select
+from gantt.scheduler.selection.remaining_candidates import RemainingCandidates
+from gantt.scheduler.selection.remaining_hosts import RemainingHosts
+from gantt.scheduler.stages import OTHER, PICK, Mark
+from gantt.state.state import State
+from gantt.state.view import View
+
+
+class InstancePicks(Struct, frozen=True, eq=False):
+    """``picks``: for each instance that found a host, its picks, best first: the claim
+    takes the first that still holds, alternates come from the others. ``spare``:
+    further picks, for the alternates of several instances. ``remaining``,
+    ``candidates``: what is left after the picks."""
+
+    feasible: FeasibleHosts
+    picks: list[list[Pick]]
+    remaining: RemainingHosts
+    candidates: RemainingCandidates
+    spare: tuple[Pick, ...] = ()
+
+
+_FILTER: Final = "ServerGroupAffinityFilter"
+Attempt: TypeAlias = Callable[[set[int], bool], InstancePicks]
+"""With hosts, by row, that come last; and whether to take the providers of a host that
+have the most left."""
+
+
+class _Again(Struct, frozen=True, eq=False):
+    """Another try on the same hosts: those at the rows ``last`` come last.
+    ``is_loose``: of a host's providers those that have the most left are taken."""
+
+    feasible: FeasibleHosts
+    last: set[int]
+    is_loose: bool
+
+
+def pick_hosts(
+    state: State,
+    request: ScheduleRequest,
+    source: CandidateSource,
+    driver: Driver,
+    now: int,
+    budget: Budget,
+    *,
+    rng: RandomSource | None = None,
+    is_trial: bool = False,
+    pause: Pause = never,
+    held: Mapping[int, HeldHost] = MappingProxyType({}),
+    again: _Again | None = None,
+    mark: Mark | None = None,
+) -> InstancePicks:
+    """Picks for as many instances as find a host. ``is_trial``: the driver need not
+    cache it; one pick for each is enough. Raises what ``decide`` does."""
+    if again is not None:
+        feasible = again.feasible
+    else:
+        spec = spec_of_first(state, request)
+        # prepare, candidates, filter, score: ``evaluate``, or the same from a cache
+        feasible = driver.feasible_hosts(
+            state, spec, source, now=now, budget=budget, is_trial=is_trial, mark=mark
+        )
+    # select
+    if mark is not None:
+        mark(PICK if len(feasible.hosts) else OTHER)
+    names, passing, remaining = request.names, feasible, RemainingHosts(feasible)
+    if held:
+        hold(state, remaining, feasible, held, driver.policy.options.choices, budget)
+    if again is not None:
+        remaining.postpone(again.last)
+    if driver.chooser is not None:  # of another package; columns may be newer then
+        passing = remaining.ask(driver.chooser, feasible, request.count, seed_of(rng))
+    is_loose = again is not None and again.is_loose
+    candidates = RemainingCandidates.of(
+        View(state), passing, budget, driver, is_loose=is_loose
+    )
+    picks = select(
+        remaining,
+        candidates,
+        names,
+        driver.policy.options,
+        rng,
+        has_alternates=request.return_alternates and not is_trial,
+        is_trial=is_trial,
+        pause=pause if len(names) == 1 else within(state, passing, pause),
+    )
+    found = InstancePicks(passing, picks, remaining, candidates)
+    is_last = again is not None or driver.chooser is not None
+    if is_last or len(picks) == len(names) or len(names) == 1:
+        return found
+
+    def attempt(last: set[int], is_loose: bool) -> InstancePicks:
+        given = state, request, source, driver, now, budget
+        tried = _Again(feasible, last, is_loose)
+        return pick_hosts(
+            *given, rng=rng, is_trial=is_trial, pause=pause, held=held, again=tried
+        )
+
+    return _with_more(found, feasible, len(names), attempt)
+
+
+def _with_more(
+    first: InstancePicks, feasible: FeasibleHosts, count: int, attempt: Attempt
+) -> InstancePicks:
+    """The attempt that places all ``count`` instances, else the one that places most;
+    ``first`` placed fewer. At most ``choices`` of the options are made of each kind."""
+    best = first
+    is_shared = _must_share(feasible)
+    for is_loose in (False, True):
+        if is_loose and feasible.candidates.is_per_host:
+            break  # no host has a choice of providers
+        current = attempt(set(), True) if is_loose else first
+        if is_shared:
+            current = _on_another(current, feasible, count, attempt, is_loose)
+        if len(current.picks) > len(best.picks):
+            best = current
+        if len(best.picks) == count:
+            break
+    return best
+
+
+def _must_share(feasible: FeasibleHosts) -> bool:
+    """Whether all instances of the request go to one host, if to any, and there is a
+    choice."""
+    group = feasible.job.spec.instance_group
+    is_strict = group is not None and group.policy == group_rules.AFFINITY
+    return is_strict and _FILTER in feasible.asked and len(feasible.hosts) > 1
+
+
+def _on_another(
+    first: InstancePicks,
+    feasible: FeasibleHosts,
+    count: int,
+    attempt: Attempt,
+    is_loose: bool,
+) -> InstancePicks:
+    """The attempt that places most, each on another host."""
+    best = current = first
+    small = _too_small(feasible, count)
+    tried: set[int] = set()
+    for _ in range(feasible.policy.options.choices):
+        row = current.picks[0][0].row if current.picks else None
+        if len(best.picks) == count or row is None or row in tried:
+            break
+        tried.add(row)
+        current = attempt(tried | small, is_loose)
+        if len(current.picks) > len(best.picks):
+            best = current
+    return best
+
+
+def _too_small(feasible: FeasibleHosts, count: int) -> set[int]:
+    """Rows of hosts that have no room for all, by what they report."""
+    each, hosts = feasible.taken, feasible.hosts
+    taken = Taken(*(count * amount for amount in each))
+    has_room = amounts.with_room(hosts, taken)
+    return set(hosts.rows[~has_room].tolist())

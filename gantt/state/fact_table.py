@@ -1,0 +1,43 @@
+"""Facts of the fleet by what they are of: cells, agents and their group, operators'
+words on hosts, and the switch to the books.
+
+Apart from the services, which Nova has: nothing of Nova's is asked or counted here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gantt.model.facts import FactKind
+from gantt.model.rows import FactRow
+from gantt.state.fleet_tables import FleetTable
+
+
+class Facts(FleetTable[FactRow]):
+    """Facts by kind and subject."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.by_subject: dict[tuple[str, str], FactRow] = {}
+        self.disabled_cells: frozenset[str] = frozenset()
+
+    def of(self, kind: FactKind, subject: str = "") -> FactRow | None:
+        """What is known; None: nothing."""
+        return self.by_subject.get((kind, subject))
+
+    def of_kind(self, kind: FactKind) -> Iterator[FactRow]:
+        """All of them, by ascending id."""
+        return (row for row in self.rows() if row.kind == kind)
+
+    def put(self, row: FactRow) -> None:
+        self.by_id[row.id] = self.by_subject[row.kind, row.subject] = row
+        if row.kind == "cell":
+            off = {row.subject} if row.disabled else set()
+            self.disabled_cells = self.disabled_cells - {row.subject} | off
+
+    def remove(self, key: int) -> FactRow:
+        row = self.by_id.pop(key)
+        del self.by_subject[row.kind, row.subject]
+        if row.kind == "cell":
+            self.disabled_cells -= {row.subject}
+        return row
