@@ -6,7 +6,8 @@
     score        raw scores, normalised, multiplied and summed
     select       a host per instance; the next instance sees this choice
 
-The first four are ``evaluation``. ``engine.scheduling_cycle`` claims what is selected.
+``pick_hosts`` goes through them; the first four are ``evaluation``.
+``engine.scheduling_cycle`` claims what is selected.
 """
 
 from __future__ import annotations
