@@ -21,7 +21,7 @@ _TABLE = gantt_heartbeats
 
 
 class HeartbeatTable:
-    """Implements Beside: a row for each host."""
+    """Implements SideTable: a row for each host."""
 
     def __init__(self, beside: BesideBooks) -> None:
         self._beside = beside

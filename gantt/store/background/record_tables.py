@@ -89,7 +89,7 @@ SHAPES: Final[dict[str, RecordTableShape[Any]]] = {
 
 
 class RecordTable(Generic[R]):
-    """Implements Beside; a question is a DecisionQuery or a ShadowQuery."""
+    """Implements SideTable; a question is a DecisionQuery or a ShadowQuery."""
 
     def __init__(self, beside: BesideBooks, shape: RecordTableShape[R]) -> None:
         self._beside, self._shape = beside, shape
