@@ -18,14 +18,15 @@ SWITCH: Final = "gantt-scheduler"
 """The binary, of no host, as which it is told that the books decide amounts."""
 SERVICES_ALONE: Final = frozenset({"availability_zone", "cell_uuid", "version"})
 """Fields of a service that no fact has."""
-_BINARIES: Final[dict[str, str]] = {
+BINARIES: Final[dict[str, str]] = {
     "cell": CELL,
     "agent": AGENT,
     "operator": OPERATOR,
     "liveness": LIVENESS,
     "switch": SWITCH,
 }
-_KINDS: Final[dict[str, Any]] = {binary: kind for kind, binary in _BINARIES.items()}
+"""Kind of fact -> the binary as which it is told."""
+_KINDS: Final[dict[str, Any]] = {binary: kind for kind, binary in BINARIES.items()}
 
 
 def kind_of(host: str, binary: str) -> FactKind | None:
@@ -36,7 +37,7 @@ def kind_of(host: str, binary: str) -> FactKind | None:
 
 def place_of(row: FactRow) -> tuple[str, str]:
     """Host and binary as which it is told."""
-    return row.subject, _BINARIES[row.kind]
+    return row.subject, BINARIES[row.kind]
 
 
 def as_service(row: FactRow) -> ServiceRow:

@@ -58,7 +58,7 @@ ServiceForm = Annotated[Document, _either("Service")]
 ServerGroupForm = Annotated[Document, _either("ServerGroup")]
 
 _Records = Annotated[int, Meta(ge=0, le=MOST_DECISIONS)]
-_At = Annotated[int, Meta(ge=0)]
+_At = Annotated[int, Meta(ge=0, le=EVER)]
 _Limit = Annotated[int, Meta(ge=1, le=MOST_SHADOWS)]
 _Time = Annotated[
     int, Meta(ge=0, le=EVER, description="Microseconds since the epoch, UTC.")

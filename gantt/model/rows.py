@@ -231,7 +231,7 @@ class ClaimRow(Struct, frozen=True, array_like=True):
     Placement holds for it, as JSON text (``model.holding``); None: nothing.
     ``host_id`` NO_HOST: the host was deleted after the claim was confirmed; what it
     allocated is still there to be released. ``topology``: what of the host's NUMA cells
-    and devices is promised, as text (``topology.pending``); None: nothing.
+    and devices is promised, as text (``topology.promised_topology``); None: nothing.
     ``counted_at``: when the host named the instance, in microseconds: a report saved
     later counts what was promised; None: it has not yet. ``answered``: the request that
     it answers, as text (``model.request_identity``); None: it is not known.

@@ -301,7 +301,7 @@ _METHODS = frozenset({"GET", "PUT", "POST", "DELETE", "HEAD", "PATCH", "OPTIONS"
 
 
 class Meters:
-    """All metrics of one process. Updated by the engine (see ``engine.observing``) and
+    """All metrics of one process. Updated by the engine (see ``engine.observer``) and
     by the door; reads ``counts`` on request."""
 
     def __init__(self, counts: Counts, totals: Totals | None = None) -> None:

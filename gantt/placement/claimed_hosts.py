@@ -64,7 +64,8 @@ def claimed_on(state: State, provider: int, at: int | None) -> ClaimedHost:
 
 
 def rows_since(state: State, uuids: Iterable[str], at: int) -> tuple[ClaimedRow, ...]:
-    """All that these consumers claimed since ``at``: for ``state.supposed.without``."""
+    """All that these consumers claimed since ``at``, as ``state.supposition.without``
+    takes it."""
     found: list[ClaimedRow] = []
     for uuid in uuids:
         hosts = {one.host for one in claimed(state, uuid, at) if one.is_known}

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from gantt.model.commands import SetMoves, UpdateHost
+from gantt.model.facts import SERVICES_ALONE, kind_of
 from gantt.model.fleet import CELL, FleetNames
 from gantt.model.hosts import HostAggregate, Instance, ServerGroup, Service
 from gantt.model.names import canonical
@@ -45,9 +46,12 @@ def services(state: State, said: Sequence[Service]) -> list[Service]:
     found = []
     for one in said:
         known = state.fleet.told(one.host, one.binary)
+        is_fact = kind_of(one.host, one.binary) is not None
         names = one.__struct_fields__
         if known is None or any(
-            getattr(one, name) not in (UNSET, getattr(known, name)) for name in names
+            getattr(one, name) not in (UNSET, getattr(known, name))
+            for name in names
+            if not (is_fact and name in SERVICES_ALONE)
         ):
             found.append(one)
     return found

@@ -8,7 +8,6 @@ from typing import Final, TypeVar
 import msgspec
 
 from gantt.errors import Invalid
-from gantt.model.facts import place_of
 from gantt.model.fleet_lists import (
     GroupQuery,
     HostAggregateQuery,
@@ -79,8 +78,7 @@ def services(state: State, query: ServiceQuery, rest: Pause = never) -> Listed[S
     elif query.marker is not None:
         after = _place(query.marker)
     fleet = state.fleet
-    facts = (place_of(one) for one in fleet.facts.by_id.values())
-    known = [*fleet.services.by_place, *facts]
+    known = [*fleet.services.by_place, *fleet.facts.by_place]
 
     def is_meant(place: tuple[str, str]) -> bool:
         return (

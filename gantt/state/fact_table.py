@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gantt.model.facts import FactKind
+from gantt.model.facts import BINARIES, FactKind
 from gantt.model.rows import FactRow
 from gantt.state.fleet_tables import FleetTable
 
 
 class Facts(FleetTable[FactRow]):
-    """Facts by kind and subject."""
+    """Facts by kind and subject, and by the host and binary as which they are told."""
 
     def __init__(self) -> None:
         super().__init__()
         self.by_subject: dict[tuple[str, str], FactRow] = {}
+        self.by_place: dict[tuple[str, str], FactRow] = {}
         self.disabled_cells: frozenset[str] = frozenset()
 
     def of(self, kind: FactKind, subject: str = "") -> FactRow | None:
@@ -31,6 +32,7 @@ class Facts(FleetTable[FactRow]):
 
     def put(self, row: FactRow) -> None:
         self.by_id[row.id] = self.by_subject[row.kind, row.subject] = row
+        self.by_place[row.subject, BINARIES[row.kind]] = row
         if row.kind == "cell":
             off = {row.subject} if row.disabled else set()
             self.disabled_cells = self.disabled_cells - {row.subject} | off
@@ -38,6 +40,7 @@ class Facts(FleetTable[FactRow]):
     def remove(self, key: int) -> FactRow:
         row = self.by_id.pop(key)
         del self.by_subject[row.kind, row.subject]
+        del self.by_place[row.subject, BINARIES[row.kind]]
         if row.kind == "cell":
             self.disabled_cells -= {row.subject}
         return row

@@ -6,7 +6,8 @@ that differs of it is kept as an array as well, and both stay in step.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -185,9 +186,14 @@ class SlotAmounts:
         capacity, used = found
         return used + self.more(slot), capacity
 
-    def refused(self, wanted: Iterable[tuple[Slot, int]]) -> Slot | None:
-        """The first slot that does not take its amount, which is asked of each once;
-        None: all of it may be used more."""
+    def refused(self, wanted: Sequence[tuple[Slot, int]]) -> Slot | None:
+        """The first slot that does not take its amounts; None: all of it may be used
+        more."""
+        if len(dict(wanted)) < len(wanted):  # two spellings of one provider
+            sums = Counter[Slot]()
+            for slot, amount in wanted:
+                sums[slot] += amount
+            wanted = list(sums.items())
         for slot, amount in wanted:
             if self.refusal(slot, amount) is not None:
                 return slot

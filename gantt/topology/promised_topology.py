@@ -33,7 +33,7 @@ class PromisedTopology(Struct, frozen=True):
     what it takes on a host that obeys claims; None: any fit will do. ``is_running``:
     the host reports the instance, so what of ``fit`` is not free is its own.
     ``is_counted``: its last report contains the instance, by the numbers
-    (``topology.counting``), and nothing more is taken of it. ``held_by``: as in
+    (``topology.reported_claims``), and nothing more is taken of it. ``held_by``: as in
     ClaimRow. ``lost``: the uuid of the provider of its host, where
     that was deleted: it may come back, and what runs there still runs."""
 

@@ -105,9 +105,8 @@ OTHERS: Final[Mapping[str, Mapping[str, str]]] = {
         "CREATE USER 'gantt_writer'@'%' IDENTIFIED BY 'secret';": (
             "tests/openstack/test_presence.py"
         ),
-        'pip install "$(ls dist/gantt_scheduler-*.whl)[rpc,openstack,mysql]"': (
-            _PROGRAMS
-        ),
+        "pip install dist/gantt_[as]*.whl "
+        '"$(ls dist/gantt_scheduler-*.whl)[rpc,openstack,mysql]"': _PROGRAMS,
     },
     "scale-out": {"upstream gantt {": _PROGRAMS},
     "serving": {
@@ -116,7 +115,9 @@ OTHERS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "streams": {
         'pip install "$(ls dist/gantt_agent-*.whl)[kafka]"': _PROGRAMS,
-        'pip install "$(ls dist/gantt_scheduler-*.whl)[kafka]"': _PROGRAMS,
+        'pip install dist/gantt_[as]*.whl "$(ls dist/gantt_scheduler-*.whl)[kafka]"': (
+            _PROGRAMS
+        ),
         "import json": "tests/stream/test_changes_document.py",
         "from gantt.stream.changes.copy import Copy": (
             "tests/stream/test_changes_document.py"
@@ -153,19 +154,19 @@ SEEN: Final[Mapping[str, str]] = {
     "feed": "355cb48d7ff7",
     "installing": "cd39ee9e33d3",
     "launching": "b4b915a8070b",
-    "liveness": "ee91382aabec",
+    "liveness": "b1dc7d21282c",
     "monitoring": "6925876a0f0f",
     "plan-capacity": "86deb401fe66",
     "plugins": "a56153c4ec8f",
-    "replace-nova-scheduler": "0e844695e5ac",
+    "replace-nova-scheduler": "ac6de2e85776",
     "kolla": "b23bc9fb0688",
     "replace-placement": "1f11677526b2",
     "scale-out": "d6b6505b6dfc",
     "serving": "c55142c80618",
-    "shadow-nova": "26a4fd2d5ae0",
-    "streams": "e3f7dea0de01",
+    "shadow-nova": "f81de94d65d0",
+    "streams": "ce4b843219aa",
     "topology": "2dc8d202f15b",
-    "upgrade": "ee0a62a8d8c7",
+    "upgrade": "04e1ba7b544b",
     "write-a-collector": "bf4fa9d48dc6",
 }
 

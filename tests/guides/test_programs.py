@@ -25,14 +25,14 @@ from tests.shown import Terminal
 
 SERVE = "gantt serve --database memory:// --auth noauth2"
 WAIT_S = 60.0
-INSTALL = 'pip install "$(ls dist/gantt_'
+INSTALL = re.compile(r"pip install (dist/gantt_\S+ )?\"\$\(ls dist/gantt_(\w+)-")
 INSTALLED = sorted(
     {
         command
         for name in ("liveness", "replace-nova-scheduler", "shadow-nova", "streams")
         for block in shown(name)
         for command in block.commands
-        if command.startswith(INSTALL)
+        if INSTALL.match(command)
     }
 )
 
@@ -83,6 +83,7 @@ def test_an_extra_brings_only_what_is_tested(terminal: Terminal, command: str) -
     """Here all extras are: what one needs, in the version that it asks for, is there
     without an index."""
     terminal.environ["PIP_NO_INDEX"] = "1"
+    command = command.replace("dist/gantt_[as]*.whl", "gantt-agent gantt-scheduler")
     said = terminal.type(
         re.sub(r"\$\(ls dist/gantt_(\w+)-\*\.whl\)", r"gantt-\1", command)
     )
@@ -105,7 +106,7 @@ def test_an_agent_reports_by_kafka(
     shown_servers = "kafka-1:9092, kafka-2:9092"
     settings = next(one.text for one in shown("streams") if shown_servers in one.text)
     serve_as(terminal, tmp_path, settings.replace(shown_servers, kafka.servers))
-    _, command = block_of("streams", "gantt agent --stream").commands
+    _, command = block_of("streams", "gantt-agent --stream").commands
     here = command.replace(shown_servers.replace(" ", ""), kafka.servers)
     here = here.replace("http://gantt:8778", terminal.environ["GANTT_URL"])
     with goes_on(terminal, here):
@@ -124,7 +125,7 @@ def test_an_agent_is_a_member_of_the_group(terminal: Terminal, tmp_path: Path) -
         for one in shown("liveness")
         if one.language == "ini" and example in one.text
     )
-    _, command = block_of("liveness", "gantt agent --coordination").commands
+    _, command = block_of("liveness", "gantt-agent --coordination").commands
     with coordinator("redis") as redis:
         serve_as(terminal, tmp_path, settings.replace(example, redis.url(redis.port)))
         with goes_on(terminal, command.replace(example, redis.url(redis.port))):

@@ -178,7 +178,9 @@ def machine(
 def test_document_is_followed_word_for_word(machine: Machine) -> None:
     machine.follow("Switch the notifications on")
     machine.follow("Listen")
-    assert machine.installed == ['pip install "$(ls dist/gantt_scheduler-*.whl)[rpc]"']
+    assert machine.installed == [
+        'pip install dist/gantt_[as]*.whl "$(ls dist/gantt_scheduler-*.whl)[rpc]"'
+    ]
     placed = [machine.boot("big"), machine.boot("big"), machine.boot("small")]
     refused = machine.boot(None)
     machine.until_recorded(4)

@@ -253,6 +253,15 @@ def test_an_overfull_slot_may_be_emptied_step_by_step() -> None:
     assert view.refusal(slot, 2) == Refusal(limits_of(row), 8, is_full=True)
 
 
+def test_a_slot_that_is_named_twice_is_judged_by_its_sum() -> None:
+    slot, other = SLOTS[:2]
+    row = InventoryRow(KEYS[slot], 1, 0, 4, 0, 1, 9, 1, 1.0, None, None)
+    view = View(state_of({slot: row}, {}))
+    assert view.refused([(slot, 3)]) is None
+    assert view.refused([(slot, 3), (slot, 3)]) == slot
+    assert view.refused([(slot, 1), (other, 1)]) == other
+
+
 def test_what_is_promised_is_taken_from_the_view_alone() -> None:
     """A host with three devices, one of which is promised in the State."""
     state = State()

@@ -86,7 +86,7 @@ def test_amounts_are_read_through_the_state_and_its_views() -> None:
 def test_deciders_rules_and_views_write_no_state() -> None:
     wrong = []
     for source in sources():
-        is_view = source.parts == ("state", "view")
+        is_view = source.parts in {("state", "view"), ("state", "slot_amounts")}
         if source.floor in ("placement", "scheduler") or is_view:
             wrong += _told(source, _writes(source.nodes))
     assert wrong == []

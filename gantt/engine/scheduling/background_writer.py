@@ -156,6 +156,11 @@ class BackgroundWriter(Generic[N, R, A]):
         is_recent = self._clock.monotonic() < self._trim_at + 2 * TRIM_S
         return self._left if is_recent else 0
 
+    def count(self) -> int:
+        """How many are not written yet."""
+        with self._lock:
+            return self._taken.count + self._backlog.count
+
     def waiting(self) -> list[Noted[N]]:
         """Those that are not written yet, the oldest first."""
         with self._lock:

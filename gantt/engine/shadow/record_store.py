@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import count
 from typing import Final
 
@@ -19,7 +19,8 @@ from gantt.engine.scheduling.background_writer import (
     latest,
 )
 from gantt.engine.threads import LeaderTask, Threads
-from gantt.model.shadow import ShadowPage, ShadowQuery, ShadowRecord
+from gantt.model.paging import read, text_of
+from gantt.model.shadow import ShadowPage, ShadowPlace, ShadowQuery, ShadowRecord
 from gantt.store.interface import RecordPage, ShadowRow, SideTable
 
 _FIRST: Final = 2**62
@@ -67,7 +68,7 @@ class Keeping:
         writer = self._writer
         return {
             **self._limits,
-            "shadow_waiting": 0 if writer is None else len(writer.waiting()),
+            "shadow_waiting": 0 if writer is None else writer.count(),
             "shadow_dropped": 0 if writer is None else writer.unwritten,
             "shadow_trimmed": self._dropped if writer is None else writer.trimmed,
         }
@@ -94,7 +95,10 @@ class Keeping:
             for one in waiting
             if asked.means(one.record)
         }
-        found, rest = latest(own, rows or RecordPage(), asked.limit, asked.after)
+        shared = rows or RecordPage()
+        found, rest = latest(own, shared, asked.limit, asked.after)
+        if rest and isinstance(found[-1], Noted):
+            found, rest = _whole(found, rest, own, shared)
         records = {
             one.id: one
             for one in map(_record, found)
@@ -111,6 +115,30 @@ class Keeping:
         """Write what waits."""
         if self._writer is not None:
             self._writer.close()
+
+
+def _whole(
+    found: list[Noted[ShadowRecord] | ShadowRow],
+    rest: str,
+    own: Mapping[ShadowPlace, Noted[ShadowRecord]],
+    shared: RecordPage[ShadowRow],
+) -> tuple[list[Noted[ShadowRecord] | ShadowRow], str]:
+    """A page that would end with a record that waits: written, that has another place,
+    after this one. So the page ends between two times, unless all of it has one."""
+    last = read(rest, ShadowPlace)
+    at = last[0]
+    is_cut = any(one[0] == at and one < last for one in (*own, *shared.rows))
+    is_cut |= not shared.is_whole and min(shared.rows, default=last)[0] >= at
+    if is_cut:
+        earlier = [one for one in found if _at(one) > at]
+        if not earlier:
+            return found, rest
+        found, at = earlier, _at(earlier[-1])
+    return found, text_of((at, 0))
+
+
+def _at(one: Noted[ShadowRecord] | ShadowRow) -> int:
+    return one.record.asked_at if isinstance(one, Noted) else one.at
 
 
 def _row(noted: Noted[ShadowRecord]) -> ShadowRow:

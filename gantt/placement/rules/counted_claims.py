@@ -1,9 +1,9 @@
 """When the claim of an instance on cells or devices is no longer pending.
 
 The host's report contains the instance, which is told in two ways. By its numbers: use
-rose by what the claim promises (``topology.counting``); then the claim takes nothing
-more, but stays, because which of several alike rose is not known. By its times: the
-host names the instance, and saved a report after that; then the claim ends.
+rose by what the claim promises (``topology.reported_claims``); then the claim takes
+nothing more, but stays, because which of several alike rose is not known. By its times:
+the host names the instance, and saved a report after that; then the claim ends.
 """
 
 from __future__ import annotations

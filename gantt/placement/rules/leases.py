@@ -322,7 +322,7 @@ def overtaken(
 ) -> None:
     """The consumer's allocations were written: they are on these providers now.
     ``written``: the providers of all consumers that were written with it. ``goes_on``:
-    its claim goes on with them (``rewritten``).
+    its claim goes on with them (``claim_rewrites``).
 
     That ends the lease; and the claim, unless some are still on the host's tree. Where
     another consumer has them there, the instance moves, and what it uses of cells and

@@ -41,7 +41,10 @@ class PostgresDatabase(Database):
 
     has_pipeline = True
     begin_lightly = ("SET LOCAL synchronous_commit = off",)
-    migrate = ("SELECT pg_advisory_xact_lock(7163980911)",)
+    migrate = (
+        "SET LOCAL idle_in_transaction_session_timeout = 0",  # no gate waits for it
+        "SELECT pg_advisory_xact_lock(7163980911)",
+    )
     snapshot = (
         "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
         "SET LOCAL idle_in_transaction_session_timeout = 0",

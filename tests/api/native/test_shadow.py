@@ -148,6 +148,8 @@ def test_library_over_http_is_the_same(far: RemoteGantt) -> None:
         far.shadow_event(ShadowEvent(RequestSpec(), "odd"))  # type: ignore[arg-type]
     with pytest.raises(Invalid, match="limit"):
         far.shadow_records(limit=0)
+    with pytest.raises(Invalid, match="until"):
+        far.shadow_records(until=2**63)
 
 
 def test_commands_show_report_list_and_records(far: RemoteGantt) -> None:
