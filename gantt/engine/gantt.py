@@ -468,7 +468,7 @@ class Gantt(_Parts, Library):
 
 
 # Where the methods of rows are, and the pages of their lists.
-_PARTS: Final = {
+PARTS: Final = {
     "_fleet": FleetMethods,
     "_whole_fleet": WholeFleet,
     "_mapping": FleetMapMethods,
@@ -484,7 +484,7 @@ _PARTS: Final = {
 }
 _FOUND: Final = {
     name: attrgetter(f"{part}.{name}")
-    for part, kind in _PARTS.items()
+    for part, kind in PARTS.items()
     for one in OPERATIONS
     for name in (one.name, one.page)
     if hasattr(kind, name)
