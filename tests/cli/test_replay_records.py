@@ -56,7 +56,7 @@ def test_another_policy_is_compared_decision_by_decision(
 def test_decisions_that_differ_give_another_exit_status(
     record: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gantt.replay.redecision.Dice", lambda _seed: None)
+    monkeypatch.setattr("gantt.replay.redecision.SeededDice", lambda _seed: None)
     monkeypatch.setattr("gantt.replay.redecision.BOOK_SOURCE", None)
     replay(record, status=1)
 

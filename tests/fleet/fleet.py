@@ -59,7 +59,7 @@ def document(name: str) -> str:
 
 def command(name: str, part: str) -> list[str]:
     """The words after ``gantt`` of the only command of a document with ``part``."""
-    lines = set(re.findall(r"^(?:    )?gantt (.*)$", document(name), re.MULTILINE))
+    lines = set(re.findall(r"^(?:    )?gantt[ -](.*)$", document(name), re.MULTILINE))
     (line,) = (one for one in lines if part in one)
     return shlex.split(line)
 

@@ -42,7 +42,7 @@ class PostgresDatabase(Database):
     has_pipeline = True
     begin_lightly = ("SET LOCAL synchronous_commit = off",)
     migrate = (
-        "SET LOCAL idle_in_transaction_session_timeout = 0",  # no gate waits for it
+        "SET LOCAL idle_in_transaction_session_timeout = 0",  # no committer waits
         "SELECT pg_advisory_xact_lock(7163980911)",
     )
     snapshot = (
