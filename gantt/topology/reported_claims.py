@@ -22,6 +22,7 @@ from gantt.model.topology import (
     TYPE_VF,
     VDPA,
     Cpus,
+    Device,
     HostCell,
     HostTopology,
     Pages,
@@ -55,13 +56,29 @@ def counted(
 
 
 def given_back(
-    ended: PromisedTopology, credited: Mapping[int, PromisedTopology]
+    ended: PromisedTopology, credited: Mapping[int, PromisedTopology], *, obeys: bool
 ) -> list[int]:
     """The claims that were counted (``credited``) and may not be, once one has ended
     that was not: it was in a report too, and its rise was used for another. The oldest
-    one alike; where they differ in what they want, all."""
-    alike = [key for key in credited if credited[key].wanted == ended.wanted]
-    return alike[:1] if len(alike) == len(credited) else list(credited)
+    one alike; where they differ in what they want, all. A host that ``obeys`` showed
+    each by the CPUs and devices that it names: those that name others stay counted."""
+    mine = _named(ended) if obeys else frozenset()
+    doubtful = [
+        key
+        for key, one in credited.items()
+        if not mine or not _named(one) or mine & _named(one)
+    ]
+    alike = [key for key in doubtful if credited[key].wanted == ended.wanted]
+    return alike[:1] if len(alike) == len(doubtful) else doubtful
+
+
+def _named(pending: PromisedTopology) -> frozenset[int | Device]:
+    """The CPUs and devices that a claim names."""
+    if pending.fit is None:
+        return frozenset()
+    cpus = (cpu for cell in pending.fit.cells for _, cpu in cell.pinning)
+    devices = (one for taken in pending.fit.devices for one in taken.devices)
+    return frozenset((*cpus, *devices))
 
 
 def risen(before: HostTopology, after: HostTopology) -> HostTopology:

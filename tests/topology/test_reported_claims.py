@@ -18,6 +18,7 @@ from gantt.model.topology import (
     Device,
     DeviceRequest,
     Fit,
+    FittedCell,
     HostCell,
     HostTopology,
     InstanceCell,
@@ -276,6 +277,23 @@ def test_of_those_that_differ_all_are_given_back() -> None:
         PromisedTopology(wanted(1, 0, 64, 0, 0)),
         PromisedTopology(wanted(3, 0, 64, 0, 0)),
     )
-    assert given_back(small, {4: small, 6: small}) == [4]
-    assert given_back(small, {4: small, 6: large}) == [4, 6]
-    assert given_back(small, {}) == []
+    assert given_back(small, {4: small, 6: small}, obeys=False) == [4]
+    assert given_back(small, {4: small, 6: large}, obeys=False) == [4, 6]
+    assert given_back(small, {}, obeys=False) == []
+
+
+def test_what_pins_other_cpus_is_not_given_back_by_a_host_that_obeys() -> None:
+    """It was counted by its own CPUs, whatever else ends."""
+    ended, other = (
+        PromisedTopology(wanted(1, 0, 64, 0, 0), fit=Fit(cells=(on_cpu(cpu),)))
+        for cpu in (2, 0)
+    )
+    shares = PromisedTopology(wanted(1, 0, 64, 0, 0))
+    assert given_back(ended, {4: other}, obeys=True) == []
+    assert given_back(ended, {4: other}, obeys=False) == [4]
+    assert given_back(ended, {4: other, 6: shares}, obeys=True) == [6]
+    assert given_back(ended, {4: ended}, obeys=True) == [4]
+
+
+def on_cpu(cpu: int) -> FittedCell:
+    return FittedCell(InstanceCell(0, 0, 1, 64), 0, pinning=((0, cpu),))

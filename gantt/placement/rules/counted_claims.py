@@ -131,7 +131,10 @@ def remove(draft: Draft, row: ClaimRow) -> None:
         for one in _on(draft, row.host_id)
         if one.is_counted
     }
-    for key in reported_claims.given_back(from_text(row.topology), credited):
+    ended = from_text(row.topology)
+    hosts = draft.state.fleet.hosts
+    obeys = hosts.obeys(hosts.row_by_id[row.host_id])
+    for key in reported_claims.given_back(ended, credited, obeys=obeys):
         _mark(draft, key, credited[key], is_counted=False)
 
 
