@@ -32,7 +32,7 @@ from gantt.model.topology import Fit, FitLack, Wanted
 from gantt.placement import group_rules
 from gantt.placement.ownership import check_groups, check_owner
 from gantt.placement.reported_room import has_room
-from gantt.placement.rules import allocations, leases
+from gantt.placement.rules import allocations, counted_claims, leases
 from gantt.placement.rules.draft import Draft
 from gantt.placement.rules.repeats import again
 from gantt.placement.rules.request_kind import RequestKind, standing
@@ -222,6 +222,10 @@ class _ClaimPlan:
             is_move = its is not RequestKind.REPLACE
             stays = is_move and is_there and _is_uncounted(old)
             self._view.take(uuid, dropped if stays else [*dropped, old])
+            if host is not None and not stays:
+                for key, pending in counted_claims.promised_again(self._draft, old):
+                    self._view.withdraw(host, key)
+                    self._view.promise(host, key, pending)
         return _Holder(uuid, instance.held, old, consumer, kept, dropped, stays)
 
     def _try(self, choice: Choice, holder: _Holder) -> str | None:

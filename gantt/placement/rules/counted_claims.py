@@ -119,13 +119,21 @@ def end(draft: Draft, row: ClaimRow, *, is_whole: bool) -> None:
 
 
 def remove(draft: Draft, row: ClaimRow) -> None:
-    """The claim ends. If no report was seen to contain it, one may have all the same,
-    and what rose with it was taken for another claim: that one is promised its own
-    again."""
+    """The claim ends."""
     row = current(draft, row) or row
+    promised_again(draft, row)
     draft.delete(t.CLAIMS, row)
+
+
+def promised_again(
+    draft: Draft, row: ClaimRow
+) -> tuple[tuple[int, PromisedTopology], ...]:
+    """The claim makes way. If no report was seen to contain it, one may have all the
+    same, and what rose with it was taken for another claim: that one is promised its
+    own again; the ids of such claims, and what they were promised. Said once of each
+    claim, in this draft."""
     if row.topology is None or row.is_counted or not _may_be_seen(draft.state, row):
-        return
+        return ()
     credited = {
         one.id: from_text(one.topology or "")
         for one in _on(draft, row.host_id)
@@ -134,8 +142,12 @@ def remove(draft: Draft, row: ClaimRow) -> None:
     ended = from_text(row.topology)
     hosts = draft.state.fleet.hosts
     obeys = hosts.obeys(hosts.row_by_id[row.host_id])
+    found = []
     for key in reported_claims.given_back(ended, credited, obeys=obeys):
         _mark(draft, key, credited[key], is_counted=False)
+        found.append((key, replace(credited[key], is_counted=False)))
+    draft.put(t.CLAIMS, replace(row, topology=to_text(replace(ended, is_counted=True))))
+    return tuple(found)
 
 
 def read(draft: Draft, host_id: int, seen: Seen, ended: Iterable[ClaimRow]) -> None:

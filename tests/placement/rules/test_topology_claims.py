@@ -114,6 +114,16 @@ def test_a_claim_that_is_replaced_makes_room_for_itself() -> None:
     desk.refusal(pinned("four", on(3, 1)), ClaimLost)
 
 
+def test_a_claim_that_is_replaced_may_be_what_a_report_contains() -> None:
+    """Use rose by what one of them wants, and which is not told."""
+    desk = desk_of()
+    desk.do(pinned("one", on(1, 1)))
+    desk.do(pinned("two", on(2, 1), leased_for_us=60 * SECOND))
+    desk.do(report(1, cpu_allocation_ratio=1.0, numa_topology=cells(0, 1)))
+    assert [row.is_counted for row in desk.claims()] == [True, False]
+    desk.refusal(pinned("three", on(2, 1)), ClaimLost)
+
+
 def test_an_instance_that_moves_on_leaves_its_claim_until_it_is_counted() -> None:
     """It was launched, and its host has not said so when it is moved or resized."""
     desk = desk_of(2)
