@@ -21,6 +21,7 @@ from gantt.model.commands import Command
 from gantt.model.fleet_map import FleetMap
 from gantt.model.operation import Operation
 from gantt.model.protocol import GanttProtocol
+from gantt.model.recent import Recent
 from gantt.model.reports import Delivery, Report, ReportOutcome
 from gantt.model.requests import CandidateRequest
 from gantt.model.selection import Asked, DecisionPage
@@ -126,6 +127,10 @@ class Engine(GanttProtocol, Protocol):
     def whole_host(self, host: str, node: str | None = None) -> WholeHost:
         """All that is known of the host, as of one moment. ``node`` None: the one of
         its name. Raises NotFound, StoreFailed."""
+
+    def recent(self, within_s: float = 3_600.0) -> Recent:
+        """What is not as it should be now, and what changed ``within_s``: the answer
+        may be some seconds old. Raises Invalid, StoreFailed."""
 
     def claim_projects(self, claim: str) -> frozenset[str | None]:
         """The projects of a claim's instances; None: not known. Empty: it has ended."""

@@ -36,6 +36,7 @@ from gantt.engine.reading.log_tailer import LogTailer, load_state
 from gantt.engine.reading.reader import CandidateSearch, Consistency, Reader
 from gantt.engine.reading.replica import Replica
 from gantt.engine.reading.rest import Rest
+from gantt.engine.recent_methods import RecentMethods
 from gantt.engine.recording.recorder import Recording
 from gantt.engine.recording.snapshot_lines import snapshot_lines, snapshot_of
 from gantt.engine.report_intake import Reporting
@@ -231,6 +232,7 @@ class _Parts:
             threads=threads,
             remote=None if remote is None else remote.books,
         )
+        self._recent = RecentMethods(reader, self._scheduling, clock)
         self._planning = Planning(
             self._scheduling,
             checks,
@@ -350,6 +352,7 @@ class Gantt(_Parts, Library):
     set_fleet = _of("_whole_fleet", WholeFleet.set_fleet)
     fleet_map = _of("_mapping", FleetMapMethods.fleet_map)
     whole_host = _of("_mapping", FleetMapMethods.whole_host)
+    recent = _of("_recent", RecentMethods.recent)
     set_server_group = _of("_fleet", FleetMethods.set_server_group)
 
     schedule = _of("_cycle", SchedulingCycle.schedule)
@@ -472,6 +475,7 @@ PARTS: Final = {
     "_fleet": FleetMethods,
     "_whole_fleet": WholeFleet,
     "_mapping": FleetMapMethods,
+    "_recent": RecentMethods,
     "_shadow": Shadow,
     "_scheduling": Scheduling,
     "_scheduling.records": Records,

@@ -30,6 +30,7 @@ from gantt.model.hosts import HostAggregate, HostPage, HostView
 from gantt.model.needs import Needs
 from gantt.model.operation import Operation
 from gantt.model.protocol import GanttProtocol
+from gantt.model.recent import Recent, RecentQuery
 from gantt.model.scheduling import SchedulerProtocol
 from gantt.model.selection import Capacity, Decision, DecisionPage
 from gantt.model.shadow import ShadowPage, ShadowReport
@@ -304,6 +305,17 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         narrow=("after",),
         is_long=True,
         name="fleet_map",
+    ),
+    Operation(
+        "recent_show",
+        "GET /gantt/recent",
+        "Which hosts take no requests, since when and by whom, and what changed within"
+        " the last hour or another time: services, aggregates, refusals by reason.",
+        rule="gantt:recent",
+        query=RecentQuery,
+        answer=Recent,
+        work="count",
+        name="recent",
     ),
     Operation(
         "hosts_show",

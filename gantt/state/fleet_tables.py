@@ -296,6 +296,12 @@ class ServiceTable(FleetTable[ServiceRow]):
         is none. Costs no walk over the services."""
         return min(self._compute_versions, default=None)
 
+    @property
+    def versions(self) -> dict[str, int]:
+        """Version of nova-compute -> how many have it; "": it was not told."""
+        known = sorted(self._compute_versions.items())
+        return {str(version or ""): count for version, count in known}
+
     def put(self, row: ServiceRow) -> None:
         old = self.by_id.get(row.id)
         if old is not None:

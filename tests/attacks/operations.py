@@ -114,6 +114,7 @@ _DEARER: Mapping[str, Dear] = {
         f"/gantt/claims/{_NO_CLAIM}", expected=CHANGED
     ),
     "GET /gantt/decisions": Dear("/gantt/decisions", query="limit=1000000"),
+    "GET /gantt/recent": Dear("/gantt/recent", query="within_s=86400"),
     "POST /gantt/capacity": Dear("/gantt/capacity", {"request_spec": PINNED}),
     "POST /gantt/capacity/fair": Dear(
         "/gantt/capacity/fair",

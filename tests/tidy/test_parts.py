@@ -82,7 +82,7 @@ ORDER = {
         commit recording table_check log_watch
         books scheduling
         audit_methods background clock_watch fleet_methods fleet_map_methods
-            health scheduling_cycle shadow takeover_methods
+            health recent_methods scheduling_cycle shadow takeover_methods
         advice engine_protocol report_intake whole_fleet
         gantt
         factory
@@ -100,7 +100,7 @@ ORDER = {
     """,
     "model": """
         addresses bounds fleet_map holding names operation paging printable
-            quantities requests rows topology topology_view usage_history
+            quantities recent requests rows topology topology_view usage_history
         answers audit booking changes cpu_sets diagnosis fleet_lists hosts
             request_identity spec takeover
         advice capacity fleet needs record reports selection shadow watching
@@ -129,7 +129,7 @@ ORDER = {
         known_instances host_moves usage_samples host_details
         audit_queries
         rules
-        fleet_news
+        fleet_news recent_changes
     """,
     "replay": """
         replay_books events measures process_records redecision_results pause_changes

@@ -112,6 +112,7 @@ class Scheduling:
         self.reader = reader
         self.committer = committer
         self.clock = clock
+        self.policy_since = clock.now()
         self._checks = checks
         self._rng = rng
         self.search_budget = options.search_budget
@@ -137,6 +138,7 @@ class Scheduling:
         if wanted != self.options:
             self.driver = driver_of(policy_of(wanted, self.plugins), self.plugins)
             self._checks.options = wanted
+            self.policy_since = self.clock.now()
 
     def needs(self) -> Needs:
         """What hosts are to report."""

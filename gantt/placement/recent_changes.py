@@ -1,0 +1,170 @@
+"""Which hosts take no requests, and what the tables of the fleet say changed lately.
+
+Rows have times of their own, so that this needs no log, which may be long or compacted:
+it looks at what is there. Of what is gone they tell nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import nlargest, nsmallest
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from gantt.model.fleet_map import STATES
+from gantt.model.printable import counted
+from gantt.model.recent import MOST_NAMED, FleetChange, HostOut
+from gantt.model.rows import (
+    FactRow,
+    HostAggregateRow,
+    ServerGroupRow,
+    ServiceRow,
+)
+from gantt.placement import listings
+from gantt.placement.fleet_queries import LISTING
+from gantt.placement.pause import Pause
+from gantt.placement.usages import states_of
+from gantt.state.column import NO_TIME
+from gantt.state.fleet_tables import COMPUTE
+from gantt.state.state import State
+
+SILENT: Final = "silent"
+_Dated = ServiceRow | FactRow | HostAggregateRow | ServerGroupRow
+_ENABLED: Final = STATES.index("enabled")
+
+
+class RecentTerms(Struct, frozen=True):
+    """Microseconds: ``down_after`` as in ``host_states``, ``fresh_us``: a list of what
+    runs is good for so long."""
+
+    now: int
+    since: int
+    down_after: int
+    fresh_us: int
+
+
+class FleetNews(Struct, frozen=True):
+    """The part of ``Recent`` that a State tells."""
+
+    out: tuple[HostOut, ...]
+    out_count: int
+    changes: tuple[FleetChange, ...]
+    changed: int
+    versions: dict[str, int]
+
+
+def fleet_news(state: State, rest: Pause, terms: RecentTerms) -> FleetNews:
+    """``rest`` is called between parts, and may let others write."""
+    out = list(_out(state, terms, rest))
+    rest()
+    changes = [one for one in _changes(state) if one.at > terms.since]
+    return FleetNews(
+        tuple(nsmallest(MOST_NAMED, out, key=lambda one: (-one.instances, one.host))),
+        len(out),
+        tuple(nlargest(MOST_NAMED, changes, key=lambda one: one.at)),
+        len(changes),
+        state.fleet.services.versions,
+    )
+
+
+def _out(state: State, terms: RecentTerms, rest: Pause) -> Iterator[HostOut]:
+    table = state.fleet.hosts
+    rows = table.live_rows()
+    states = states_of(state, rows, terms.now, terms.down_after)
+    ids = [int(table.id[row]) for row in rows]
+    for host_id, code in zip(ids, states.tolist(), strict=True):
+        row = table.row_by_id.get(host_id)
+        if row is None:
+            continue
+        if code != _ENABLED:
+            yield _host(state, row, STATES[code], *_why(state, row, STATES[code]))
+        elif listings.listing_at(state, row, terms.now, terms.fresh_us) == "old_list":
+            at = table.stats[row][LISTING]["at"]
+            yield _host(state, row, SILENT, at, "no report of its agent", "")
+        rest()
+
+
+def _host(
+    state: State, row: int, kind: str, since: int | None, by: str, reason: str
+) -> HostOut:
+    table = state.fleet.hosts
+    count = int(table.num_instances[row])
+    return HostOut(table.hosts[row], table.nodes[row], kind, since, by, reason, count)
+
+
+def _why(state: State, row: int, kind: str) -> tuple[int | None, str, str]:
+    """Since when it is so, by whom, and the reason that was given."""
+    fleet, host = state.fleet, state.fleet.hosts.hosts[row]
+    service = fleet.services.by_place.get((host, COMPUTE))
+    word, agent = fleet.facts.of("operator", host), fleet.facts.of("agent", host)
+    if kind == "disabled" and word is not None and word.disabled:
+        return _latest(word), "an operator (gantt host disable)", word.reason or ""
+    if kind == "disabled" and service is not None:
+        return _latest(service), "its service (Nova)", service.disabled_reason or ""
+    if kind == "down" and service is not None and service.forced_down:
+        return _latest(service), "forced down by hand", ""
+    if kind == "down" and agent is not None and agent.away:
+        return agent.at, "no report of its agent", ""
+    seen = int(fleet.hosts.last_seen_up[row])
+    if kind == "down":
+        return None if seen == NO_TIME else seen, "its service is silent", ""
+    return None, "it has not said what it has left", ""
+
+
+def _latest(row: ServiceRow | FactRow) -> int | None:
+    return row.updated_at or row.created_at
+
+
+def _changes(state: State) -> Iterator[FleetChange]:
+    """The last one of each row that has a time."""
+    fleet = state.fleet
+    for service in fleet.services.rows():
+        if not _is_heartbeat(service):
+            yield _change(service, "service", service.host, _service(service))
+    for fact in fleet.facts.rows():
+        if fact.kind == "cell" and not (fact.away or fact.disabled):
+            fact = replace(fact, updated_at=None)  # it is told of at every reading
+        yield _change(fact, fact.kind, fact.subject, _fact(fact))
+    for one in fleet.aggregates.rows():
+        told = counted(len(fleet.aggregates.hosts[one.uuid]), "host")
+        yield _change(one, "aggregate", one.name or one.uuid, told)
+    for group in fleet.groups.rows():
+        told = f"policy {group.policy}"
+        yield _change(group, "group", group.name or group.uuid, told)
+    table = fleet.hosts
+    for row in table.live_rows().tolist():
+        at = int(table.created_at[row])
+        yield FleetChange(at, "host", table.hosts[row], "reports here", is_new=True)
+
+
+def _change(row: _Dated, what: str, name: str, now: str) -> FleetChange:
+    is_new = row.updated_at is None
+    at = row.created_at if is_new else row.updated_at
+    return FleetChange(at or 0, what, name, now, is_new)
+
+
+def _is_heartbeat(row: ServiceRow) -> bool:
+    """Whether it is well and was only seen again."""
+    is_off = row.disabled or row.forced_down
+    return not (is_off or row.last_seen_up is None or row.updated_at is None)
+
+
+def _service(row: ServiceRow) -> str:
+    told = [
+        "disabled" if row.disabled else "enabled",
+        *(["forced down"] if row.forced_down else []),
+        *([f"version {row.version}"] if row.version else []),
+        *([row.disabled_reason] if row.disabled and row.disabled_reason else []),
+    ]
+    return ", ".join(told)
+
+
+def _fact(row: FactRow) -> str:
+    if row.kind == "operator":
+        word = "disabled" if row.disabled else "enabled"
+        return f"{word}, {row.reason}" if row.reason else word
+    if row.kind == "switch":
+        return "the books decide amounts"
+    return "away" if row.away else "disabled" if row.disabled else "there"
