@@ -252,6 +252,19 @@ class Decision(Struct, frozen=True):
     takeover: Takeover | None = None
     request: KeptRequest | None = None
 
+    @property
+    def emptied_by(self) -> Step | None:
+        """The first step that left no host of those that came to it."""
+        return next((one for one in self.steps if one.before and not one.after), None)
+
+    @property
+    def reason(self) -> str:
+        """Of a refusal, in a word: the filter that left no host, or what else it
+        was."""
+        if self.emptied_by is not None:
+            return self.emptied_by.name
+        return "claims_lost" if self.hosts and self.steps else "books"
+
 
 DecisionPlace = tuple[Key, Key, str]
 """Of a record among all: when it was decided (microseconds), its number within its

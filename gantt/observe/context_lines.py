@@ -43,7 +43,10 @@ def context_formatter(options: LogOptions) -> logging.Formatter | None:
             "not installed: install that package, or take the option out."
         ) from None
     conf = cfg.ConfigOpts()
-    log.register_options(conf)
+    root = logging.getLogger()
+    before = list(root.handlers)
+    log.register_options(conf)  # adds a handler where there is none
+    root.handlers[:] = before
     conf([], default_config_files=[], default_config_dirs=[])
     for name, value in asked.items():
         conf.set_override(name, value)

@@ -386,7 +386,7 @@ class Meters:
             self._decisions.labels("placed").inc()
         else:
             self._decisions.labels("no_valid_host").inc()
-            self._none.labels(_reason(decision)).inc()
+            self._none.labels(decision.reason).inc()
 
     def advised(self, outcome: str, seconds: float) -> None:
         self._advice.labels(outcome).inc()
@@ -475,14 +475,6 @@ class _Books(Collector):
         yield capacity
         yield used
         yield hosts
-
-
-def _reason(decision: Decision) -> str:
-    """The filter that left no host, or what else it was."""
-    for step in decision.steps:
-        if step.before and not step.after:
-            return step.name
-    return "claims_lost" if decision.hosts and decision.steps else "books"
 
 
 def _counter(registry: CollectorRegistry, name: str, *labels: str) -> Counter:

@@ -112,6 +112,16 @@ def test_lines_of_guests_may_have_a_context_of_oslo(form: logging.Formatter) -> 
     assert json.loads(JsonFormatter().format(record))["message"] == "said"
 
 
+def test_what_logging_is_configured_with_stays(
+    options: LogOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """oslo.log adds a handler of its own, for which ours would then not be added."""
+    root = logging.getLogger()
+    monkeypatch.setattr(root, "handlers", [])
+    assert context_formatter(options) is not None
+    assert root.handlers == []
+
+
 def test_without_such_an_option_lines_are_our_own() -> None:
     assert context_formatter(LogOptions()) is None
 

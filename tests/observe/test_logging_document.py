@@ -9,11 +9,17 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from uuid import uuid4
+
+import pytest
 
 import gantt
 from gantt.api.app import build_app
 from gantt.conf import load
 from gantt.connection import open_gantt
+from gantt.errors import NoValidHost
+from gantt.model.hosts import HostStats
+from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.observe.logs import (
     LONGEST,
     NOTHING,
@@ -28,6 +34,7 @@ DOCUMENT = ROOT / "docs" / "reference" / "logging.md"
 TEXT = DOCUMENT.read_text(encoding="utf-8")
 TYPES = {"string": (str,), "number": (int, float)}
 ACCESS = "gantt.api.access"
+DECISIONS = "gantt.engine.scheduling.records"
 
 
 def table(heading: str) -> list[dict[str, str]]:
@@ -41,6 +48,7 @@ def table(heading: str) -> list[dict[str, str]]:
 
 
 EVERY, REQUEST = table("Fields of every line"), table("Fields of a request")
+DECISION = table("Fields of a decision")
 
 
 @contextmanager
@@ -100,6 +108,22 @@ def test_every_request_has_the_documented_fields() -> None:
     assert requests[0]["microversion"] == "1.39"
 
 
+def test_a_decision_and_a_refusal_have_the_documented_fields() -> None:
+    spec, small = RequestSpec(Flavor(vcpus=64)), RequestSpec(Flavor(vcpus=1))
+    with gantt.connect("memory://") as books, told() as lines:
+        books.update_host("one", "one", HostStats(vcpus=4, memory_mb=4096))
+        books.schedule(ScheduleRequest(small, (str(uuid4()),)))
+        with pytest.raises(NoValidHost):
+            books.schedule(ScheduleRequest(spec, (str(uuid4()),), request_id="req-1"))
+    placed, refused = (one for one in lines if one["logger"] == DECISIONS)
+    usual = [one["field"].strip("`") for one in EVERY if one["when"] == "always"]
+    expected = {*usual, *(one["field"].strip("`") for one in DECISION)}
+    assert placed.keys() == refused.keys() == expected
+    assert (placed["reason"], placed["change"]) == (None, None)
+    assert refused["reason"] in refused["message"]
+    assert f"This would help: {refused['change']}." in refused["message"]
+
+
 def test_a_number_that_is_not_known_is_null() -> None:
     with told() as lines:
         made = RepeatedRecords(logging.getLogger("gantt.sample"), "len: %s", ("len",))
@@ -112,7 +136,7 @@ def test_a_number_that_is_not_known_is_null() -> None:
 
 
 def test_every_example_is_one() -> None:
-    for one in (*EVERY, *REQUEST):
+    for one in (*EVERY, *REQUEST, *DECISION):
         example = json.loads(one["example"].strip("`"))
         assert type(example) in TYPES[one["type"]], one["field"]
 

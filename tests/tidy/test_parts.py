@@ -99,8 +99,9 @@ ORDER = {
         watcher_setup
     """,
     "model": """
-        addresses bounds fleet_map holding names operation paging printable
-            quantities recent requests rows topology topology_view usage_history
+        addresses bounds fleet_map holding log_context names operation paging
+            printable quantities recent requests rows topology topology_view
+            usage_history
         answers audit booking changes cpu_sets diagnosis fleet_lists hosts
             request_identity spec takeover
         advice capacity fleet needs record reports selection shadow watching

@@ -21,6 +21,7 @@ from gantt.engine.scheduling.background_writer import Noted, Ring
 from gantt.engine.scheduling.decision_record import Recorded, Repaired, TakenOver
 from gantt.engine.scheduling.shared_records import DecisionTable, SharedRecords, page_of
 from gantt.engine.threads import LeaderTask, Threads
+from gantt.model.log_context import request_context
 from gantt.model.names import canonical
 from gantt.model.paging import PAGE, followed, read
 from gantt.model.printable import counted
@@ -257,8 +258,11 @@ def _line(record: Decision, instances: int) -> str:
         asked += f" of project {record.project_id}"
     of = counted(record.hosts, "host")
     if record.failure is not None:
+        said, last = [f"{asked}, {of}: {record.failure}"], record.emptied_by
+        if last is not None:
+            said.append(f"{last.name} left none of {counted(last.before, 'host')}.")
         reasons = () if record.why is None else record.why.lines
-        return " ".join((f"{asked}, {of}: {record.failure}", *map(str.strip, reasons)))
+        return " ".join((*said, *map(str.strip, reasons)))
     hosts = ", ".join(one[0].service_host for one in record.chosen[:3])
     took = sum(record.timings.values()) * 1000
     return (
@@ -269,13 +273,13 @@ def _line(record: Decision, instances: int) -> str:
 
 
 def _context(record: Decision, user_id: str | None) -> dict[str, str | None]:
-    """What its line has as fields. ``instance_uuid``: where it is one alone."""
-    uuids = record.instance_uuids
+    """What its line has as fields."""
+    named = record.request_id, user_id, record.project_id, record.instance_uuids
+    is_refused = record.failure is not None
     return {
-        "request_id": record.request_id or None,
-        "user": user_id,
-        "project": record.project_id,
-        "instance_uuid": uuids[0] if len(uuids) == 1 else None,
+        **request_context(*named),
+        "reason": record.reason if is_refused else None,
+        "change": record.why.change if is_refused and record.why else None,
     }
 
 

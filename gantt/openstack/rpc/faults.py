@@ -10,6 +10,7 @@ settings that contradict each other are quoted, as Nova's API would.
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import Final
 
 import oslo_messaging as messaging
@@ -74,27 +75,34 @@ def raised(fault: Fault) -> messaging.ExpectedException:
         return messaging.ExpectedException()
 
 
-def fault_of(error: Exception, request_id: str) -> Fault:
-    """``error``, which is logged, as a fault."""
-    about = {"context": {"request_id": request_id}}
+def fault_of(error: Exception, context: Mapping[str, str | None]) -> Fault:
+    """``error`` as a fault. It is logged, with the ``context`` of the request; but not
+    that no host was found, of which the decision's own line tells."""
     if isinstance(error, errors.NoValidHost):
-        said = " ".join(map(str.strip, str(error).split("\n")))
-        LOG.info("%s: %s", request_id, said, extra=about)
         return NoValidHost(_reason(error.why))
+    about, head = {"context": context}, _head(context)
     if isinstance(error, errors.Invalid):
-        LOG.warning("%s: refused: %s", request_id, error.message, extra=about)
+        LOG.warning("%s: refused: %s", head, error.message, extra=about)
         is_told = isinstance(error, errors.NeverFits)
         return NoValidHost(
             errors.shortened(error.message, LONGEST_REASON) if is_told else ""
         )
-    if isinstance(error, errors.Unavailable):
-        LOG.error("%s: %s", request_id, error.message, extra=about)
-        return ServiceUnavailable(error.public)
-    if isinstance(error, errors.GanttError):
-        LOG.error("%s: %s", request_id, error.message, extra=about)
-        return NovaException(error.public)
-    LOG.error("%s: the scheduler failed", request_id, exc_info=error, extra=about)
-    return NovaException(f"The scheduler failed; its log has the reason: {request_id}.")
+    if not isinstance(error, errors.GanttError):
+        LOG.error("%s: the scheduler failed", head, exc_info=error, extra=about)
+        request_id = context["request_id"] or ""
+        said = f"The scheduler failed; its log has the reason: {request_id}."
+        return NovaException(said)
+    LOG.error("%s: %s", head, error.message, extra=about)
+    is_away = isinstance(error, errors.Unavailable)
+    return (ServiceUnavailable if is_away else NovaException)(error.public)
+
+
+def _head(context: Mapping[str, str | None]) -> str:
+    """The request, which instance it is for, and whose."""
+    of = {"instance": "instance_uuid", "project": "project"}
+    known = [f"{word} {context[name]}" for word, name in of.items() if context[name]]
+    request_id = context["request_id"] or "-"
+    return f"{request_id} ({', '.join(known)})" if known else request_id
 
 
 def _reason(why: object) -> str:

@@ -24,6 +24,7 @@ from gantt.model.forms.document import is_envelope
 from gantt.model.forms.primitive import spec_primitive
 from gantt.model.forms.selection import selection_dict, selection_primitive
 from gantt.model.forms.spec import read_spec
+from gantt.model.log_context import request_context
 from gantt.model.scheduling import SchedulerProtocol, Selections
 from gantt.model.spec import ScheduleRequest
 from gantt.observe.tracing import Tracing
@@ -149,7 +150,7 @@ class SchedulerMethods:
             return self._select(context, spec, request, as_objects=as_objects)
         except Exception as error:
             self._count("rpc_refused")
-            fault = faults.fault_of(error, request.request_id)
+            fault = faults.fault_of(error, _about(request))
             self.observer.failed("select_destinations", type(fault).__name__)
             raise faults.raised(fault) from None
 
@@ -157,14 +158,18 @@ class SchedulerMethods:
         self, context: Context, error: Exception
     ) -> messaging.ExpectedException:
         """``error``, met while a request was read, as its caller hears it."""
+        named = request_context(_id_of(context))
         if not isinstance(error, Invalid):
             self._count("rpc_refused")
-            fault = faults.fault_of(error, _id_of(context))
+            fault = faults.fault_of(error, named)
             self.observer.failed("select_destinations", type(fault).__name__)
             return faults.raised(fault)
         self._count("rpc_unreadable")
         self.observer.failed("select_destinations", "Invalid")
-        LOG.warning("%s: cannot be read: %s", _id_of(context), error.message)
+        about = {"context": named}
+        LOG.warning(
+            "%s: cannot be read: %s", named["request_id"], error.message, extra=about
+        )
         return faults.raised(faults.Invalid(error.message))
 
     def _select(
@@ -178,15 +183,17 @@ class SchedulerMethods:
             request = self.networks.with_segments(request)
         found = self._gantt.schedule(request)
         if as_objects:
-            self._check_cells(found)
+            self._check_cells(request, found)
         if self._announce is not None:
             self._announce.selecting(context, shown, "end")
         return _reply(found, as_objects=as_objects)
 
-    def _check_cells(self, found: Selections) -> None:
+    def _check_cells(self, request: ScheduleRequest, found: Selections) -> None:
         try:
             _check_cells(found)
-        except GanttError:
+        except GanttError as error:
+            about = {"context": _about(request)}
+            LOG.info("%s: %s", request.request_id, error.message, extra=about)
             for claim in {one.claim for each in found for one in each if one.claim}:
                 self._gantt.release_claim(claim)
             raise
@@ -361,6 +368,12 @@ def _request(
         project_id=_text(context, "project_id"),
         replaces=True,
     )
+
+
+def _about(request: ScheduleRequest) -> dict[str, str | None]:
+    project = request.spec.project_id or request.project_id
+    named = request.request_id, request.user_id, project, request.instance_uuids
+    return request_context(*named)
 
 
 def _id_of(context: Context) -> str:
