@@ -88,6 +88,22 @@ def _clause(command: click.Command) -> str:
     return re.split(r"[;:] |\.$", text)[0]
 
 
+def examples(command: click.Command) -> list[str]:
+    """The lines that its help shows as examples."""
+    blocks = inspect.cleandoc(command.help or "").split("\n\n")
+    shown = [one for one in blocks if re.match(rf"{_VERBATIM}\nExamples?:\n", one)]
+    return [line.strip() for one in shown for line in one.splitlines()[2:]]
+
+
+def every(command: click.Command, name: str) -> list[click.Context]:
+    """The command and all below it."""
+    found = [context_of(command, name)]
+    for context in found:
+        for word, below in commands(context):
+            found.append(context_of(below, word, context))
+    return found
+
+
 def commands(context: click.Context) -> list[tuple[str, click.Command]]:
     """The commands directly below, with their names."""
     group = context.command

@@ -38,6 +38,10 @@ def adopt(database: str | None, *, dry_run: bool) -> None:
     Stop Placement first. Its tables are kept; only data that Placement itself would
     repair is repaired, and Gantt's own tables are added. Running it again has no
     effect.
+
+    \b
+    Example:
+      gantt-manage adopt --database mysql+pymysql://placement@db/placement --dry-run
     """
     from gantt.store.adoption import adopt as taking
 
@@ -76,6 +80,10 @@ def release(database: str | None, *, dry_run: bool, drop_tables: bool) -> None:
 
     Gantt's own tables are kept for a later 'adopt'. Gantt processes that are still
     running stop reading and writing on their own.
+
+    \b
+    Example:
+      gantt-manage release --dry-run
     """
     from gantt.store.adoption import adopt as taking
 
@@ -118,6 +126,10 @@ def placement(
 
     The dialects may differ. Everything is copied in one transaction and compared
     before the commit. Stop every program that writes to the source first.
+
+    \b
+    Example:
+      gantt-manage import placement --dry-run --from mysql+pymysql://placement@db/placement
     """
     from gantt.store.adoption.importer import import_books
 

@@ -139,10 +139,16 @@ def agent(
     debug: bool,
     **machine: Any,
 ) -> None:
-    """Report this machine as a host until SIGTERM or SIGINT: all of it first, then what
-    changes, and no more than the scheduler's filters and weighers read.
+    """Report this machine as a host until SIGTERM or SIGINT.
 
-    What cannot be read is logged, with its file, and keeps nothing else out.
+    It reports all of it first, then what changes, and no more than the scheduler's
+    filters and weighers read. What cannot be read is logged, with its file, and keeps
+    nothing else out.
+
+    \b
+    Examples:
+      gantt agent --interval 10
+      gantt agent --show
     """
     with refusals_reported():
         from gantt.agent.machine import machine_name

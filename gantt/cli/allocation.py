@@ -73,7 +73,12 @@ def _known(session: CommandSession, uuid: str) -> ConsumerView:
 @click.argument("consumer")
 @books_command
 def show_allocation(session: CommandSession, *, consumer: str) -> None:
-    """Show the allocations of a consumer."""
+    """Show the allocations of a consumer.
+
+    \b
+    Example:
+      gantt allocation show 8b04f231-0817-4c78-8caa-8ce3ad8eaea1
+    """
     uuid = _consumer_uuid(consumer)
     _print(session, uuid, _known(session, uuid))
 
@@ -82,7 +87,12 @@ def show_allocation(session: CommandSession, *, consumer: str) -> None:
 @click.argument("provider")
 @books_command
 def list_allocations(session: CommandSession, *, provider: str) -> None:
-    """List the allocations on a provider."""
+    """List the allocations on a provider.
+
+    \b
+    Example:
+      gantt allocation list gen-01
+    """
     found = session.books.get_provider_allocations(session.uuid_of(provider))
     session.print_rows(
         ("consumer", "resources", "generation"),
@@ -120,6 +130,10 @@ def set_allocation(
     Give 'new' as CONSUMER to create one with a random uuid.
 
     gantt allocation set new --provider host1 VCPU=2 MEMORY_MB=512
+
+    \b
+    Example:
+      gantt allocation set new --provider gen-02 VCPU=2 MEMORY_MB=4096
     """
     session.expect(*COLUMNS)
     uuid = str(uuid4()) if consumer == NEW else _consumer_uuid(consumer)
@@ -145,6 +159,11 @@ def set_allocation(
 @click.argument("consumers", nargs=-1, required=True, metavar="CONSUMER...")
 @books_command
 def delete_allocations(session: CommandSession, *, consumers: tuple[str, ...]) -> None:
-    """Delete all allocations of consumers."""
+    """Delete all allocations of consumers.
+
+    \b
+    Example:
+      gantt allocation delete 8b04f231-0817-4c78-8caa-8ce3ad8eaea1
+    """
     for each in consumers:
         session.books.delete_allocations(_consumer_uuid(each))

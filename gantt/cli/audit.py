@@ -74,6 +74,10 @@ def audit(
 
     Exit status: 0 if nothing disagrees, or all of it was repaired; 3 if nothing was
     found, but no host says what runs on it; else 1.
+
+    \b
+    Example:
+      gantt audit --host gen-01
     """
     if yes and not heal:
         raise click.UsageError("--yes confirms repairs: give it with --heal.")

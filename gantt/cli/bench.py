@@ -88,6 +88,10 @@ def bench(
 
     Others are upstream Placement and Nova's own filters where they are installed, and
     a loop in plain Python. Without options a short plan runs, of a few minutes.
+
+    \b
+    Example:
+      gantt bench --show report.json
     """
     with refusals_reported():
         from gantt.bench import bench_report as reports

@@ -64,6 +64,10 @@ def candidates(
 
     With --explain: how many providers meet each part of the request, and the nearest
     misses.
+
+    \b
+    Example:
+      gantt candidates VCPU=2 MEMORY_MB=4096 --required HW_CPU_X86_AVX2
     """
     given = {"": amounts(resources)} if resources else {}
     given |= {name: {} if each == "-" else amounts([each]) for name, each in groups}

@@ -89,12 +89,13 @@ def capacity(
     """Count how many more instances of each flavor fit, independently of the others.
 
     \b
-    gantt capacity vcpus=2,memory_mb=4096,disk_gb=20 vcpus=8,memory_mb=32768
-    gantt capacity vcpus=2,memory_mb=4096 --zone north --hosts
-    gantt capacity --fair name=a,vcpus=2,memory_mb=4096 name=b,vcpus=8 --mix a=3,b=1
-    gantt capacity --price vcpus=2,memory_mb=4096,trait:CUSTOM_SSD=required
-    gantt capacity --flavor large --flavor small
-    gantt capacity --runs-out --by zone
+    Examples:
+      gantt capacity vcpus=2,memory_mb=4096,disk_gb=20 vcpus=8,memory_mb=32768
+      gantt capacity vcpus=2,memory_mb=4096 --zone north --hosts
+      gantt capacity --fair name=a,vcpus=2,memory_mb=4096 name=b,vcpus=8 --mix a=3,b=1
+      gantt capacity --price vcpus=2,memory_mb=4096,trait:CUSTOM_SSD=required
+      gantt capacity --flavor large --flavor small
+      gantt capacity --runs-out --by zone
     """
     flavors = (*sizes, *names)
     if fair + price + runs_out > 1:

@@ -39,6 +39,10 @@ def completion(shell: str, programs: tuple[str, ...]) -> None:
     bash:  eval "$(gantt completion bash)"     in ~/.bashrc
     zsh:   eval "$(gantt completion zsh)"      in ~/.zshrc, after compinit
     fish:  gantt completion fish | source      in ~/.config/fish/config.fish
+
+    \b
+    Example:
+      gantt completion bash --program gantt
     """
     kind = get_completion_class(shell)
     assert kind is not None

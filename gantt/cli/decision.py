@@ -37,6 +37,10 @@ def explain(session: CommandSession, *, request_or_instance: str) -> None:
     """Show how hosts were chosen for a request or instance, or why none was.
 
     A service keeps the latest decisions of all its processes.
+
+    \b
+    Example:
+      gantt explain 8b04f231-0817-4c78-8caa-8ce3ad8eaea1
     """
     name = request_or_instance
     found = session.books.decisions(request_id=name, limit=MOST)

@@ -52,15 +52,15 @@ class _Printable(click.Command):
 
 
 class OneCommand(_Printable):
-    """A program that is one command, which another program may have as well."""
+    """A program that is one command, which another program may have as well: its
+    examples type its own name."""
 
     def __init__(self, name: str, command: click.Command) -> None:
-
         super().__init__(
             name,
             callback=command.callback,
             params=[*command.params],
-            help=command.help,
+            help=(command.help or "").replace(f"gantt {command.name} ", f"{name} "),
             context_settings={"help_option_names": ["-h", "--help"]},
         )
         click.version_option(__version__, prog_name=name)(self)

@@ -33,6 +33,10 @@ def feed(
     databases, and what changes in them, until SIGTERM or SIGINT.
 
     Nothing is written there. Not needed beside 'gantt scheduler', which feeds itself.
+
+    \b
+    Example:
+      gantt feed --config-file /etc/nova/nova.conf
     """
     with refusals_reported():
         from gantt.conf import feed_options, load

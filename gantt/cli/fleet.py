@@ -27,7 +27,12 @@ def service() -> None:
 @paged
 @books_command
 def list_services(session: CommandSession, /, **asked: Any) -> None:
-    """List services with their state."""
+    """List services with their state.
+
+    \b
+    Example:
+      gantt service list --host gen-01
+    """
     query = ServiceQuery(**asked)
     found = session.books.list_services(query)
     print_page(session, _SERVICE, found, query.limit, _name_of)
@@ -67,7 +72,12 @@ def server_group() -> None:
 @paged
 @books_command
 def list_groups(session: CommandSession, /, **asked: Any) -> None:
-    """List server groups with their policies and members."""
+    """List server groups with their policies and members.
+
+    \b
+    Example:
+      gantt server-group list --member 8b04f231-0817-4c78-8caa-8ce3ad8eaea1
+    """
     query = GroupQuery(**asked)
     print_page(session, _GROUP, session.books.list_server_groups(query), query.limit)
 
@@ -89,7 +99,12 @@ def host_aggregate() -> None:
 @paged
 @books_command
 def list_aggregates(session: CommandSession, /, **asked: Any) -> None:
-    """List aggregates of hosts with their zones, hosts and metadata."""
+    """List aggregates of hosts with their zones, hosts and metadata.
+
+    \b
+    Example:
+      gantt host-aggregate list --zone north
+    """
     query = HostAggregateQuery(**asked)
     found = session.books.list_host_aggregates(query)
     print_page(session, _AGGREGATE, found, query.limit)

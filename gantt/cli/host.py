@@ -40,6 +40,11 @@ def list_hosts(
     """List hosts with their used and total resources.
 
     '3/4 x 16': 3 of 4 are used, and each of the 4 may be given 16 times.
+
+    \b
+    Examples:
+      gantt host list
+      gantt host list -c host -c state -o csv
     """
     found = page_of(session.books.list_hosts(), limit, marker, _node_of)
     session.print_each(_LISTED, found)
@@ -59,7 +64,13 @@ def _node_of(view: HostView) -> str:
 def show(
     session: CommandSession, *, host: str, node: str | None, is_topology: bool
 ) -> None:
-    """Show everything that is known about a host."""
+    """Show everything that is known about a host.
+
+    \b
+    Examples:
+      gantt host show gen-01
+      gantt host show net-43 --topology
+    """
     view = _one(session, host, node)
     if is_topology:
         _draw(session, session.books.host_topology(view.host, view.node))
@@ -85,9 +96,11 @@ def update(
 ) -> None:
     """Report the state of a host; fields that are not given keep their values.
 
-    gantt host update host1 vcpus=16 memory_mb=65536 local_gb=500
-
     Fields are those of Nova's compute nodes; a value is JSON, or text.
+
+    \b
+    Example:
+      gantt host update gen-01 vcpus=16 memory_mb=65536 local_gb=500
     """
     reported = (name for name in session.columns if name.startswith("stats."))
     session.expect(*_SHOWN.names, *reported)
@@ -109,6 +122,10 @@ def needs(session: CommandSession) -> None:
 
     'everything': a filter or weigher does not say what it reads, so that agents send
     all that they know.
+
+    \b
+    Example:
+      gantt host needs
     """
     found = session.books.needs()
     rows = [(column, _readers(found, column)) for column in found.columns]
@@ -127,6 +144,10 @@ def delete(session: CommandSession, *, host: str, node: str | None) -> None:
 
     Its inventory and traits go, unless an API client wrote them; where some of it is in
     use, nothing of it is free. Reported again, the host has what it then reports.
+
+    \b
+    Example:
+      gantt host delete gen-17
     """
     view = _one(session, host, node)
     session.books.delete_host(view.host, view.node)
@@ -139,9 +160,11 @@ def delete(session: CommandSession, *, host: str, node: str | None) -> None:
 def disable(session: CommandSession, *, hosts: tuple[str, ...], reason: str) -> None:
     """Choose these hosts no more, whatever their services and agents say.
 
-    gantt host disable host1 host2 --reason "memory is replaced"
-
     Instances and claims stay. 'gantt host enable' ends it.
+
+    \b
+    Example:
+      gantt host disable gen-01 gen-02 --reason "memory is replaced"
     """
     session.expect(*_WORD.names)
     _check_known(session, hosts)
@@ -155,7 +178,12 @@ def disable(session: CommandSession, *, hosts: tuple[str, ...], reason: str) -> 
 @click.argument("hosts", nargs=-1, required=True, metavar="HOST...")
 @books_command
 def enable(session: CommandSession, *, hosts: tuple[str, ...]) -> None:
-    """Let these hosts be chosen again; one that is not disabled is no error."""
+    """Let these hosts be chosen again; one that is not disabled is no error.
+
+    \b
+    Example:
+      gantt host enable gen-01 gen-02
+    """
     session.expect(*_WORD.names)
     _check_known(session, hosts)
     for name in hosts:
@@ -208,10 +236,12 @@ def adopt(
     """Let a host that came back as NEW_HOST, or with another uuid, take over what HOST
     had.
 
-    gantt host adopt host1 host1-new
-
     Inventories, allocations, traits, aggregates, claims and the state of its services
     move in one commit. HOST must be down.
+
+    \b
+    Example:
+      gantt host adopt gen-17 gen-51
     """
     session.expect(*Takeover.__struct_fields__)
     found = session.books.adopt_host(

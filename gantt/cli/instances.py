@@ -28,7 +28,12 @@ def instance() -> None:
 @paged
 @books_command
 def list_instances(session: CommandSession, /, **asked: Any) -> None:
-    """List instances that have a claim or that a host names."""
+    """List instances that have a claim or that a host names.
+
+    \b
+    Example:
+      gantt instance list --host gen-01
+    """
     query = InstanceQuery(**asked)
     print_page(session, _INSTANCE, session.books.list_instances(query), query.limit)
 
@@ -37,7 +42,12 @@ def list_instances(session: CommandSession, /, **asked: Any) -> None:
 @click.argument("uuid")
 @books_command
 def show(session: CommandSession, *, uuid: str) -> None:
-    """Show where an instance is, its claim and its allocations."""
+    """Show where an instance is, its claim and its allocations.
+
+    \b
+    Example:
+      gantt instance show 8b04f231-0817-4c78-8caa-8ce3ad8eaea1
+    """
     session.print_each(_SHOWN, [_known(session, uuid)])
 
 
@@ -48,6 +58,10 @@ def release(session: CommandSession, *, uuid: str) -> None:
     """Free what an instance has: its claim, or its part of one, and its allocations.
 
     It does not end the instance, nor its name on a host that says it runs there.
+
+    \b
+    Example:
+      gantt instance release 8b04f231-0817-4c78-8caa-8ce3ad8eaea1
     """
     one = _known(session, uuid)
     if one.claim is not None:
@@ -74,7 +88,12 @@ def release(session: CommandSession, *, uuid: str) -> None:
 @paged
 @books_command
 def list_claims(session: CommandSession, /, **asked: Any) -> None:
-    """List claims, a line for each of their instances, by the instance."""
+    """List claims, a line for each of their instances, by the instance.
+
+    \b
+    Example:
+      gantt claim list --host gen-01
+    """
     query = InstanceQuery(**asked, is_claimed=True)
     print_page(session, _CLAIM, session.books.list_instances(query), query.limit)
 

@@ -32,7 +32,12 @@ def _print(session: CommandSession, found: ProviderInventories) -> None:
 @click.argument("provider")
 @books_command
 def list_inventories(session: CommandSession, *, provider: str) -> None:
-    """List the inventories of a provider."""
+    """List the inventories of a provider.
+
+    \b
+    Example:
+      gantt inventory list gen-01
+    """
     uuid = session.uuid_of(provider)
     _print(session, session.books.get_inventories(uuid))
 
@@ -48,6 +53,10 @@ def set_inventories(
     """Set inventories of a provider; fields not given keep their values.
 
     gantt inventory set host1 VCPU=16 VCPU:allocation_ratio=4 MEMORY_MB=32768
+
+    \b
+    Example:
+      gantt inventory set gen-02 CUSTOM_LICENSE=10
     """
     session.expect(*COLUMNS)
     uuid = session.uuid_of(provider)
@@ -73,7 +82,12 @@ def delete_inventories(
     classes: tuple[str, ...],
     everything: bool,
 ) -> None:
-    """Delete the inventories of some resource classes, or all."""
+    """Delete the inventories of some resource classes, or all.
+
+    \b
+    Example:
+      gantt inventory delete gen-02 CUSTOM_LICENSE
+    """
     if bool(classes) == everything:
         raise click.UsageError("Name the classes to delete, or give --all.")
     uuid = session.uuid_of(provider)

@@ -30,14 +30,21 @@ def _print_created(session: CommandSession, made: list[Created]) -> None:
 
 
 def _add_edits(
-    group: click.Group, column: str, metavar: str, write: Write, helps: dict[str, str]
+    group: click.Group,
+    column: str,
+    metavar: str,
+    write: Write,
+    example: str,
+    helps: dict[str, str],
 ) -> None:
     """Add the commands ``set``, ``add`` and ``remove``, with their ``helps``."""
 
     def add_command(
         name: str, change: Callable[[list[str], tuple[str, ...]], list[str]]
     ) -> None:
-        @group.command(name, help=helps[name])
+        typed = f"gantt {group.name} {name} gen-01 {example}"
+
+        @group.command(name, help=f"{helps[name]}\n\n\b\nExample:\n  {typed}")
         @click.argument("provider")
         @click.argument("names", nargs=-1, required=name != "set", metavar=metavar)
         @books_command
@@ -84,7 +91,13 @@ def list_traits(
     prefix: str | None,
     associated: bool | None,
 ) -> None:
-    """List all traits, or those of one provider."""
+    """List all traits, or those of one provider.
+
+    \b
+    Examples:
+      gantt trait list --provider gen-01
+      gantt trait list --prefix CUSTOM_
+    """
     if provider:
         found = session.books.get_traits(session.uuid_of(provider)).traits
         start = (prefix or "").upper()
@@ -99,7 +112,12 @@ def list_traits(
 @SOME_TRAITS
 @books_command
 def create_traits(session: CommandSession, *, traits: tuple[str, ...]) -> None:
-    """Create custom traits; existing ones are left unchanged."""
+    """Create custom traits; existing ones are left unchanged.
+
+    \b
+    Example:
+      gantt trait create CUSTOM_SSD
+    """
     session.expect(*_CREATED)
     _print_created(session, [session.books.create_trait(name) for name in traits])
 
@@ -108,7 +126,12 @@ def create_traits(session: CommandSession, *, traits: tuple[str, ...]) -> None:
 @SOME_TRAITS
 @books_command
 def delete_traits(session: CommandSession, *, traits: tuple[str, ...]) -> None:
-    """Delete custom traits that no provider has."""
+    """Delete custom traits that no provider has.
+
+    \b
+    Example:
+      gantt trait delete CUSTOM_SSD
+    """
     for name in traits:
         session.books.delete_trait(name)
 
@@ -126,6 +149,7 @@ _add_edits(
     "name",
     "TRAIT...",
     _write_traits,
+    "CUSTOM_SSD",
     {
         "set": "Set the traits of a provider, replacing all others.",
         "add": "Add traits to a provider.",
@@ -146,7 +170,12 @@ def aggregate() -> None:
 @click.argument("provider")
 @books_command
 def list_aggregates(session: CommandSession, *, provider: str) -> None:
-    """List the aggregates that a provider is a member of."""
+    """List the aggregates that a provider is a member of.
+
+    \b
+    Example:
+      gantt aggregate list gen-01
+    """
     found = session.books.get_aggregates(session.uuid_of(provider))
     _print(session, "uuid", found.aggregates)
 
@@ -164,6 +193,7 @@ _add_edits(
     "uuid",
     "UUID...",
     _write_aggregates,
+    "7e3c55d0-9b1f-4d38-a6c2-0f1b6d4e8a92",
     {
         "set": "Set the aggregates of a provider, replacing all others.",
         "add": "Add a provider to aggregates.",
@@ -185,7 +215,12 @@ def resource_class() -> None:
 @resource_class.command("list")
 @books_command
 def list_resource_classes(session: CommandSession) -> None:
-    """List all resource classes, standard ones first."""
+    """List all resource classes, standard ones first.
+
+    \b
+    Example:
+      gantt resource-class list
+    """
     found = session.books.list_resource_classes()
     _print(session, "name", (each.name for each in found))
 
@@ -194,7 +229,12 @@ def list_resource_classes(session: CommandSession) -> None:
 @NAMES
 @books_command
 def create_resource_classes(session: CommandSession, *, names: tuple[str, ...]) -> None:
-    """Create custom resource classes; existing ones are left unchanged."""
+    """Create custom resource classes; existing ones are left unchanged.
+
+    \b
+    Example:
+      gantt resource-class create CUSTOM_LICENSE
+    """
     session.expect(*_CREATED)
     made = [session.books.create_resource_class(name) for name in names]
     _print_created(session, made)
@@ -204,6 +244,11 @@ def create_resource_classes(session: CommandSession, *, names: tuple[str, ...]) 
 @NAMES
 @books_command
 def delete_resource_classes(session: CommandSession, *, names: tuple[str, ...]) -> None:
-    """Delete custom resource classes that are not in use by any provider."""
+    """Delete custom resource classes that are not in use by any provider.
+
+    \b
+    Example:
+      gantt resource-class delete CUSTOM_LICENSE
+    """
     for name in names:
         session.books.delete_resource_class(name)

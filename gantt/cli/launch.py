@@ -96,9 +96,11 @@ def launch(
 ) -> None:
     """Claim resources, start COMMAND with them, and release them when it ends.
 
-    gantt launch --flavor vcpus=1,memory_mb=512 -- sleep 10
-
     Exits with the status of COMMAND. SIGTERM and SIGINT stop it.
+
+    \b
+    Example:
+      gantt launch --flavor vcpus=1,memory_mb=512 -- sleep 1
     """
     if (size is None) == (spec is None):
         raise click.UsageError("Give exactly one of --flavor and --spec.")

@@ -52,7 +52,12 @@ def db() -> None:
 
 @db.command()
 def sync() -> None:
-    """Create or upgrade the tables."""
+    """Create or upgrade the tables.
+
+    \b
+    Example:
+      gantt-manage --database sqlite:///gantt.db db sync
+    """
     from gantt.store import schema
 
     with refusals_reported():
@@ -61,7 +66,12 @@ def sync() -> None:
 
 @db.command()
 def version() -> None:
-    """Print the revision of the tables."""
+    """Print the revision of the tables.
+
+    \b
+    Example:
+      gantt-manage --database sqlite:///gantt.db db version
+    """
     from gantt.store import schema
 
     with refusals_reported():
@@ -77,7 +87,12 @@ def version() -> None:
 @db.command()
 @click.argument("revision")
 def stamp(revision: str) -> None:
-    """Record that the tables are at REVISION ('head': the newest), without changes."""
+    """Record that the tables are at REVISION ('head': the newest), without changes.
+
+    \b
+    Example:
+      gantt-manage db stamp head
+    """
     from gantt.store import schema
 
     with refusals_reported():
@@ -88,7 +103,12 @@ def stamp(revision: str) -> None:
 @db.command("online_data_migrations")
 @click.option("--max-count", type=int, help="Maximum number of rows to migrate.")
 def online_data_migrations(max_count: int | None) -> None:
-    """Migrate data while serving. This release has nothing to migrate."""
+    """Migrate data while serving. This release has nothing to migrate.
+
+    \b
+    Example:
+      gantt-manage db online_data_migrations --max-count 1000
+    """
     if max_count is not None and max_count < 1:
         say(f"--max-count must be at least 1, not {max_count}.", err=True)
         sys.exit(BAD_COUNT)
@@ -106,6 +126,11 @@ def verify(url: str | None, token: str | None) -> None:
     Without --url this command builds the books from the tables, which checks the
     tables. With --url the running service compares the columns that it answers from;
     the process that serves the call does no writes meanwhile.
+
+    \b
+    Examples:
+      gantt-manage verify
+      gantt-manage verify --url http://127.0.0.1:8778
     """
     with refusals_reported():
         report = _verified() if url is None else _verified_by(url, token)
@@ -120,6 +145,10 @@ def verify(url: str | None, token: str | None) -> None:
     say(f"No problems at revision {report.revision} ({counts}).")
 
 
+manage.sections = {
+    "Tables": (db, verify),
+    "OpenStack Placement": (adopt, release, imports),
+}
 for _command in (adopt, release, imports):
     manage.add_command(_command)
 

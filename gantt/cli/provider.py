@@ -54,7 +54,12 @@ def list_providers(
     marker: str | None,
     **words: tuple[str, ...],
 ) -> None:
-    """List providers that match all options. A label in:A,B means any of them."""
+    """List providers that match all options. A label in:A,B means any of them.
+
+    \b
+    Example:
+      gantt provider list --resource VCPU=8 --required HW_CPU_X86_AVX2
+    """
     query = ProviderQuery(
         name=name,
         uuid=uuid,
@@ -90,6 +95,10 @@ def show_tree(session: CommandSession, *, provider: str) -> None:
     resource is used in it.
 
     Without -o and -c names are drawn as a tree.
+
+    \b
+    Example:
+      gantt provider tree gen-01
     """
     session.expect(*TREE)
     known = session.provider(provider)
@@ -141,7 +150,12 @@ def _used(session: CommandSession, uuid: str) -> dict[str, str]:
 @click.argument("provider")
 @books_command
 def show_provider(session: CommandSession, *, provider: str) -> None:
-    """Show one provider, by name or uuid."""
+    """Show one provider, by name or uuid.
+
+    \b
+    Example:
+      gantt provider show gen-01
+    """
     session.print_record(_record(session.provider(provider)))
 
 
@@ -153,7 +167,12 @@ def show_provider(session: CommandSession, *, provider: str) -> None:
 def create_provider(
     session: CommandSession, *, name: str, uuid: str | None, parent: str | None
 ) -> None:
-    """Create a provider."""
+    """Create a provider.
+
+    \b
+    Example:
+      gantt provider create shared-disk
+    """
     session.expect(*COLUMNS)
     parent_uuid = session.uuid_of(parent) if parent else None
     made = session.books.create_provider(name, uuid=uuid, parent_uuid=parent_uuid)
@@ -174,7 +193,12 @@ def set_provider(
     parent: str | None,
     no_parent: bool,
 ) -> None:
-    """Rename a provider, or move it to another parent."""
+    """Rename a provider, or move it to another parent.
+
+    \b
+    Example:
+      gantt provider set shared-disk --name shared-disk-1
+    """
     if parent and no_parent:
         raise click.UsageError("Give --parent or --no-parent, not both.")
     if not (name or parent or no_parent):
@@ -196,6 +220,11 @@ def set_provider(
 @click.argument("providers", nargs=-1, required=True, metavar="PROVIDER...")
 @books_command
 def delete_providers(session: CommandSession, *, providers: tuple[str, ...]) -> None:
-    """Delete providers, which must have no allocations and no children."""
+    """Delete providers, which must have no allocations and no children.
+
+    \b
+    Example:
+      gantt provider delete shared-disk-1
+    """
     for each in providers:
         session.books.delete_provider(session.uuid_of(each))

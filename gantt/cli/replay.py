@@ -113,6 +113,10 @@ def run(
     RECORDs are files or directories that services wrote ([gantt] record): each of their
     decisions is made again on the books that it saw. Without --config-file all must
     come out the same, else the exit status is 1.
+
+    \b
+    Example:
+      gantt replay trace.csv --mapping mapping.toml --fleet 2xvcpus=16,memory_mb=65536
     """
     if not traces:
         raise click.UsageError("Name a trace, or records.")
@@ -164,7 +168,12 @@ def run(
 @click.argument("other", type=_PATH)
 @report_output_option
 def compare(one: Path, other: Path, *, output: str) -> None:
-    """Compare two files that were written with --out, decision by decision."""
+    """Compare two files that were written with --out, decision by decision.
+
+    \b
+    Example:
+      gantt replay compare spread.gz stack.gz
+    """
     with refusals_reported():
         from gantt.cli.replay_text import as_document, comparison
         from gantt.replay.decision_differences import compare as compared

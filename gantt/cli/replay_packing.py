@@ -85,6 +85,10 @@ def packing(
 
     spread, stack and room are values of the option packing of [gantt]; room is told
     the most frequent flavors of the trace. The others are plain ways to compare with.
+
+    \b
+    Example:
+      gantt replay packing trace.csv --mapping mapping.toml --fleet machines.json
     """
     with refusals_reported():
         from gantt.conf import policy_options

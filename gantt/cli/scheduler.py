@@ -38,8 +38,15 @@ def scheduler(
     metrics_listen: str | None,
     log_json: bool,
 ) -> None:
-    """Serve the RPC interface of nova-scheduler until SIGTERM or SIGINT, which finish
-    calls in progress first; SIGHUP reloads the options that may change at runtime."""
+    """Serve the RPC interface of nova-scheduler until SIGTERM or SIGINT.
+
+    These finish calls in progress first; SIGHUP reloads the options that may change at
+    runtime.
+
+    \b
+    Example:
+      gantt scheduler --config-file /etc/nova/nova.conf --workers 2
+    """
     given: dict[tuple[str, str], Any] = {
         ("placement_database", "connection"): database,
         ("scheduler", "workers"): workers,

@@ -76,10 +76,13 @@ def select(
 ) -> None:
     """Select hosts for instances and claim resources on them.
 
-    gantt select --flavor vcpus=2,memory_mb=4096,disk_gb=20 --count 2
-
     Without --instance, instances get new uuids. A claim with a lease expires unless
     it is confirmed with 'gantt claim confirm'.
+
+    \b
+    Examples:
+      gantt select --flavor vcpus=2,memory_mb=4096,disk_gb=20 --count 2
+      gantt select --flavor vcpus=2,memory_mb=4096,disk_gb=20 --dry-run
     """
     if (size is None) == (spec is None):
         raise click.UsageError("Give exactly one of --flavor and --spec.")
@@ -199,7 +202,12 @@ def claim() -> None:
 @click.argument("claim")
 @books_command
 def confirm(session: CommandSession, *, claim: str) -> None:
-    """Make a claim permanent: its lease no longer expires."""
+    """Make a claim permanent: its lease no longer expires.
+
+    \b
+    Example:
+      gantt claim confirm 3f0e9a52-6c1d-4b78-9d2e-51a7c84f0b36
+    """
     session.books.confirm_claim(claim)
 
 
@@ -207,5 +215,10 @@ def confirm(session: CommandSession, *, claim: str) -> None:
 @click.argument("claim")
 @books_command
 def release(session: CommandSession, *, claim: str) -> None:
-    """Release a claim and its resources."""
+    """Release a claim and its resources.
+
+    \b
+    Example:
+      gantt claim release 3f0e9a52-6c1d-4b78-9d2e-51a7c84f0b36
+    """
     session.books.release_claim(claim)

@@ -61,8 +61,15 @@ def serve(
     log_json: bool,
     register_machine: bool,
 ) -> None:
-    """Serve the Placement API until SIGTERM or SIGINT; SIGHUP reloads the options that
-    may change at runtime: [DEFAULT] debug, freshness, the scheduler's options."""
+    """Serve the Placement API and Gantt's own until SIGTERM or SIGINT.
+
+    SIGHUP reloads the options that may change at runtime: [DEFAULT] debug, freshness,
+    the scheduler's options.
+
+    \b
+    Example:
+      gantt serve --database sqlite:///gantt.db --auth noauth2
+    """
     given: dict[tuple[str, str], Any] = {
         ("placement_database", "connection"): database,
         ("gantt", "listen"): listen,

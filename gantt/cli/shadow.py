@@ -36,7 +36,12 @@ def shadow() -> None:
 @time_option("--until", "Only requests before this time (UTC).")
 @books_command
 def report(session: CommandSession, *, since: int | None, until: int | None) -> None:
-    """Show how far Gantt and Nova agree, where they differ, and why."""
+    """Show how far Gantt and Nova agree, where they differ, and why.
+
+    \b
+    Example:
+      gantt shadow report
+    """
     found = session.books.shadow_report(since=since, until=until)
     if session.is_prose:
         say("\n\n".join(_paragraphs(plain(found))))
@@ -53,7 +58,12 @@ def report(session: CommandSession, *, since: int | None, until: int | None) -> 
 )
 @books_command
 def list_(session: CommandSession, /, **asked: Any) -> None:
-    """List what Gantt decided and what Nova claimed, the latest first."""
+    """List what Gantt decided and what Nova claimed, the latest first.
+
+    \b
+    Example:
+      gantt shadow list --limit 20
+    """
     _print(session, session.books.shadow_records(**asked))
 
 
@@ -61,7 +71,12 @@ def list_(session: CommandSession, /, **asked: Any) -> None:
 @click.argument("request_or_instance")
 @books_command
 def show(session: CommandSession, *, request_or_instance: str) -> None:
-    """Show all that is recorded of a request or an instance."""
+    """Show all that is recorded of a request or an instance.
+
+    \b
+    Example:
+      gantt shadow show 8b04f231-0817-4c78-8caa-8ce3ad8eaea1
+    """
     name, books = request_or_instance, session.books
     found = books.shadow_records(request_id=name)
     found = found or books.shadow_records(instance_uuid=name)
@@ -95,7 +110,12 @@ def _print(session: CommandSession, found: Sequence[ShadowRecord]) -> None:
 def listen(
     session: CommandSession, *, config_files: tuple[str, ...], pool: str
 ) -> None:
-    """Decide whenever Nova does, by its notifications, until SIGTERM or Ctrl-C."""
+    """Decide whenever Nova does, by its notifications, until SIGTERM or Ctrl-C.
+
+    \b
+    Example:
+      gantt shadow listen --config-file /etc/nova/nova.conf
+    """
     from importlib.util import find_spec
 
     if find_spec("oslo_messaging") is None:

@@ -24,6 +24,10 @@ def snapshot(file: Path, *, where: BooksLocation) -> None:
 
     gantt select, capacity and replay take it as --url with --what-if. FILE should end
     with .record.gz, and must not be there yet.
+
+    \b
+    Example:
+      gantt snapshot fleet.record.gz
     """
     with refusals_reported():
         from gantt.model.record import SUFFIX

@@ -129,6 +129,10 @@ def check(
     """Check whether this release can take over the database.
 
     Exit status: 0 success, 1 warnings, 2 failures, 255 the checks could not be run.
+
+    \b
+    Example:
+      gantt-status upgrade check --database sqlite:///gantt.db
     """
     from gantt.store.adoption.old_rows import obstacles
 

@@ -48,6 +48,11 @@ def top(session: CommandSession, *, interval: float, once: bool, most: int) -> N
     One screen is printed, as with --once, where the output is no terminal. Formats
     other than table, and -c, print figures alone, once. The figures are those of
     /metrics.
+
+    \b
+    Examples:
+      gantt top --interval 5
+      gantt top --once
     """
     _metrics(session)  # refused before the screen is cleared
     if not session.is_prose:

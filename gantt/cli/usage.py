@@ -24,7 +24,12 @@ def usage() -> None:
 @click.argument("provider")
 @books_command
 def show_usage(session: CommandSession, *, provider: str) -> None:
-    """Show the usage and capacity of a provider."""
+    """Show the usage and capacity of a provider.
+
+    \b
+    Example:
+      gantt usage show gen-01
+    """
     uuid = session.uuid_of(provider)
     used = session.books.get_usages(uuid).usages
     has = session.books.get_inventories(uuid).inventories
@@ -50,7 +55,12 @@ def total_usage(
     kind: str | None,
     by_type: bool,
 ) -> None:
-    """Show the total usage of a project."""
+    """Show the total usage of a project.
+
+    \b
+    Example:
+      gantt usage total web --by-type
+    """
     query = UsageQuery(
         project_id=project,
         user_id=user,
@@ -87,7 +97,12 @@ def total_usage(
 )
 @books_command
 def usage_history(session: CommandSession, /, **asked: Any) -> None:
-    """Show the total capacity and usage of the fleet, or of a zone, over time."""
+    """Show the total capacity and usage of the fleet, or of a zone, over time.
+
+    \b
+    Example:
+      gantt usage history --resource-class VCPU --period day
+    """
     found = session.books.usage_history(**asked)
     session.print_rows(_HISTORY, map(_row, found))
 

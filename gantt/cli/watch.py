@@ -33,6 +33,11 @@ def watch(session: CommandSession, *, since: str | None, follow: bool) -> None:
 
     With -o json each line is an object with the new state of the changed rows. To
     resume an interrupted watch, give --since the id of its last line.
+
+    \b
+    Examples:
+      gantt watch
+      gantt watch --since 1 --no-follow -o json
     """
     place = since
     session.expect(*COLUMNS)

@@ -78,7 +78,15 @@ def _paragraphs(text: str) -> list[str]:
     lines: list[str] = []
     for block in inspect.cleandoc(text).split("\n\n"):
         if block.startswith("\b"):
-            lines += fenced(block.removeprefix("\b"), "text")
+            lines += _kept(block.removeprefix("\b").strip("\n"))
         elif block.strip():
             lines += [escaped(" ".join(block.split())), ""]
     return lines
+
+
+def _kept(text: str) -> list[str]:
+    """Lines as they are; examples as a block of commands below their word."""
+    word, _, rest = text.partition("\n")
+    if not word.startswith("Example"):
+        return fenced(text, "text")
+    return [word, "", *fenced(inspect.cleandoc(rest), "sh")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 
 import click
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from gantt.cli.main import SECTIONS, gantt
 from gantt.cli.manage import manage
 from gantt.cli.status import status
-from scripts.manual import commands, context_of
+from scripts.manual import every
 from tests.cli.test_unwritable import command
 
 PROGRAMS = {"gantt": gantt, "gantt-manage": manage, "gantt-status": status}
@@ -47,14 +48,26 @@ def test_without_arguments_a_program_prints_its_help(words: tuple[str, ...]) -> 
     assert len(bare.stderr.splitlines()) > 8
 
 
-def test_every_command_is_in_one_section() -> None:
-    told = [one.name for section in SECTIONS.values() for one in section]
-    assert sorted(filter(None, told)) == sorted(gantt.commands)
-    lines = said("gantt", "--help").stdout.splitlines()
+@pytest.mark.parametrize(
+    ("name", "sections", "commands"),
+    [
+        ("gantt", SECTIONS, gantt.commands),
+        ("gantt-manage", manage.sections, manage.commands),
+    ],
+)
+def test_every_command_is_in_one_section(
+    name: str,
+    sections: Mapping[str, Sequence[click.Command]],
+    commands: Mapping[str, click.Command],
+) -> None:
+    told = [one.name for section in sections.values() for one in section]
+    assert sorted(filter(None, told)) == sorted(commands)
+    lines = said(name, "--help").stdout.splitlines()
     titles = [
         line.rstrip(":") for line in lines if line.endswith(":") and line[0] > " "
     ]
-    assert [one for one in titles if one in SECTIONS] == list(SECTIONS)
+    assert len(sections) > 1
+    assert [one for one in titles if one in sections] == list(sections)
 
 
 def test_no_description_is_cut() -> None:
@@ -84,12 +97,3 @@ def test_every_help_can_be_printed_on_an_old_terminal(encoding: str) -> None:
     text = ended.stdout.decode(encoding)
     assert text.count("Usage: ") == len(names)
     assert "\\u" not in text
-
-
-def every(command: click.Command, name: str) -> list[click.Context]:
-    """The command and all below it."""
-    found = [context_of(command, name)]
-    for context in found:
-        for word, below in commands(context):
-            found.append(context_of(below, word, context))
-    return found
