@@ -18,7 +18,6 @@ extensions = [
     "myst_parser",
     "reno.sphinxext",
     "scripts.reference",
-    "sphinx.ext.autodoc",
 ]
 exclude_patterns = ["_build", "_generated"]
 html_theme = "furo"
@@ -26,10 +25,6 @@ html_title = f"Gantt {release}"
 myst_enable_extensions = ["colon_fence"]
 # "--url" is an option, not a dash.
 smartquotes = False
-myst_heading_anchors = 3
-autodoc_preserve_defaults = True
-autodoc_typehints_format = "short"
-python_maximum_signature_line_length = 80
-# Generated parts begin below a heading of another level; an answer and a command may
-# have the same name, and then either is linked.
-suppress_warnings = ["myst.header", "ref.python"]
+myst_heading_anchors = 4
+# Generated parts begin below a heading of another level.
+suppress_warnings = ["myst.header"]

@@ -1,8 +1,7 @@
-"""The parts of docs/reference that are generated, as an extension of Sphinx.
+"""An extension of Sphinx: pages of the documentation that stand outside of docs.
 
-Each page of ``PAGES`` is written to docs/_generated before Sphinx reads the documents
-that include it, and is never committed: it says what this very code does. What is short
-enough to be read in the repository is committed instead: ``committed``.
+Each of ``PAGES`` is written to docs/_generated before Sphinx reads the documents that
+include it. What is generated from the code is kept in docs/reference: ``committed``.
 """
 
 from __future__ import annotations
@@ -11,25 +10,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from scripts.reference import (
-    commands,
-    native,
-    placement,
-    signatures,
-    sisters,
-    types,
-)
+from scripts.reference import sisters
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 PAGES: Final[dict[str, Callable[[], str]]] = {
     "architecture": sisters.architecture,
-    "commands": commands.page,
     "contributing": sisters.contributing,
-    "http": native.page,
-    "placement": placement.page,
-    "types": types.page,
 }
 FOLDER: Final = "_generated"
 
@@ -49,7 +37,5 @@ def _write(app: Sphinx) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """What Sphinx calls."""
-    app.setup_extension("sphinx.ext.autodoc")
     app.connect("builder-inited", _write)
-    app.connect("autodoc-process-signature", signatures.process)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

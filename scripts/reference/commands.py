@@ -1,7 +1,4 @@
-"""The commands of all programs, from the help that they print themselves.
-
-A short table of them is committed (``committed``).
-"""
+"""The commands of all programs, from the help that they print themselves."""
 
 from __future__ import annotations
 
@@ -19,11 +16,10 @@ def page() -> str:
     lines: list[str] = []
     for name, command in manual.PROGRAMS.items():
         context = manual.context_of(command, name)
-        # Another one than that of a command of gantt: gantt-agent, gantt agent.
-        lines += [f"(program-{name})=", f"## {name}", "", *_described(context)]
+        lines += [f"## {name}", "", *_described(context)]
         for below in _below(context):
             depth = "###" if below.parent is context else "####"
-            lines += [f"({_anchor(below)})=", f"{depth} {below.command_path}", ""]
+            lines += [f"{depth} {below.command_path}", ""]
             lines += _described(below)
     return "\n".join(lines) + "\n"
 
@@ -40,7 +36,8 @@ def overview() -> list[str]:
 
 
 def _anchor(context: click.Context) -> str:
-    return "command-" + context.command_path.replace(" ", "-")
+    """What readers of Markdown make of its heading."""
+    return context.command_path.replace(" ", "-")
 
 
 def _below(context: click.Context) -> Iterator[click.Context]:

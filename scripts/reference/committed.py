@@ -1,10 +1,9 @@
-"""Generated parts that are committed, for those who read the pages in the repository.
+"""The parts of docs/reference that are generated, and kept in the repository.
 
 Usage: python -m scripts.reference.committed
 
-Writes each between its marks in a page of docs/reference; a test compares. They are
-those that a reader looks things up in, a line for each thing; what is longer (types,
-options of commands, bodies and samples of Placement's part) is left to ``make docs``.
+Writes each between its marks in a page of docs/reference, so that it can be read there
+as well as in what ``make docs`` builds; a test compares.
 """
 
 from __future__ import annotations
@@ -14,15 +13,29 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from scripts.reference import commands, fields, metrics, native, options, placement
+from scripts.reference import (
+    commands,
+    fields,
+    library,
+    metrics,
+    native,
+    options,
+    placement,
+    types,
+)
 
 PARTS: Final[dict[str, Callable[[], str]]] = {
     "commands": lambda: "\n".join(commands.overview()),
+    "each-command": commands.page,
+    "each-operation": native.page,
+    "each-placement-operation": placement.page,
     "fields": fields.page,
     "http": native.overview,
     "metrics": metrics.page,
     "options": options.page,
     "placement-api": placement.overview,
+    "types": types.page,
+    **library.PAGES,
 }
 FOLDER: Final = Path(__file__).parents[2] / "docs" / "reference"
 _PART: Final = re.compile(r"(<!-- generated: ([\w-]+) -->\n).*?(<!-- end -->)", re.S)

@@ -29,7 +29,7 @@ def page() -> str:
     lines: list[str] = []
     components: Json = described()["components"]["schemas"]
     for name, schema in sorted(components.items(), key=lambda one: _short(one[0])):
-        lines += [f"({_anchor(name)})=", f"## {_short(name)}", ""]
+        lines += [f"## {_short(name)}", ""]
         if schema.get("description"):
             lines += [escaped(" ".join(schema["description"].split())), ""]
         required = set(schema.get("required", ()))
@@ -48,8 +48,9 @@ def _short(name: str) -> str:
     return name.removeprefix("gantt.model.")
 
 
-def _anchor(name: str) -> str:
-    return f"type-{name.replace('.', '-').lower()}"
+def _place(name: str) -> str:
+    """Where its section is, as readers of Markdown name headings."""
+    return f"http-types.md#{_short(name).replace('.', '').lower()}"
 
 
 def shown(schema: Json) -> str:
@@ -57,7 +58,7 @@ def shown(schema: Json) -> str:
     own links to it."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
-        return f"[{_short(name)}](#{_anchor(name)})"
+        return f"[{_short(name)}]({_place(name)})"
     for joined in ("anyOf", "oneOf"):
         if joined in schema:
             return " or ".join(shown(one) for one in schema[joined])
