@@ -24,7 +24,7 @@ return Object.fromEntries([...document.querySelectorAll(".health .tile")].map((o
   [text(one, ".name"),
    [text(one, "b"), text(one, "small"), one.classList.contains("bad")]]))"""
 SILENT = """return [...document.querySelectorAll(
-  "[aria-label='Hosts that are down or stale'] tbody tr td:first-child")].map(
+  "[aria-label='Hosts that take no requests'] tbody tr td:first-child")].map(
   (one) => one.textContent)"""
 AUDITED = """return [...document.querySelectorAll("h3")].some(
   (one) => one.textContent.startsWith("Audit findings"))"""
@@ -112,11 +112,11 @@ def test_a_token_without_a_role_sees_the_service_alone(
 ) -> None:
     with chromium.window(few.url) as window:
         window.open("#/health", token="ann:blue")
-        denied = "return document.querySelectorAll('.part .note').length === 2"
+        denied = "return document.querySelectorAll('.part[hidden]').length === 3"
         window.wait(denied)
         window.wait("return document.querySelector('.spark')")  # it has looked again
         assert window.run(TILES)["service"][0] == "ready"
-        assert len([one for one in window.asked() if "gantt/fleet" in one]) == 1
+        assert len([one for one in window.asked() if "gantt/recent" in one]) == 1
 
 
 def test_bounds_of_a_histogram(window: Window) -> None:

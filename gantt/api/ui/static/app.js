@@ -1,5 +1,6 @@
 // The shell: navigation, sign-in, and one page at a time.
 
+import { get } from "./api.js";
 import { CapacityView } from "./capacity.js";
 import { DecisionsView } from "./decisions.js";
 import { button, el, fill } from "./elements.js";
@@ -7,6 +8,7 @@ import { FleetView } from "./fleet.js";
 import { HealthView } from "./health.js";
 import { live } from "./live.js";
 import { login } from "./login.js";
+import { ProjectView } from "./project.js";
 import { current, link, route } from "./router.js";
 import { end, session, token } from "./session.js";
 import { ShadowView } from "./shadow.js";
@@ -22,6 +24,7 @@ const STATES = { off: "not connected", live: "live", polling: "polling: no strea
 
 let page = null; // what is open: { about, opened }
 let main = null;
+let isMember = false; // it may not list hosts
 
 function shell() {
 	const links = PAGES.map((one) => el("a", { href: link(one.name), data: { page: one.name } }, one.title));
@@ -61,17 +64,30 @@ function show() {
 	if (page?.about !== about) {
 		page?.opened.close();
 		main.replaceChildren(el("h2.spoken", about.title));
-		page = { about, opened: new about.View(main) };
+		page = { about, opened: new (isMember && about.View === FleetView ? ProjectView : about.View)(main) };
 		document.title = `${about.title} · Gantt`;
 		for (const one of root.querySelectorAll("nav a")) one.ariaCurrent = one.dataset.page === about.name ? "page" : null;
 	}
 	page.opened.update(params);
 }
 
-function begin() {
+async function begin() {
+	isMember = false;
+	delete root.dataset.member;
 	shell();
 	live.start();
 	show();
+	const here = main;
+	const { status } = await get("gantt/hosts", { limit: 1 }).catch((error) => error);
+	if (status !== 403 || here !== main) return;
+	isMember = true;
+	root.dataset.member = "";
+	fill(root.querySelector("nav a"), "Project");
+	if (page?.about.View === FleetView) {
+		page.opened.close();
+		page = null;
+		show();
+	}
 }
 
 function leave(event) {

@@ -8,8 +8,8 @@ import { bar, el, fill, select, toolbar, wrong } from "./elements.js";
 import { Poll } from "./poll.js";
 import { flavor } from "./request.js";
 import { change } from "./router.js";
-import { column, compare, hostLink, listed, number, told } from "./table.js";
-import { amount, percent, span } from "./text.js";
+import { ago, column, compare, hostLink, listed, number, told } from "./table.js";
+import { amount, percent, sized, span } from "./text.js";
 
 const POLL_MS = 10000;
 const MOST_RECORDS = 400;
@@ -104,7 +104,7 @@ export class CapacityView {
 		const rows = zones.flatMap((zone) => [...this.columns.totals(zone)].map(([name, sum]) => ({ zone, name, ...sum })));
 		fill(this.zones, listed("Zones now", "zones.csv", [
 			column("zone"), column("resource_class", "name"),
-			...["hosts", "capacity", "used"].map((key) => number(key, key, (one) => amount(one[key]))),
+			...["hosts", "capacity", "used"].map((key) => number(key, key, (one) => (key === "hosts" ? amount(one[key]) : sized(one[key], one.name)))),
 			number("percent", (one) => share(one.used, one.capacity), (one) => [percent(one.used / one.capacity), bar(one.used / one.capacity, "used")]),
 		], rows, MOST_ROWS));
 	}
@@ -116,11 +116,11 @@ export class CapacityView {
 			column("where"), column("flavor", "flavor", (one) => told(one.flavor)),
 			number("weight"), more("more"), number("alone"), blockers,
 		], rows, MOST_ROWS));
-		const { outlooks, history_s: known, horizon_s: reach } = forecast;
+		const { outlooks, at, history_s: known, horizon_s: reach } = forecast;
 		fill(this.ahead, outlooks ? [
 			listed("Until when room lasts", "runs-out.csv", [
-				column("where"), column("kind"), column("name", "name", (one) => told(one.name)), number("left"), column("state"),
-				...[["90 % until", "lasts_until"], ["50 %", "likely_until"], ["10 %", "latest_until"]].map(([label, key]) => column(label, (one) => minute(one[key]))),
+				column("where"), column("kind"), column("name", "name", (one) => told(one.name)), number("left", "left", (one) => sized(one.left, one.name)), column("state"),
+				...[["90 % until", "lasts_until"], ["50 %", "likely_until"], ["10 %", "latest_until"]].map(([label, key]) => column(label, (one) => minute(one[key]), (one) => ago(one[key], at))),
 				number("chance", "chance", (one) => percent(one.chance ?? NaN)), column("ends by", "ends_by"),
 			], outlooks, MOST_ROWS),
 			el("p.none", `There is room until these dates with these chances. Chance: that it runs out within ${span(reach)}. From ${span(known)} of history.`),
@@ -132,10 +132,11 @@ export class CapacityView {
 		const { name, zone } = this.by;
 		const { outlooks, at, horizon_s: reach } = own ?? forecast;
 		const outlook = outlooks?.find((one) => one.kind === "class" && one.name === name && one.where === zone);
+		const last = records.at(-1);
 		const label = [name, zone, "over time"].filter(Boolean).join(" ");
 		const table = listed(label, "usage-history.csv", [
-			column("start", (one) => minute(one.start)), column("resource_class"),
-			...["capacity", "used_min", "used_avg", "used_max"].map((key) => number(key, (one) => Math.round(one[key] * 100) / 100)),
+			column("start", (one) => minute(one.start), (one) => ago(one.start, at ?? last.start)), column("resource_class"),
+			...["capacity", "used_min", "used_avg", "used_max"].map((key) => number(key, (one) => Math.round(one[key] * 100) / 100, (one) => sized(one[key], one.resource_class))),
 			number("percent", (one) => share(one.used_avg, one.capacity)), number("samples"),
 		], records.toReversed(), LATEST);
 		if (records.length) table.firstChild.after(chart(records, label, outlook && { ...outlook, at, until: at + reach * 1e6 }));

@@ -56,6 +56,16 @@ export class Columns {
 		return column.used[index] / capacity;
 	}
 
+	/** The class of which the largest part is used, and that part; null: it has none. */
+	fullest(index) {
+		let found = null;
+		for (const name of this.classes.keys()) {
+			const part = this.use(index, name);
+			if (part !== null && !(found?.part >= part)) found = { name, part };
+		}
+		return found;
+	}
+
 	/** The classes that a host has: [name, used, capacity]. */
 	uses(index) {
 		return [...this.classes].map(([name, { capacity, used }]) => [name, used[index], capacity[index]]).filter((one) => one[2]);
@@ -127,11 +137,16 @@ export class Columns {
 
 	/** Sums over the fleet, or over a zone: class -> { hosts, capacity, used }. */
 	totals(zone = null) {
+		const all = [...Array(this.count).keys()];
+		return this.sums(zone === null ? all : all.filter((index) => this.zones[index] === zone));
+	}
+
+	/** The same of some hosts. */
+	sums(indices) {
 		const found = new Map();
 		for (const [name, { capacity, used }] of this.classes) {
 			const sum = { hosts: 0, capacity: 0, used: 0 };
-			for (let index = 0; index < this.count; index++) {
-				if (zone !== null && this.zones[index] !== zone) continue;
+			for (const index of indices) {
 				sum.hosts += capacity[index] > 0;
 				sum.capacity += capacity[index];
 				sum.used += used[index];

@@ -8,9 +8,12 @@ import { change } from "./router.js";
 import { Search } from "./search.js";
 import { Stage, measure } from "./stage.js";
 import { Table, column, csv, number, save } from "./table.js";
-import { age, amount, percent, short, sized } from "./text.js";
+import { age, amount, local, percent, sized } from "./text.js";
+import { Wrong } from "./wrong.js";
 
 const LEAST_SIZE = 0.42;
+// There a map has no room for names, and a table has.
+const small = matchMedia("(max-width: 480px)");
 const SHOWN_CLASSES = 6;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
@@ -27,11 +30,15 @@ export class FleetView {
 		this.canvas.ariaLabel += " T shows a table.";
 		this._parts(root);
 		this.panel = new HostPanel(this.aside, () => change({ host: "", node: "" }));
+		this._moved = () => { if (this.columns.place !== null) this._show(); };
+		small.addEventListener("change", this._moved);
 		this.stage.look();
 	}
 
 	close() {
+		small.removeEventListener("change", this._moved);
 		this.search.close();
+		this.wrong.close();
 		this.stage.close();
 		this.table?.close();
 		this.panel.close();
@@ -41,6 +48,7 @@ export class FleetView {
 		this.note = loading();
 		this.bar = toolbar();
 		this.sums = el("div.sums");
+		this.wrong = new Wrong(this.columns);
 		this.search = new Search("Search hosts", "Search hosts", {
 			enter: () => {
 				if (!this.matches?.length) return;
@@ -52,21 +60,21 @@ export class FleetView {
 				change({ host: "", node: "" });
 				this.canvas.focus();
 			},
-			key: (event) => { if (event.key === "t") change({ view: this.params.view === "table" ? "" : "table" }); },
+			key: (event) => { if (event.key === "t") change({ view: this._view === "table" ? "map" : "table" }); },
 		});
 		this.aside = el("aside.host", { hidden: true, "aria-label": "Host" });
 		root.append(
-			el("section.fleet", this.sums, el("div.controls", this.search.input, this.bar), this.stage.legend, this.note, this.stage.root),
+			el("section.fleet", this.sums, this.wrong.root, el("div.controls", this.search.input, this.bar), this.stage.legend, this.note, this.stage.root),
 			this.aside,
 		);
 	}
 
 	get by() {
-		return { group: this.params.group || "zone", colour: this.params.colour || `use:${this._firstClass()}`, size: this.params.size ?? "" };
+		return { group: this.params.group || "zone", colour: this.params.colour || "fullest", size: this.params.size ?? "" };
 	}
 
-	_firstClass() {
-		return this.columns.classes.has("VCPU") ? "VCPU" : [...this.columns.classes.keys()][0] ?? "VCPU";
+	get _view() {
+		return this.params.view || (small.matches ? "table" : "map");
 	}
 
 	update(params) {
@@ -94,8 +102,12 @@ export class FleetView {
 		}
 		if (places === null || places.length) {
 			this._totals();
+			this.wrong.draw();
 			const mine = this.columns.find(this.params.host, this.params.node);
-			if (isFirst) this._select();
+			if (isFirst) {
+				this._select();
+				this.wrong.look();
+			}
 			else if (this.params.host && (places === null || places.includes(mine))) this.panel.refresh();
 		}
 	}
@@ -179,6 +191,7 @@ export class FleetView {
 		const classes = [...columns.classes.keys()];
 		const groups = ["zone", "aggregate", "state", ["none", "nothing"], ...[...new Set(columns.traits.flat())].sort().map((one) => [`trait:${one}`, `trait ${one}`])];
 		const colours = [
+			["fullest", "fullest class"],
 			...classes.map((one) => [`use:${one}`, `use of ${one}`]), ["count:instances", "instances"], ["age:report", "age of the report"],
 			...[...columns.metrics.keys()].map((one) => [`metric:${one}`, `metric ${one}`]),
 		];
@@ -190,12 +203,12 @@ export class FleetView {
 				select("Group by", groups, by.group, (group) => change({ group })),
 				select("Colour", colours, by.colour, (colour) => change({ colour })),
 				select("Size", [["", "equal"], ...classes.map((one) => [one, `capacity of ${one}`])], by.size, (size) => change({ size })),
-				el("span.pair", { role: "group", "aria-label": "Show as" }, show("Map", ""), show("Table", "table")),
+				el("span.pair", { role: "group", "aria-label": "Show as" }, show("Map", "map"), show("Table", "table")),
 				button("CSV", () => this._save()));
 		}
 		const [group, colour, size] = this.bar.querySelectorAll("select");
 		[group.value, colour.value, size.value] = [by.group, by.colour, by.size];
-		for (const one of this.bar.querySelectorAll(".pair button")) one.ariaPressed = String(one.value === (this.params.view ?? ""));
+		for (const one of this.bar.querySelectorAll(".pair button")) one.ariaPressed = String(one.value === this._view);
 	}
 
 	_legend() {
@@ -203,7 +216,7 @@ export class FleetView {
 	}
 
 	_switch() {
-		const isTable = this.params.view === "table";
+		const isTable = this._view === "table";
 		const heads = [...this.columns.classes.keys(), ...this.columns.metrics.keys()].join("\n");
 		this.canvas.hidden = isTable;
 		if (this.table && (!isTable || heads !== this._heads)) {
@@ -230,11 +243,11 @@ export class FleetView {
 			column("State", (index) => STATES[columns.states[index]], null, "state"),
 			number("Instances", (index) => columns.instances[index], null, "instances"),
 			...[...columns.classes].flatMap(([name, { capacity, used }]) => [
-				number(`${name} used`, (index) => used[index], (index) => [short(used[index]), " ", el("small", `of ${short(capacity[index])}`)], `use:${name}`),
+				number(`${name} used`, (index) => used[index], (index) => [sized(used[index], name), " ", el("small", `of ${sized(capacity[index], name)}`)], `use:${name}`),
 				number("%", (index) => columns.use(index, name), (index) => percent(columns.use(index, name) ?? NaN), `part:${name}`),
 			]),
 			...[...columns.metrics].map(([name, values]) => number(name, (index) => values[index], (index) => amount(values[index]), `metric:${name}`)),
-			number("Report", (index) => columns.age(index), (index) => age(columns.updatedAt[index], columns.at), "age"),
+			number("Report", (index) => columns.age(index), (index) => el("span", { title: local(columns.updatedAt[index]) }, age(columns.updatedAt[index], columns.at)), "age"),
 		];
 	}
 

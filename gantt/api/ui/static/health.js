@@ -1,20 +1,17 @@
 // The page Health: the service, silent hosts, the audit.
 
-import { get, probe } from "./api.js";
-import { Columns, Refresher, STATES } from "./columns.js";
+import { get, now, probe } from "./api.js";
 import { button, el, fill, loading, svg, wrong } from "./elements.js";
 import { growth, quantile, read, total } from "./metrics.js";
 import { Poll } from "./poll.js";
-import { column, hostLink, hostOf, listed, told } from "./table.js";
-import { amount, moment, short } from "./text.js";
+import { ago, column, hostOf, listed, told } from "./table.js";
+import { amount, short } from "./text.js";
+import { changeTables, outTable } from "./wrong.js";
 
 const LONG_S = 10; // less: a question runs
 const KEPT = 60; // looks that a line shows
-const MOST_ROWS = 200;
 const MOST_FINDINGS = 200;
-const SILENT = ["down", "stale"];
-
-const DOWN = "Hosts that are down or stale";
+const OUT = "Hosts that take no requests";
 const fail = (place, title, error) => fill(place, el("h3", title), wrong(error));
 const seconds = (bound) => (bound === null ? "–" : bound === Infinity ? "> 30 s" : bound < 1 ? `≤ ${amount(bound * 1000)} ms` : `≤ ${amount(bound)} s`);
 
@@ -32,21 +29,12 @@ function tile(label, value, detail, { isWrong = false, values = null } = {}) {
 
 export class HealthView {
 	constructor(root) {
-		this.columns = new Columns();
 		this.history = { requests: [], commits: [], queue: [] };
-		this.refresher = new Refresher(this.columns, {
-			changed: () => this._hosts(),
-			failed: (error) => {
-				this._isDenied = error.status === 403; // for good
-				fail(this.silent, DOWN, error);
-			},
-		});
 		this.sums = el("div.sums");
 		this.note = loading();
-		this.silent = el("div.part");
-		this.audit = el("div.part");
-		root.append(el("section.health", this.note, this.sums, this.silent, this.audit));
-		this.poll = new Poll((signal) => this._look(signal), ([ready, exposed]) => this._draw(ready, read(exposed)), (error) => {
+		[this.silent, this.changed, this.audit] = [1, 2, 3].map(() => el("div.part"));
+		root.append(el("section.health", this.note, this.sums, this.silent, this.changed, this.audit));
+		this.poll = new Poll((signal) => this._look(signal), ([ready, exposed, recent]) => this._draw(ready, read(exposed), recent), (error) => {
 			this.note.hidden = false;
 			fill(this.note, error.message);
 		});
@@ -58,16 +46,21 @@ export class HealthView {
 
 	close() {
 		this.poll.close();
-		this.refresher.close();
 	}
 
 	_look(signal) {
-		if (!this._isDenied) this.refresher.look();
-		return Promise.all([probe("readyz", signal), probe("metrics", signal)]);
+		const recent = this._isDenied ? null : get("gantt/recent", {}, signal).catch((error) => {
+			this._isDenied = error.status === 403; // for good
+			return { error: error.message };
+		});
+		return Promise.all([probe("readyz", signal), probe("metrics", signal), recent]);
 	}
 
-	_draw(ready, metrics) {
+	_draw(ready, metrics, recent) {
 		this.note.hidden = true;
+		this.silent.hidden = this.changed.hidden = this._isDenied;
+		if (recent?.error) fail(this.silent, OUT, { message: recent.error });
+		else if (recent) this._news(recent);
 		const now = performance.now();
 		const passed = this._at ? (now - this._at) / 1000 : null;
 		const rate = (name) => {
@@ -106,21 +99,12 @@ export class HealthView {
 		];
 	}
 
-	_hosts() {
-		const { columns } = this;
-		const state = (index) => STATES[columns.states[index]];
-		const silent = [...columns.states.keys()].filter((index) => SILENT.includes(state(index)));
-		silent.sort((one, other) => (columns.updatedAt[other] ?? 0) - (columns.updatedAt[one] ?? 0));
-		const shown = silent.map((index) => [index, columns.states[index], columns.updatedAt[index]]).join();
-		if (shown === this._shown) return;
-		this._shown = shown;
-		const found = listed(DOWN, "down.csv", [
-			column("Host", (index) => columns.name(index), (index) => hostLink(columns.hosts[index], columns.nodes[index])),
-			column("State", state, (index) => el(`span.badge.${state(index)}`, state(index))),
-			column("Zone", (index) => columns.zones[index]),
-			column("Last report", (index) => moment(columns.updatedAt[index])),
-		], silent, MOST_ROWS);
-		fill(this.silent, found);
+	_news(recent) {
+		const text = JSON.stringify({ ...recent, at: Math.floor(recent.at / 6e7), since: 0 });
+		if (text === this._known) return;
+		this._known = text;
+		fill(this.silent, outTable(recent, OUT));
+		fill(this.changed, changeTables(recent));
 	}
 
 	async _examine() {
@@ -137,9 +121,10 @@ export class HealthView {
 			], found.findings, MOST_FINDINGS);
 			table.querySelector("h3").append(again);
 			const silent = Object.entries(found.silent).map(([why, count]) => `, ${amount(count)} ${why.replace("_", " ")}`);
-			table.append(el("p.none", `At ${moment(found.at)}, revision ${found.revision}: ${counts.join(", ") || (found.is_blind ? "nothing could be compared" : "nothing disagrees")}. What runs is known of ${amount(found.listing)} of ${amount(found.hosts)} hosts${silent.join("")}.`));
+			table.append(el("p.none", ago(found.at, (await now()) * 1000), `, revision ${found.revision}: ${counts.join(", ") || (found.is_blind ? "nothing could be compared" : "nothing disagrees")}. What runs is known of ${amount(found.listing)} of ${amount(found.hosts)} hosts${silent.join("")}.`));
 			fill(this.audit, table);
 		} catch (error) {
+			this.audit.hidden = error.status === 403;
 			fail(this.audit, "Audit", error);
 		}
 	}

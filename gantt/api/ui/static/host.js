@@ -4,7 +4,7 @@ import { get } from "./api.js";
 import { STATES } from "./columns.js";
 import { el, fill, loading, terms } from "./elements.js";
 import { code, column, headed, listed, number, use } from "./table.js";
-import { age, amount, moment, sized, span } from "./text.js";
+import { age, amount, local, moment, sized, span } from "./text.js";
 import { topology } from "./topology.js";
 
 const PAUSE_MS = 500;
@@ -126,8 +126,8 @@ export class HostPanel {
 		const columns = this._columns;
 		const service = view.service;
 		const facts = [
-			["Report", `${age(view.updated_at, books.at)} old`, moment(view.updated_at)],
-			["Service", service.last_seen_up ? `seen ${age(service.last_seen_up, books.at)} ago` : "never seen", moment(service.last_seen_up)],
+			["Report", `${age(view.updated_at, books.at)} old`, local(view.updated_at)],
+			["Service", service.last_seen_up ? `seen ${age(service.last_seen_up, books.at)} ago` : "never seen", local(service.last_seen_up)],
 			["Zone", index === undefined ? "–" : columns.zones[index]],
 			["Aggregates", view.aggregates.map((uuid) => columns.aggregateNames.get(uuid) || uuid).join(", ") || "none"],
 			["Hypervisor", [view.stats.hypervisor_type, view.stats.hypervisor_version].filter(Boolean).join(" ") || "–"],

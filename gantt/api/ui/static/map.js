@@ -7,16 +7,18 @@ import { colour, isDark } from "./theme.js";
 
 const GLOW_MS = 1400;
 const NAMED_PX = 54;
+const FIGURE_PX = 20;
 const MOST_ZOOM = 200; // pixels of a slot
 const PAN_PX = 4;
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
 export class HostMap {
-	/** `name(index)`: of a host; `pick(index)`, `open(index)`: what the user does. */
-	constructor(canvas, { name, pick, open, hover }) {
+	/** `name(index)`, `figure(index)`: of a host, `total(members)`: of a group, as text;
+	 * `pick(index)`, `open(index)`: what the user does. */
+	constructor(canvas, { name, figure = () => "", total = () => "", pick, open, hover }) {
 		this.canvas = canvas;
 		this._draw = canvas.getContext("2d", { alpha: false });
-		Object.assign(this, { _name: name, _pick: pick, _open: open, _hover: hover });
+		Object.assign(this, { _name: name, _figure: figure, _total: total, _pick: pick, _open: open, _hover: hover });
 		this.groups = [];
 		this.steps = new Uint8Array(0);
 		this.sizes = new Float32Array(0);
@@ -56,6 +58,7 @@ export class HostMap {
 	changed(indices) {
 		const until = performance.now() + GLOW_MS;
 		for (const index of indices) this._glow.set(index, until);
+		this._areHeadsOld = true;
 		this._request();
 	}
 
@@ -159,7 +162,7 @@ export class HostMap {
 		if (this._isWhole) this._all(now);
 		else this._some(now);
 		for (const index of this.chosen) this._ring(index);
-		this._isWhole = false;
+		this._isWhole = this._areHeadsOld = false;
 		this._dirty.clear();
 		for (const [index, until] of this._glow) {
 			if (until <= now) {
@@ -193,6 +196,7 @@ export class HostMap {
 	}
 
 	_some(now) {
+		if (this._areHeadsOld) for (const block of this._arranged.blocks) if (this._isSeen(block.x, block.y, block.width, block.head)) this._head(block);
 		for (const index of this._dirty) this._cell(index, now);
 		for (const index of this._glow.keys()) if (!this._dirty.has(index)) this._cell(index, now);
 	}
@@ -206,13 +210,16 @@ export class HostMap {
 		const draw = this._draw;
 		const { scale, x, y } = this._view;
 		const size = Math.min(block.head * 0.62 * scale, 15);
+		draw.fillStyle = this._ink.page;
+		draw.fillRect(Math.floor(block.x * scale + x), Math.floor(block.y * scale + y), Math.ceil(block.width * scale), Math.floor(block.head * scale));
 		draw.font = `600 ${size}px system-ui, sans-serif`;
 		draw.textBaseline = "alphabetic";
 		draw.fillStyle = this._ink.quiet;
 		const most = block.width * scale - 2;
 		const name = plain(block.group.name);
 		const counted = `${name}  ${block.group.members.length}`;
-		const text = draw.measureText(counted).width <= most ? counted : cut(draw, name, most);
+		const whole = `${counted}  ${this._total(block.group.members)}`;
+		const text = [whole, counted].find((one) => draw.measureText(one).width <= most) ?? cut(draw, name, most);
 		draw.fillText(text, block.x * scale + x + 1, (block.y + block.head * 0.72) * scale + y);
 	}
 
@@ -234,6 +241,7 @@ export class HostMap {
 		if (this.faded?.[index]) draw.globalAlpha = 0.13;
 		this._body(index, x, y, side);
 		if (side > NAMED_PX) this._label(index, x, y, side);
+		if (side > FIGURE_PX) this._number(index, x, y, side);
 		draw.globalAlpha = 1;
 		this._marks(index, now, left, top, width - gap, height - gap);
 	}
@@ -253,8 +261,11 @@ export class HostMap {
 			draw.strokeRect(x + inset, y + inset, side - 2 * inset, side - 2 * inset);
 			return;
 		}
-		draw.fillStyle = tint;
-		draw.fillRect(x, y, side, side);
+		if (this.steps[index] === NONE) this._absent(x, y, side);
+		else {
+			draw.fillStyle = tint;
+			draw.fillRect(x, y, side, side);
+		}
 		if (state === 2 || state === 3) { // down: crossed; stale: one stroke
 			this._pen(state === 2 ? this._ink.down : this._ink.text, Math.max(1, Math.min(4, side / 7)));
 			draw.beginPath();
@@ -268,9 +279,33 @@ export class HostMap {
 		}
 	}
 
+	/** A host of another kind: a dot in an empty place. */
+	_absent(x, y, side) {
+		const draw = this._draw;
+		draw.fillStyle = this._ink.quiet;
+		draw.beginPath();
+		draw.arc(x + side / 2, y + side / 2, Math.max(0.6, Math.min(4, side / 7)), 0, 2 * Math.PI);
+		draw.fill();
+	}
+
+	/** The colour to write with on a tile. */
+	_on(index) {
+		return this.states[index] === 1 || this.steps[index] === NONE ? this._ink.text : inkOn(this.steps[index], this._shade);
+	}
+
+	_number(index, x, y, side) {
+		const draw = this._draw;
+		const isNamed = side > NAMED_PX;
+		draw.fillStyle = this._on(index);
+		draw.font = `${isNamed ? Math.min(22, side / 4) : Math.min(13, side / 2.2)}px system-ui, sans-serif`;
+		draw.textBaseline = "middle";
+		const text = this._figure(index);
+		draw.fillText(text, x + (side - draw.measureText(text).width) / 2, y + side * (isNamed ? 0.6 : 0.53));
+	}
+
 	_label(index, x, y, side) {
 		const draw = this._draw;
-		draw.fillStyle = this.states[index] === 1 ? this._ink.text : inkOn(this.steps[index], this._shade);
+		draw.fillStyle = this._on(index);
 		draw.font = `${Math.min(12, side / 6)}px system-ui, sans-serif`;
 		draw.textBaseline = "top";
 		draw.fillText(cut(draw, plain(this._name(index)), side - 12), x + 6, y + 6);

@@ -6,7 +6,7 @@ import { live } from "./live.js";
 import { HostMap } from "./map.js";
 import { NONE, OVER, STEPS, palette, step } from "./scale.js";
 import { use } from "./table.js";
-import { age, amount, percent, sized } from "./text.js";
+import { age, amount, percent, short, sized } from "./text.js";
 import { isDark, theme } from "./theme.js";
 
 const NO_ZONE = "no zone";
@@ -14,8 +14,11 @@ const NO_ZONE = "no zone";
 /** What colours hosts: { label, value(index), least, most, text(value) }. */
 export function measure(columns, by) {
 	const [kind, name] = [by.slice(0, by.indexOf(":")), by.slice(by.indexOf(":") + 1)];
+	if (by === "fullest") {
+		return { label: "Fullest class", value: (index) => columns.fullest(index)?.part, least: 0, most: 1, text: percent, sum: (members) => fullestOf(columns.sums(members)) };
+	}
 	if (kind === "use") {
-		return { label: `${name} used`, value: (index) => columns.use(index, name), least: 0, most: 1, text: percent };
+		return { label: `${name} used`, value: (index) => columns.use(index, name), least: 0, most: 1, text: percent, sum: (members) => shareOf(name, columns.sums(members)) };
 	}
 	if (by === "age:report") {
 		const value = (index) => columns.age(index) && columns.age(index) / 60;
@@ -24,6 +27,17 @@ export function measure(columns, by) {
 	const column = by === "count:instances" ? columns.instances : columns.metrics.get(name) ?? [];
 	const value = (index) => column[index];
 	return { label: by === "count:instances" ? "Instances" : name, value, ...range(columns, value), text: amount };
+}
+
+/** What is used of a class in all, as text; "": there is none of it. */
+function shareOf(name, sums) {
+	const { used = 0, capacity = 0 } = sums.get(name) ?? {};
+	return capacity ? `${name} ${Math.round((100 * used) / capacity)} %` : "";
+}
+
+function fullestOf(sums) {
+	const some = [...sums].filter(([, { capacity }]) => capacity > 0).sort(([, one], [, two]) => two.used / two.capacity - one.used / one.capacity);
+	return some.length ? shareOf(some[0][0], sums) : "";
 }
 
 export function range(columns, value, floor = 0) {
@@ -78,6 +92,8 @@ export class Stage {
 		this.root = el("div.stage", this.canvas, this.tip);
 		this.map = new HostMap(this.canvas, {
 			name: (index) => columns.name(index),
+			figure: (index) => this._figure(index),
+			total: (members) => this.measure?.sum?.(members) ?? "",
 			pick: (index) => say(this.sentence(index)),
 			open: (index) => open(columns.address(index)),
 			hover: (index, x, y) => this._hover(index, x, y),
@@ -127,7 +143,7 @@ export class Stage {
 			el("span", label),
 			el("span.scale", { "aria-hidden": "true" }, el("small", text(least)), steps, el("small", text(most))),
 			most === 1 && text === percent ? tint(OVER, "more than there is") : null,
-			tint(NONE, none),
+			sign("dot", none),
 			sign("hollow", "disabled"),
 			sign("crossed", "down"),
 			more,
@@ -137,6 +153,13 @@ export class Stage {
 	_measured(index) {
 		const value = this.measure.value(index);
 		return `${this.measure.label}: ${value == null ? "–" : this.measure.text(value)}`;
+	}
+
+	/** In its tile: a percentage without its sign, or the number. */
+	_figure(index) {
+		const value = this.measure?.value(index);
+		if (value == null) return "";
+		return this.measure.text === percent ? String(Math.round(100 * value)) : short(value);
 	}
 
 	sentence(index) {

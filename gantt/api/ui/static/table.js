@@ -2,7 +2,7 @@
 
 import { bar, button, el, fill, region } from "./elements.js";
 import { link } from "./router.js";
-import { amount, percent, sized } from "./text.js";
+import { age, amount, local, moment, percent, sized, span } from "./text.js";
 
 const ROW_PX = 28;
 const SPARE = 8;
@@ -177,6 +177,9 @@ export const number = (...given) => ({ ...column(...given), isNumber: true });
 export const code = (text) => (text ? el("code", { title: text }, text) : "–");
 
 export const told = (text) => el("span.told", text ?? "–");
+
+/** How long ago it was, or in how long it will be, with the local time on hover. */
+export const ago = (at, now) => (at == null ? "–" : el("time", { title: local(at), datetime: moment(at) }, at > now ? `in ${span((at - now) / 1e6)}` : `${age(at, now)} ago`));
 
 export function hostLink(host, node = host) {
 	if (!host) return "–";

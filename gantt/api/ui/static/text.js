@@ -16,17 +16,12 @@ export function amount(number) {
 	return (Number.isInteger(number) || Math.abs(number) >= 1000 ? whole : fine).format(number);
 }
 
-const UNITS = { MEMORY_MB: ["MiB", "GiB", "TiB", "PiB"], DISK_GB: ["GB", "TB", "PB", "EB"] };
+// How much of each is a GiB: one unit, so that amounts compare at a look.
+const GIB = { MEMORY_MB: 1024, DISK_GB: 1 };
 
 export function sized(number, className) {
-	const units = UNITS[className];
-	if (!units) return short(number);
-	let at = 0;
-	while (Math.abs(number) >= 10240 && at < units.length - 1) {
-		number /= 1024;
-		at += 1;
-	}
-	return `${amount(Math.round(number * 10) / 10)} ${units[at]}`;
+	const part = GIB[className];
+	return part ? `${amount(Math.round((number / part) * 10) / 10)} GiB` : short(number);
 }
 
 // The least that each is for.
@@ -53,6 +48,9 @@ export function span(seconds) {
 	const [, unit, name] = SPANS.find(([least]) => length >= least) ?? [];
 	return unit ? `${seconds < 0 ? "-" : ""}${Math.floor(length / unit)} ${name}` : "0 s";
 }
+
+/** In the zone of the browser, for whoever points at an age. */
+export const local = (at) => (at == null ? "never" : new Date(at / 1000).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "long" }));
 
 export function moment(at) {
 	if (at == null) return "–";

@@ -1,0 +1,147 @@
+// What is wrong, as links to where it is told; and what changed in the last hour.
+
+import { get, post, probe } from "./api.js";
+import { el, fill } from "./elements.js";
+import { Poll } from "./poll.js";
+import { link } from "./router.js";
+import { ago, column, hostOf, listed, number, told } from "./table.js";
+import { age, amount, percent, span } from "./text.js";
+
+const LOOK_MS = 15000;
+const SELDOM_MS = 300000; // what looks at everything
+const FULL = 0.95;
+const SOON_S = 14 * 86400;
+const FEW = 3; // hosts in one state that are named each
+const MOST_FULL = 6;
+const STATES = ["down", "silent", "stale", "disabled"];
+const SERIOUS = ["down", "silent", "stale"];
+const KINDS = {
+	no_workload: "allocations without an instance", host_gone: "allocations on hosts that are gone", no_claim: "instances without a claim",
+	inventory_drift: "inventories unlike the reports", claim_changed: "changed claims",
+};
+
+const many = (count, noun) => `${amount(count)} ${noun}${count === 1 ? "" : "s"}`;
+const since = (one, at) => (one.since === null ? "" : ` for ${age(one.since, at)}`);
+const why = (one) => [one.by, one.reason].filter(Boolean).join(": ");
+const left = (until, at) => span(Math.max(0, until - at) / 1e6);
+const item = (text, page, params = {}, isBad = true) => ({ text, to: link(page, params), isBad });
+
+function hosts({ out, out_count: count, at }) {
+	const found = STATES.flatMap((state) => {
+		const some = out.filter((one) => one.state === state);
+		const isBad = SERIOUS.includes(state);
+		if (some.length <= FEW) return some.map((one) => item(`${one.host} is ${state}${since(one, at)}, ${why(one)}; ${many(one.instances, "instance")}`, "fleet", { host: one.host, node: one.node === one.host ? "" : one.node }, isBad));
+		const first = some.reduce((one, other) => ((other.since ?? Infinity) < (one.since ?? Infinity) ? other : one));
+		const sum = some.reduce((all, one) => all + one.instances, 0);
+		return [item(`${many(some.length, "host")} are ${state}, the first, ${first.host}${since(first, at)}; ${many(sum, "instance")} on them`, "health", {}, isBad)];
+	});
+	if (count > out.length) found.push(item(`${many(count - out.length, "more host")} take no requests`, "health"));
+	return found;
+}
+
+function refusals({ refusals: some, refused, placed }) {
+	if (!refused) return [];
+	const [first] = some;
+	return [item(`${amount(refused)} of ${many(refused + placed, "request")} refused within the hour, ${amount(first.count)} for ${first.reason}`,
+		"decisions", { show: "refused", request: first.request_id, at: first.at })];
+}
+
+/** Classes of which hardly anything is left, in all or in a zone. */
+export function full(columns) {
+	const found = [];
+	const look = (zone) => {
+		for (const [name, { used, capacity }] of columns.totals(zone)) {
+			if (capacity && used / capacity >= FULL && !found.some((one) => one.name === name)) found.push({ name, zone: zone ?? "", part: used / capacity });
+		}
+	};
+	look(null);
+	for (const zone of new Set(columns.zones)) look(zone);
+	return found.slice(0, MOST_FULL);
+}
+
+const fullness = ({ name, zone, part }) => item(`${name} is full${zone && ` in ${zone}`}: ${percent(part)} used`, "capacity", { class: name, zone });
+
+const endings = ({ outlooks, at }, gone) => outlooks
+	.filter((one) => one.kind === "class" && one.lasts_until && one.lasts_until - at < SOON_S * 1e6 && !gone.includes(one.name))
+	.map((one) => item(`${one.name} runs out in ${left(one.lasts_until, at)} with a chance of 10 %${one.likely_until ? `, in ${left(one.likely_until, at)} with one of 50 %` : ""}`, "capacity", { class: one.name }, false));
+
+function audited({ counts, hosts: count, listing, silent }) {
+	const found = Object.entries(counts).map(([kind, number]) => item(`The audit found ${amount(number)} × ${KINDS[kind] ?? kind}`, "health"));
+	const reasons = Object.entries(silent).map(([reason, number]) => `${amount(number)} ${reason.replace("_", " ")}`).join(", ");
+	if (listing < count) found.push(item(`The audit compared ${amount(listing)} of ${many(count, "host")}: ${reasons}`, "health", {}, false));
+	return found;
+}
+
+/** Without what this token may not ask. */
+const perhaps = (asked) => asked.catch((error) => (error.name === "AbortError" ? Promise.reject(error) : null));
+
+export class Wrong {
+	constructor(columns) {
+		this.root = el("div.wrongs", { "aria-label": "What is wrong", role: "group" });
+		this._columns = columns;
+		const taken = (name) => (found) => { this[name] = found; this.draw(); };
+		const failed = () => {};
+		this._polls = [
+			new Poll((signal) => Promise.all([perhaps(get("gantt/recent", {}, signal)), probe("readyz", signal)]), taken("_now"), failed, LOOK_MS),
+			new Poll((signal) => Promise.all([
+				perhaps(get("gantt/audit", { limit: 1 }, signal)),
+				perhaps(post("gantt/capacity/runs-out", { request_specs: [] }, signal)),
+			]), taken("_seldom"), failed, SELDOM_MS),
+		];
+	}
+
+	look() {
+		for (const one of this._polls) one.look();
+	}
+
+	close() {
+		for (const one of this._polls) one.close();
+	}
+
+	draw() {
+		const [recent, ready] = this._now ?? [];
+		const [audit, forecast] = this._seldom ?? [];
+		const empty = full(this._columns);
+		const notice = ready?.replace(/^OK:? ?/, "").trim();
+		const items = [
+			notice && item(`The service: ${notice}`, "health"),
+			...(recent ? hosts(recent) : []), ...empty.map(fullness), ...(recent ? refusals(recent) : []),
+			...(audit ? audited(audit) : []), ...(forecast?.outlooks ? endings(forecast, empty.map((one) => one.name)) : []),
+		].filter(Boolean);
+		const shown = JSON.stringify([items, recent && [recent.changed, recent.refused, recent.placed]]);
+		if (shown === this._shown) return;
+		this._shown = shown;
+		fill(this.root,
+			items.length > 0 && el("ul", items.map(({ text, to, isBad }) => el("li", el(isBad ? "a.bad" : "a", { href: to }, text)))),
+			recent && audit && !items.length && el("p.none", "Nothing is wrong that is known here."),
+			recent && el("a.quiet", { href: link("health") }, `Changed within the hour: ${[many(recent.changed, "host, service or group"), `${amount(recent.placed)} placed`, `${amount(recent.refused)} refused`].join(", ")}`));
+	}
+}
+
+/** Hosts that take no requests, in full. */
+export const outTable = ({ out, at }, title) => listed(title, "out.csv", [
+	hostOf("Host"),
+	column("State", "state", (one) => el(`span.badge.${one.state}`, one.state)),
+	column("Since", "since", (one) => ago(one.since, at)),
+	column("By", "by", (one) => told(one.by)), column("Reason", "reason", (one) => told(one.reason || "–")),
+	number("Instances", "instances", (one) => amount(one.instances)),
+], out);
+
+/** What changed within the hour: the fleet, refusals by reason, policy and versions. */
+export function changeTables(recent) {
+	const { at, changes, refusals: some, seen_since: seen, since: from } = recent;
+	const versions = Object.entries(recent.versions).map(([version, count]) => `${version || "untold"} on ${amount(count)}`).join(", ");
+	return [
+		listed("Changed within the hour", "changes.csv", [
+			column("When", "at", (one) => ago(one.at, at)), column("What", "what"), column("Name", "name", (one) => told(one.name)),
+			column("Now", "now", (one) => told(`${one.is_new ? "new: " : ""}${one.now}`)),
+		], changes),
+		listed("Refused within the hour, by reason", "refusals.csv", [
+			column("Reason", "reason", (one) => told(one.reason)), number("Requests", "count"),
+			column("Latest", "at", (one) => el("a", { href: link("decisions", { show: "refused", request: one.request_id, at: one.at }) }, ago(one.at, at))),
+		], some),
+		el("p.none", `${amount(recent.placed)} placed, ${amount(recent.refused)} refused${seen > from ? `, counted since ${age(seen, at)} ago: there were more` : ""}. `,
+			"This process decides by its policy since ", ago(recent.policy_since, at), `: ${recent.filters.join(", ")}. `,
+			`Gantt ${recent.version}; nova-compute ${versions || "none"}.`),
+	];
+}
