@@ -28,6 +28,7 @@ from gantt.placement.pause import Pause
 from gantt.placement.usages import states_of
 from gantt.state.column import NO_TIME
 from gantt.state.fleet_tables import COMPUTE
+from gantt.state.report_decoder import LISTED
 from gantt.state.state import State
 
 SILENT: Final = "silent"
@@ -90,8 +91,10 @@ def _host(
     state: State, row: int, kind: str, since: int | None, by: str, reason: str
 ) -> HostOut:
     table = state.fleet.hosts
-    count = int(table.num_instances[row])
-    return HostOut(table.hosts[row], table.nodes[row], kind, since, by, reason, count)
+    host = table.hosts[row]
+    named = {*state.fleet.instances.on(host), *table.stats[row].get(LISTED, ())}
+    count = max(int(table.num_instances[row]), len(named))
+    return HostOut(host, table.nodes[row], kind, since, by, reason, count)
 
 
 def _why(state: State, row: int, kind: str) -> tuple[int | None, str, str]:

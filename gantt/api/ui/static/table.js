@@ -179,7 +179,7 @@ export const code = (text) => (text ? el("code", { title: text }, text) : "–")
 export const told = (text) => el("span.told", text ?? "–");
 
 /** How long ago it was, or in how long it will be, with the local time on hover. */
-export const ago = (at, now) => (at == null ? "–" : el("time", { title: local(at), datetime: moment(at) }, at > now ? `in ${span((at - now) / 1e6)}` : `${age(at, now)} ago`));
+export const ago = (at, now) => (at == null ? "–" : el("time", { title: local(at), datetime: moment(at) }, at > now + 2e6 ? `in ${span((at - now) / 1e6)}` : `${age(Math.min(at, now), now)} ago`));
 
 export function hostLink(host, node = host) {
 	if (!host) return "–";
