@@ -49,6 +49,7 @@ _LAST_US = 300_000_000  # within which the last requests come
 # So that use grows all the time, and room runs out within days.
 _AT_FIRST, _GROWTH, _MEAN_DAYS = 0.15, 0.65, 30
 _CELLS = 2
+_COMPUTE = 67  # of nova-compute
 
 
 class Kind(Struct, frozen=True):
@@ -185,7 +186,10 @@ class Demo:
         reports = [
             HostReport(name, name, stats(number)) for number, name in enumerate(names)
         ]
-        services = [Service(name, forced_down=name == "gen-17") for name in names]
+        services = [
+            Service(name, forced_down=name == "gen-17", version=_COMPUTE)
+            for name in names
+        ]
         refused = self._books.set_fleet(
             FleetStatement(
                 services=tuple(services),
@@ -359,7 +363,7 @@ def main(folder: Path, days: int = DAYS) -> None:
         f"[filter_scheduler]\nenabled_filters = {', '.join(FILTERS)}\n",
         encoding="utf-8",
     )
-    print(f"{HOSTS} hosts, {count} instances placed in {days} days.")
+    print(f"{HOSTS} hosts, {count} requests placed in {days} days.")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.server("chromium")
 AXE = (files("axe_core_python") / "axe.min.js").read_text("utf-8")
 # What each page shows when it has its answers.
 PAGES = {
-    "fleet": ({}, ".legend .key"),
+    "fleet": ({}, ".wrongs li a"),
     "fleet as a table": ({"view": "table"}, "table.long tbody td button"),
     "fleet with a host": ({"host": "host00100"}, "aside.host dl"),
     "decisions": ({}, "table.long tbody td"),

@@ -71,11 +71,11 @@ export class HealthView {
 		for (const [name, value] of Object.entries({ requests, commits, queue: total(metrics, "gantt_queue_length") })) {
 			if (value !== null) this.history[name] = [...this.history[name], value].slice(-KEPT);
 		}
-		fill(this.sums, this._tiles(ready, metrics, requests, commits));
+		fill(this.sums, this._tiles(ready, metrics, requests, commits, recent));
 		[this._before, this._at] = [metrics, now];
 	}
 
-	_tiles(ready, metrics, requests, commits) {
+	_tiles(ready, metrics, requests, commits, recent) {
 		const of = (name) => total(metrics, `gantt_${name}`);
 		const told = (name) => amount(of(name));
 		const isReady = ready.startsWith("OK");
@@ -94,7 +94,9 @@ export class HealthView {
 			tile("HTTP requests", perSecond(requests), `${told("requests_waiting")} wait, of ${told("requests_waiting_limit")}`, { values: this.history.requests }),
 			tile("event streams", told("watchers"), `of ${told("watchers_limit")}, ${told("watchers_turned_away_total")} turned away`, { isWrong: of("watchers") >= of("watchers_limit") }),
 			tile("reports in Kafka", told("stream_lag"), `${told("stream_records_total")} read, ${told("stream_dead_letters_total")} dead letters`, { isWrong: of("stream_silence_seconds") > LONG_S }),
-			tile("requests without a host", amount(counted("no_valid_host")), `${amount(counted("placed"))} placed`),
+			recent?.at
+				? tile("requests without a host", amount(recent.refused), `${amount(recent.placed)} placed, within the hour`)
+				: tile("requests without a host", amount(counted("no_valid_host")), `${amount(counted("placed"))} placed`),
 			tile("plug-ins suspended", told("plugins_suspended"), `${told("plugin_failures_total")} failures`, { isWrong: of("plugins_suspended") > 0 }),
 		];
 	}

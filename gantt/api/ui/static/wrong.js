@@ -13,8 +13,8 @@ const FULL = 0.95;
 const SOON_S = 14 * 86400;
 const FEW = 3; // hosts in one state that are named each
 const MOST_FULL = 6;
-const STATES = ["down", "silent", "stale", "disabled"];
-const SERIOUS = ["down", "silent", "stale"];
+const MEANT = "disabled"; // by somebody
+const STATES = ["down", "silent", "stale", MEANT];
 const KINDS = {
 	no_workload: "allocations without an instance", host_gone: "allocations on hosts that are gone", no_claim: "instances without a claim",
 	inventory_drift: "inventories unlike the reports", claim_changed: "changed claims",
@@ -22,18 +22,17 @@ const KINDS = {
 
 const many = (count, noun) => `${amount(count)} ${noun}${count === 1 ? "" : "s"}`;
 const since = (one, at) => (one.since === null ? "" : ` for ${age(one.since, at)}`);
-const why = (one) => [one.by, one.reason].filter(Boolean).join(": ");
 const left = (until, at) => span(Math.max(0, until - at) / 1e6);
 const item = (text, page, params = {}, isBad = true) => ({ text, to: link(page, params), isBad });
 
 function hosts({ out, out_count: count, at }) {
+	const named = (one) => item(`${one.host} is ${one.state}${since(one, at)}, ${one.by}${one.reason && `: ${one.reason}`}; ${many(one.instances, "instance")}`, "fleet", { host: one.host, node: one.node }, one.state !== MEANT);
 	const found = STATES.flatMap((state) => {
 		const some = out.filter((one) => one.state === state);
-		const isBad = SERIOUS.includes(state);
-		if (some.length <= FEW) return some.map((one) => item(`${one.host} is ${state}${since(one, at)}, ${why(one)}; ${many(one.instances, "instance")}`, "fleet", { host: one.host, node: one.node === one.host ? "" : one.node }, isBad));
-		const first = some.reduce((one, other) => ((other.since ?? Infinity) < (one.since ?? Infinity) ? other : one));
+		if (some.length <= FEW) return some.map(named);
+		const first = some.reduce((one, other) => ((other.since ?? at) < (one.since ?? at) ? other : one));
 		const sum = some.reduce((all, one) => all + one.instances, 0);
-		return [item(`${many(some.length, "host")} are ${state}, the first, ${first.host}${since(first, at)}; ${many(sum, "instance")} on them`, "health", {}, isBad)];
+		return [item(`${many(some.length, "host")} are ${state}, the first, ${first.host}${since(first, at)}; ${many(sum, "instance")} on them`, "health", {}, state !== MEANT)];
 	});
 	if (count > out.length) found.push(item(`${many(count - out.length, "more host")} take no requests`, "health"));
 	return found;
@@ -79,14 +78,10 @@ export class Wrong {
 	constructor(columns) {
 		this.root = el("div.wrongs", { "aria-label": "What is wrong", role: "group" });
 		this._columns = columns;
-		const taken = (name) => (found) => { this[name] = found; this.draw(); };
-		const failed = () => {};
+		const poll = (name, every, ask) => new Poll((signal) => Promise.all(ask(signal)), (found) => { this[name] = found; this.draw(); }, () => {}, every);
 		this._polls = [
-			new Poll((signal) => Promise.all([perhaps(get("gantt/recent", {}, signal)), probe("readyz", signal)]), taken("_now"), failed, LOOK_MS),
-			new Poll((signal) => Promise.all([
-				perhaps(get("gantt/audit", { limit: 1 }, signal)),
-				perhaps(post("gantt/capacity/runs-out", { request_specs: [] }, signal)),
-			]), taken("_seldom"), failed, SELDOM_MS),
+			poll("_now", LOOK_MS, (signal) => [perhaps(get("gantt/recent", {}, signal)), probe("readyz", signal)]),
+			poll("_seldom", SELDOM_MS, (signal) => [perhaps(get("gantt/audit", { limit: 1 }, signal)), perhaps(post("gantt/capacity/runs-out", { request_specs: [] }, signal))]),
 		];
 	}
 
