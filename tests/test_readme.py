@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
+import json
 from pathlib import Path
 
+from gantt.agent.machine import machine_name
 from tests import live
-from tests.shown import Terminal, blocks, document
+from tests.shown import Block, Terminal, blocks, document, said_as_shown
 from tests.test_tutorial import SERVED
 
 README = document("README.md")
@@ -18,18 +19,23 @@ def test_it_is_short_and_has_one_picture() -> None:
     assert README.count("![") == 1
 
 
-def test_its_commands_are_the_two_and_a_refusal(tmp_path: Path) -> None:
-    typed = [one.text.strip() for one in blocks(README) if one.language == "sh"]
-    assert typed[:2] == ["make run", "make test"]
-    (refused,) = typed[2:]
+def test_its_commands_are_the_two_a_claim_and_a_refusal(tmp_path: Path) -> None:
+    """What a newcomer types, from nothing to a refusal that says why."""
+    typed = [one for one in blocks(README) if one.language == "sh"]
+    assert [one.text.strip() for one in typed[:2]] == ["make run", "make test"]
+    (asked,) = typed[2:]
+    claimed, refused = asked.text.replace(".venv/bin/", "").splitlines()
+    (told,) = [one for one in blocks(README) if one.language == "text"]
     service = live.start(
         f"sqlite:///{tmp_path}/gantt.db", tmp_path / "log", options=SERVED
     )
     try:
-        said = Terminal(service.url).type(refused.replace(".venv/bin/", ""))
+        terminal = Terminal(service.url)
+        line = terminal.type(f"{claimed} -o json")
+        ((chosen, *_),) = [one["selections"] for one in json.loads(line)]
+        assert chosen["service_host"] == machine_name()
+        said_as_shown(Block("sh", refused, printed=told.text), terminal.type(refused))
+        ended = terminal.type(f"gantt claim release {chosen['claim']}")
+        assert ended == ""
     finally:
         service.kill()
-    assert said.startswith("Error: No valid host was found."), said
-    assert re.search(
-        "^This would help: ask for [0-9]+( [GM]iB)? instead of", said, re.M
-    )

@@ -39,7 +39,8 @@ def list_hosts(
 ) -> None:
     """List hosts with their used and total resources.
 
-    '3/4 x 16': 3 of 4 are used, and each of the 4 may be given 16 times.
+    '3/4 x 16': 3 of 4 are used, and each of the 4 may be given 16 times. 'no service':
+    neither an agent nor nova-compute speaks for the host; it is chosen all the same.
 
     \b
     Examples:

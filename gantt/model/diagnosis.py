@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gantt.model.quantities import amount_text, quantity
+from gantt.model.quantities import amount_text, less_text
 
 MOST_NAMES: Final = 10
 MOST_CONSTRAINTS: Final = 100
@@ -139,8 +139,7 @@ class Relaxation(Struct, frozen=True):
         where = f" in group {self.suffix}" if self.suffix else ""
         if self.lowered is not None:
             name, amount = self.names[0], self.amount or 0
-            less = quantity(name, self.lowered, is_exact=True)
-            asked = f"{less} instead of {quantity(name, amount)}"
+            asked = less_text(name, self.lowered, amount)
             what = "devices " if self.kind == "devices" else ""
             return f"ask for {asked} {what}{name}{where}"
         if self.kind in _REMEDIES:

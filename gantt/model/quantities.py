@@ -19,6 +19,14 @@ def quantity(resource_class: str, amount: float, *, is_exact: bool = False) -> s
     return f"{int(amount)}" if amount == int(amount) else f"{amount:.2f}"
 
 
+def less_text(resource_class: str, less: int, asked: int) -> str:
+    """So much instead of what was asked: ``less`` not rounded, both in one unit."""
+    if resource_class == _MEMORY and less % _GIB:
+        return f"{less} MiB instead of {asked} MiB"
+    exact = quantity(resource_class, less, is_exact=True)
+    return f"{exact} instead of {quantity(resource_class, asked)}"
+
+
 def memory(mb: int, *, is_exact: bool = False) -> str:
     """GiB where it is a whole number of these; else MiB, or above 10 GiB, unless
     ``is_exact``, about so many GiB."""

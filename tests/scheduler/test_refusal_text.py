@@ -12,7 +12,7 @@ from gantt.cli.refusal import why_text
 from gantt.engine.gantt import Gantt
 from gantt.errors import NoValidHost
 from gantt.model import commands as c
-from gantt.model.quantities import quantity
+from gantt.model.quantities import less_text, quantity
 from gantt.model.selection import Why
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from tests.scheduler.test_capacity import opened, report, spec_of
@@ -127,3 +127,12 @@ def test_quantities(name: str, amount: float, text: str) -> None:
 def test_what_is_to_be_asked_is_not_rounded() -> None:
     assert quantity("MEMORY_MB", 24_090) == "23.5 GiB"
     assert quantity("MEMORY_MB", 24_090, is_exact=True) == "24090 MiB"
+
+
+def test_what_was_asked_and_what_to_ask_have_one_unit() -> None:
+    """Memory that is no whole number of GiB is to be asked to the MiB."""
+    assert less_text("MEMORY_MB", 24105, 99_999_999) == (
+        "24105 MiB instead of 99999999 MiB"
+    )
+    assert less_text("MEMORY_MB", 16384, 100_000) == "16 GiB instead of 97.7 GiB"
+    assert less_text("VCPU", 2, 8) == "2 instead of 8"
