@@ -9,7 +9,8 @@ import pytest
 from gantt.errors import NoValidHost
 from gantt.model.protocol import GanttProtocol
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
-from tests.ui.browser import Window
+from tests.live import Live
+from tests.ui.browser import Chromium, Window
 from tests.ui.looking_glass import opened
 
 pytestmark = pytest.mark.server("chromium")
@@ -64,3 +65,10 @@ def test_the_sign_in_has_no_fault(window: Window) -> None:
     window.open(token=None)
     window.wait("return document.querySelector('.login input')")
     assert faults(window) == []
+
+
+def test_what_a_member_sees_has_no_fault(chromium: Chromium, service: Live) -> None:
+    with chromium.window(service.url, width=390, height=844) as window:
+        window.open(token="ann:blue")
+        window.wait("return document.querySelector('[data-member] .note')")
+        assert faults(window) == []

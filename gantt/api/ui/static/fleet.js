@@ -102,7 +102,7 @@ export class FleetView {
 		}
 		if (places === null || places.length) {
 			this._totals();
-			this.wrong.draw();
+			if (places === null) this.wrong.draw();
 			const mine = this.columns.find(this.params.host, this.params.node);
 			if (isFirst) {
 				this._select();

@@ -8,6 +8,7 @@ import { colour, isDark } from "./theme.js";
 const GLOW_MS = 1400;
 const NAMED_PX = 54;
 const FIGURE_PX = 20;
+const HEADS_MS = 1000; // sums of all hosts are not made more often
 const MOST_ZOOM = 200; // pixels of a slot
 const PAN_PX = 4;
 const still = matchMedia("(prefers-reduced-motion: reduce)");
@@ -58,7 +59,7 @@ export class HostMap {
 	changed(indices) {
 		const until = performance.now() + GLOW_MS;
 		for (const index of indices) this._glow.set(index, until);
-		this._areHeadsOld = true;
+		this._isStale = true;
 		this._request();
 	}
 
@@ -162,7 +163,7 @@ export class HostMap {
 		if (this._isWhole) this._all(now);
 		else this._some(now);
 		for (const index of this.chosen) this._ring(index);
-		this._isWhole = this._areHeadsOld = false;
+		this._isWhole = false;
 		this._dirty.clear();
 		for (const [index, until] of this._glow) {
 			if (until <= now) {
@@ -196,7 +197,11 @@ export class HostMap {
 	}
 
 	_some(now) {
-		if (this._areHeadsOld) for (const block of this._arranged.blocks) if (this._isSeen(block.x, block.y, block.width, block.head)) this._head(block);
+		if (this._isStale && now > (this._headsAt ?? 0) + HEADS_MS) {
+			for (const block of this._arranged.blocks) if (this._isSeen(block.x, block.y, block.width, block.head)) this._head(block);
+			this._isStale = false;
+			this._headsAt = now;
+		}
 		for (const index of this._dirty) this._cell(index, now);
 		for (const index of this._glow.keys()) if (!this._dirty.has(index)) this._cell(index, now);
 	}
