@@ -25,7 +25,6 @@ from gantt.api.handlers import (
     root,
     traits,
     usages,
-    verification,
 )
 from gantt.api.middleware import ROUTE
 from gantt.api.native import snapshot, watch
@@ -104,7 +103,6 @@ _OWN: Final = {
     "diagnosis_explain": Route(
         diagnosis.explain, since=10, first=diagnosis.assume_newest, shows=True
     ),
-    "verification_verify": Route(verification.verify, shows=True),
     "snapshot_snapshot": Route(snapshot.snapshot),
     "watch_watch": Route(watch.watch, first=diagnosis.assume_newest),
 }

@@ -37,6 +37,7 @@ _CHECKS: Final[Mapping[str, Check]] = {
     "delete_server_group.uuid": partial(scalars.name, "group"),
     "shadow_event.event": shadow.checked,
     "shadow_records.limit": check_limit,
+    "set_server_group.group": values.server_group,
     "update_service.service": values.service,
     "request_spec": values.spec,
     "request_specs": lambda specs: [values.spec(one) for one in specs],
@@ -56,7 +57,7 @@ class Native(Library):
         method: str,
         *path: str,
         body: Any = None,
-        query: Mapping[str, object] = MappingProxyType({}),
+        query: Mapping[str, object] | encode.Pairs = MappingProxyType({}),
     ) -> Reply:
         for part in path:
             if not part or "/" in part:
@@ -64,30 +65,32 @@ class Native(Library):
                     f"{part!r} cannot be part of a path: it must not be empty or "
                     "contain a slash."
                 )
-        route = encode.query(encode.path("gantt", *path), encode.given(query))
+        pairs = query if isinstance(query, list) else encode.given(query)
+        route = encode.query(encode.path("gantt", *path), pairs)
         try:
             return self._wire.ask(method, route, body)
         except NoSuchRoute:
             raise errors.Invalid(
-                "This service does not schedule, which is Gantt's own addition to "
-                "Placement: ask a Gantt, or the database in process."
+                f"This service has no /{'/'.join(('gantt', *path))}, which is Gantt's "
+                "own addition to Placement: ask a Gantt, or the database in process."
             ) from None
 
     def _perform(self, one: Operation, args: Any, kwargs: Any) -> Any:
         """See Library: the first arguments are in the path, and the others in the query
-        or the body."""
+        or the body; a whole one has fields for both."""
         given = _signature(one.name).bind(self, *args, **kwargs)
         given.apply_defaults()
         _, *arguments = given.arguments.items()
         path = [*one.path.split("/")[2:]]
         for place, part in enumerate(path):
-            if _FIELD.fullmatch(part):
+            if _FIELD.fullmatch(part) and not one.is_whole:
                 name, value = arguments.pop(0)
                 path[place] = _checked(one, name, value, partial(scalars.name, name))
         asked = {name: _checked(one, name, value) for name, value in arguments}
         if one.is_whole:
             (whole,) = asked.values()
             asked = structs.asdict(whole)
+            path = [part.format(**asked) for part in path]
         if one.answer is not None and "next" in one.answer.__struct_fields__:
             return self._all_pages(one, path, asked)
         if one.body is None:

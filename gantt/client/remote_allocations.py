@@ -21,11 +21,9 @@ from gantt.model.answers import (
     Candidates,
     ConsumerView,
     ProviderAllocations,
-    Report,
     TypeUsages,
 )
 from gantt.model.commands import ConsumerAllocations, ReshapedProvider
-from gantt.model.diagnosis import Diagnosis
 from gantt.model.forms import values
 from gantt.model.names import canonical, is_canonical, spellings
 from gantt.model.requests import CandidateRequest, UsageQuery
@@ -74,28 +72,6 @@ class RemoteAllocations:
         """Also raises Invalid for requests that the wire cannot express."""
         route = encode.query("/allocation_candidates", encode.candidate_pairs(request))
         return decode.candidates(self._wire.ask("GET", route))
-
-    def explain_candidates(self, request: CandidateRequest) -> Diagnosis:
-        """Also raises Invalid if the service is not a Gantt."""
-        pairs = encode.candidate_pairs(request)
-        route = encode.query("/gantt/candidates/explain", pairs)
-        try:
-            return decode.native(self._wire.ask("GET", route), Diagnosis)
-        except errors.NotFound:
-            raise errors.Invalid(
-                "This service does not explain candidates, which is Gantt's own "
-                "addition to Placement: ask a Gantt, or the database in process."
-            ) from None
-
-    def verify(self) -> Report:
-        """Also raises Invalid if the service is not a Gantt."""
-        try:
-            return decode.native(self._wire.ask("GET", "/gantt/verify"), Report)
-        except errors.NotFound:
-            raise errors.Invalid(
-                "This service cannot verify itself, which is Gantt's own addition to "
-                "Placement."
-            ) from None
 
     def reshape(
         self,

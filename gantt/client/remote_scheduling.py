@@ -14,13 +14,14 @@ from gantt import errors
 from gantt.client import decode, encode
 from gantt.client.native_calls import Native
 from gantt.model.audit import GRACE_S, Audit, Kind
-from gantt.model.diagnosis import Relaxation
+from gantt.model.diagnosis import Diagnosis, Relaxation
 from gantt.model.fleet import FleetRefusal, FleetStatement
 from gantt.model.forms import reports as reports_forms
 from gantt.model.forms import scalars, values
-from gantt.model.hosts import HostStats, HostView, ServerGroup
+from gantt.model.hosts import HostStats, HostView
 from gantt.model.operation_bodies import Outcomes, Refused, Selected
 from gantt.model.reports import Report, ReportOutcome
+from gantt.model.requests import CandidateRequest
 from gantt.model.scheduling import Selections
 from gantt.model.selection import Decision
 from gantt.model.spec import ScheduleRequest
@@ -35,6 +36,12 @@ REPORTS_PART: Final = 500
 
 class RemoteScheduling(Native):
     """The part of GanttProtocol that only a Gantt serves; it documents the methods."""
+
+    def explain_candidates(self, request: CandidateRequest) -> Diagnosis:
+        """Also raises Invalid for requests that the wire cannot express."""
+        pairs = encode.candidate_pairs(request)
+        reply = self._native("GET", "candidates", "explain", query=pairs)
+        return decode.native(reply, Diagnosis)
 
     def schedule(self, request: ScheduleRequest) -> Selections:
         request = values.request(request)
@@ -99,10 +106,6 @@ class RemoteScheduling(Native):
             reply = self._native("PUT", "fleet", body=part)
             found += decode.native(reply, Refused).refused
         return tuple(found)
-
-    def set_server_group(self, group: ServerGroup) -> None:
-        group = values.server_group(group)
-        self._native("PUT", "server_groups", group.uuid, body=group)
 
     def events(self, since: str | int | None = None, *, wait_s: float = 0.0) -> Events:
         """See GanttProtocol. The service may answer sooner than ``wait_s``."""

@@ -11,12 +11,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from gantt.engine.clock import Clock
-from gantt.engine.commit.committer import Committer
-from gantt.engine.reading.reader import Reader
-from gantt.engine.scheduling.argument_checks import Checks
 from gantt.engine.scheduling.decision_record import Repaired
 from gantt.engine.scheduling.records import Records
+from gantt.engine.scheduling.state_access import StateAccess, StateMethods
 from gantt.errors import Invalid
 from gantt.model import commands as c
 from gantt.model.audit import (
@@ -43,21 +40,11 @@ DRIVER: Final = "audit"
 """Stands for the driver in the record of a repair."""
 
 
-class Auditing:
+class Auditing(StateMethods):
     """Asks the columns, and repairs through the committer."""
 
-    def __init__(
-        self,
-        reader: Reader,
-        committer: Committer,
-        checks: Checks,
-        clock: Clock,
-        records: Records,
-    ) -> None:
-        self._reader = reader
-        self._committer = committer
-        self._checks = checks
-        self._clock = clock
+    def __init__(self, state: StateAccess, records: Records) -> None:
+        super().__init__(state)
         self._records = records
         self._audits = 0
         self._repairs = 0

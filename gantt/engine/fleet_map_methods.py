@@ -9,10 +9,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from gantt.engine.clock import Clock
-from gantt.engine.reading.reader import Reader
 from gantt.engine.reading.replica import Replica
-from gantt.engine.scheduling.argument_checks import Checks
+from gantt.engine.scheduling.state_access import StateAccess, StateMethods
 from gantt.errors import Invalid
 from gantt.model.fleet_map import FleetMap
 from gantt.model.whole_host import WholeHost
@@ -22,17 +20,13 @@ from gantt.placement.map_columns import MapTerms, fleet_map
 _PLACE: Final = re.compile(r"([0-9a-f]+\.\d{1,18})-(\d{1,18})-(\d{1,18})\Z", re.ASCII)
 
 
-class FleetMapMethods:
+class FleetMapMethods(StateMethods):
     """``fleet_map`` and ``whole_host`` of the engine. ``name``: unlike that of
     any other process, in hexadecimal."""
 
-    def __init__(
-        self, reader: Reader, replica: Replica, checks: Checks, clock: Clock, name: str
-    ) -> None:
-        self._reader = reader
+    def __init__(self, state: StateAccess, replica: Replica, name: str) -> None:
+        super().__init__(state)
         self._replica = replica
-        self._checks = checks
-        self._clock = clock
         self._name = name
 
     def fleet_map(self, after: str | None = None) -> FleetMap:

@@ -13,10 +13,8 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from gantt.engine.clock import Clock
-from gantt.engine.commit.committer import Committer
-from gantt.engine.reading.reader import Consistency, Reader
-from gantt.engine.scheduling.argument_checks import Checks
+from gantt.engine.reading.reader import Consistency
+from gantt.engine.scheduling.state_access import StateMethods
 from gantt.engine.uuids import new_uuid
 from gantt.model import commands as c
 from gantt.model.fleet_lists import (
@@ -53,20 +51,8 @@ Asked = TypeVar("Asked", ServiceQuery, GroupQuery, InstanceQuery, HostAggregateQ
 T = TypeVar("T")
 
 
-class FleetMethods:
+class FleetMethods(StateMethods):
     """What hosts and operators report, and what is known of it."""
-
-    def __init__(
-        self,
-        reader: Reader,
-        committer: Committer,
-        checks: Checks,
-        clock: Clock,
-    ) -> None:
-        self._reader = reader
-        self._committer = committer
-        self._checks = checks
-        self._clock = clock
 
     def update_host(self, host: str, node: str | None, stats: HostStats) -> HostView:
         options = self._checks.options

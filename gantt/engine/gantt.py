@@ -50,6 +50,7 @@ from gantt.engine.scheduling.remote_books import RemoteBooks
 from gantt.engine.scheduling.remote_claims import RemoteClaims
 from gantt.engine.scheduling.remote_placement import RemotePlacement
 from gantt.engine.scheduling.settlement import Settlement
+from gantt.engine.scheduling.state_access import StateAccess
 from gantt.engine.scheduling_cycle import SchedulingCycle
 from gantt.engine.shadow.nova_comparison import Shadow
 from gantt.engine.table_check import Verifying
@@ -168,13 +169,14 @@ class _Parts:
         self._health.accompany(self._clock_watch)
         self._books = Books(reader, committer)
         self._candidates = CandidateSearch(reader, options.search_budget, clock, rng)
-        self._fleet = FleetMethods(reader, committer, checks, clock)
-        self._whole_fleet = WholeFleet(reader, committer, checks)
+        access = StateAccess(reader, committer, checks, clock)
+        self._fleet = FleetMethods(access)
+        self._whole_fleet = WholeFleet(access)
         number = f"{rng.getrandbits(64):x}"
-        self._mapping = FleetMapMethods(reader, self._replica, checks, clock, number)
+        self._mapping = FleetMapMethods(access, self._replica, number)
         timeout_s = options.scheduler.placement_timeout_s
-        settlement = Settlement(reader, committer, clock, remote, timeout_s)
-        self._claims = ClaimMethods(reader, committer, checks, clock, settlement)
+        settlement = Settlement(access, remote, timeout_s)
+        self._claims = ClaimMethods(access, settlement)
         placement = None
         if remote is not None:
             placement = RemotePlacement(
@@ -192,39 +194,36 @@ class _Parts:
             options=options,
             remote=placement,
         )
-        self._compose_rest(clock, threads, rng)
+        self._compose_rest(access, clock, threads, rng)
 
     def _compose_rest(
-        self, clock: BooksClock, threads: Threads, rng: random.Random
+        self,
+        access: StateAccess,
+        clock: BooksClock,
+        threads: Threads,
+        rng: random.Random,
     ) -> None:
         """What is made of the parts that decide, or stands beside them."""
-        reader, committer, checks = self._reader, self._committer, self._checks
-        options, remote = self._options, self._remote
+        options, remote, checks = self._options, self._remote, self._checks
         self._cycle = SchedulingCycle(self._scheduling)
         self._heartbeats = Heartbeats(
+            access,
             self._store.beside(HEARTBEATS),
-            reader=reader,
-            committer=committer,
-            checks=checks,
-            clock=clock,
             threads=threads,
             is_on=options.heartbeats,
             withholds_reports=self._health.withholds_reports,
         )
         self._reporting = Reporting(
-            reader,
-            committer,
-            checks,
-            clock,
+            access,
             clock_watch=self._clock_watch,
             heartbeats=self._heartbeats,
             needs=lambda: self._scheduling.needs().digest,
         )
-        given = reader, committer, checks, clock, self._scheduling.records
-        self._auditing, self._takeovers = Auditing(*given), Takeovers(*given)
+        self._auditing = Auditing(access, self._scheduling.records)
+        self._takeovers = Takeovers(access, self._scheduling.records)
         self._shadow = Shadow(
             scheduling=self._scheduling,
-            reader=reader,
+            reader=self._reader,
             replica=self._replica,
             options=options.shadow,
             table=self._store.beside(SHADOWS),
@@ -353,7 +352,6 @@ class Gantt(_Parts, Library):
     fleet_map = _of("_mapping", FleetMapMethods.fleet_map)
     whole_host = _of("_mapping", FleetMapMethods.whole_host)
     recent = _of("_recent", RecentMethods.recent)
-    set_server_group = _of("_fleet", FleetMethods.set_server_group)
 
     schedule = _of("_cycle", SchedulingCycle.schedule)
     decide = _of("_scheduling", Scheduling.decide)
@@ -369,8 +367,6 @@ class Gantt(_Parts, Library):
     events = _of("_watching", Watching.events)
     watch = _of("_watching", Watching.watch)
     snapshot = _of("_watching", Watching.snapshot)
-
-    verify = _of("_verifying", Verifying.verify)
 
     def snapshot_lines(self) -> Generator[bytes, None, None]:
         """All rows at one revision, and the policy, as the lines of a record; exhaust
@@ -481,6 +477,7 @@ PARTS: Final = {
     "_scheduling.records": Records,
     "_auditing": Auditing,
     "_takeovers": Takeovers,
+    "_verifying": Verifying,
     "_planning": Planning,
     "_advising": Advising,
     "_claims": ClaimMethods,

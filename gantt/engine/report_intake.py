@@ -14,11 +14,8 @@ from typing import Final, get_args
 from msgspec.structs import replace
 
 from gantt.engine.background.heartbeats import Heartbeats
-from gantt.engine.clock import Clock
 from gantt.engine.clock_watch import ClockWatch
-from gantt.engine.commit.committer import Committer
-from gantt.engine.reading.reader import Reader
-from gantt.engine.scheduling.argument_checks import Checks
+from gantt.engine.scheduling.state_access import StateAccess, StateMethods
 from gantt.engine.uuids import new_uuid
 from gantt.errors import (
     BadReport,
@@ -38,23 +35,17 @@ from gantt.state.state import State
 _US: Final = 1_000_000
 
 
-class Reporting:
+class Reporting(StateMethods):
     """``report_hosts`` of the library. ``needs``: the digest of what is needed now."""
 
     def __init__(
         self,
-        reader: Reader,
-        committer: Committer,
-        checks: Checks,
-        clock: Clock,
+        state: StateAccess,
         clock_watch: ClockWatch,
         heartbeats: Heartbeats,
         needs: Callable[[], str],
     ) -> None:
-        self._reader = reader
-        self._committer = committer
-        self._checks = checks
-        self._clock = clock
+        super().__init__(state)
         self._clock_watch = clock_watch
         self._heartbeats = heartbeats
         self._needs = needs

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from gantt.engine.clock import Clock
-from gantt.engine.commit.committer import Committer
-from gantt.engine.reading.reader import Reader
-from gantt.engine.scheduling.argument_checks import Checks
 from gantt.engine.scheduling.decision_record import TakenOver
 from gantt.engine.scheduling.records import Records
+from gantt.engine.scheduling.state_access import StateAccess, StateMethods
 from gantt.model import commands as c
 from gantt.model.forms import scalars
 from gantt.model.takeover import Takeover
@@ -24,21 +21,11 @@ DRIVER: Final = "adopt"
 """Stands for the driver in the record of a takeover."""
 
 
-class Takeovers:
+class Takeovers(StateMethods):
     """Asks the columns what would move, and moves it through the committer."""
 
-    def __init__(
-        self,
-        reader: Reader,
-        committer: Committer,
-        checks: Checks,
-        clock: Clock,
-        records: Records,
-    ) -> None:
-        self._reader = reader
-        self._committer = committer
-        self._checks = checks
-        self._clock = clock
+    def __init__(self, state: StateAccess, records: Records) -> None:
+        super().__init__(state)
         self._records = records
         self._done = 0
 

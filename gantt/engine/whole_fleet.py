@@ -11,10 +11,9 @@ from typing import Any, Final, TypeVar
 
 from msgspec.structs import replace
 
-from gantt.engine.commit.committer import Committer
 from gantt.engine.fleet_methods import warn_of_metadata
-from gantt.engine.reading.reader import Consistency, Reader
-from gantt.engine.scheduling.argument_checks import Checks
+from gantt.engine.reading.reader import Consistency
+from gantt.engine.scheduling.state_access import StateMethods
 from gantt.engine.uuids import new_uuid
 from gantt.errors import GanttError
 from gantt.model import commands as c
@@ -38,13 +37,8 @@ SLICE: Final = 1000
 _Command = tuple[str, c.Command[Any]]
 
 
-class WholeFleet:
+class WholeFleet(StateMethods):
     """``set_fleet`` of the library."""
-
-    def __init__(self, reader: Reader, committer: Committer, checks: Checks) -> None:
-        self._reader = reader
-        self._committer = committer
-        self._checks = checks
 
     def set_fleet(self, statement: FleetStatement) -> tuple[FleetRefusal, ...]:
         refused: list[FleetRefusal] = []

@@ -21,7 +21,8 @@ class Operation(Struct, frozen=True):
     every operation; ``narrow``: with one of these parameters, not empty, a list is a
     look-up, or short; ``is_long``: the answer is compressed for clients that accept it;
     ``name``: the library's method, which takes what is in the path, and then each field
-    of the query or the body, or, if ``is_whole``, that as it is; ``page``: the engine's
+    of the query or the body, or, if ``is_whole``, one value that has them
+    all; ``page``: the engine's
     method for a page of that list."""
 
     known_as: str

@@ -65,6 +65,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         rule="gantt:verify",
         answer=Report,
         work="count",
+        name="verify",
     ),
     Operation(
         "watch_watch",
@@ -533,6 +534,8 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "Create or replace the server group.",
         rule="gantt:server_groups:update",
         body=b.ServerGroupForm,
+        name="set_server_group",
+        is_whole=True,
     ),
     Operation(
         "server_groups_delete",
@@ -594,8 +597,10 @@ class Library:
     delete_instance = _row(SchedulerProtocol.delete_instance)
     update_service = _row(SchedulerProtocol.update_service)
     delete_service = _row(SchedulerProtocol.delete_service)
+    set_server_group = _row(SchedulerProtocol.set_server_group)
     delete_server_group = _row(SchedulerProtocol.delete_server_group)
     shadow_event = _row(GanttProtocol.shadow_event)
     shadow_records = _row(GanttProtocol.shadow_records)
     shadow_report = _row(GanttProtocol.shadow_report)
     usage_history = _row(GanttProtocol.usage_history)
+    verify = _row(GanttProtocol.verify)

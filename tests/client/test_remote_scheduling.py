@@ -266,7 +266,7 @@ def test_server_groups(books: GanttProtocol) -> None:
 def test_scheduling_requires_a_gantt(tmp_path: Path) -> None:
     with inprocess.service(tmp_path) as url:
         elsewhere = RemoteGantt(f"{url}/resource_classes")
-        with pytest.raises(errors.Invalid, match="does not schedule"):
+        with pytest.raises(errors.Invalid, match="Gantt's own"):
             elsewhere.list_hosts()
         remote = RemoteGantt(url)
         for name, words in (("", "must be a name"), ("a/b", "part of a path")):

@@ -12,11 +12,9 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-from gantt.engine.clock import Clock
-from gantt.engine.commit.committer import Committer
 from gantt.engine.memberships import statement, tell
-from gantt.engine.reading.reader import Consistency, Reader
-from gantt.engine.scheduling.argument_checks import Checks
+from gantt.engine.reading.reader import Consistency
+from gantt.engine.scheduling.state_access import StateAccess, StateMethods
 from gantt.engine.threads import LeaderTask, Thread, Threads
 from gantt.errors import GanttError
 from gantt.model import commands as c
@@ -48,7 +46,7 @@ _NEWS: Final = 500
 between."""
 
 
-class Heartbeats:
+class Heartbeats(StateMethods):
     """``rows`` None: there is nowhere to keep them. Not ``is_on``: a group of agents
     tells which hosts are up, and what is in ``rows`` is of before.
     ``withholds_reports``: whether agents may report what this process cannot hear; no
@@ -56,21 +54,15 @@ class Heartbeats:
 
     def __init__(
         self,
+        state: StateAccess,
         rows: HeartbeatTable | None,
-        reader: Reader,
-        committer: Committer,
-        checks: Checks,
-        clock: Clock,
         threads: Threads,
         *,
         is_on: bool,
         withholds_reports: Callable[[], bool] = lambda: False,
     ) -> None:
+        super().__init__(state)
         self._rows = rows
-        self._reader = reader
-        self._committer = committer
-        self._checks = checks
-        self._clock = clock
         self._threads = threads
         self._is_on = is_on and rows is not None
         self._withholds_reports = withholds_reports

@@ -6,11 +6,9 @@ import logging
 from itertools import islice
 from typing import Final
 
-from gantt.engine.clock import Clock
-from gantt.engine.commit.committer import Committer
-from gantt.engine.reading.reader import Consistency, Reader
-from gantt.engine.scheduling.argument_checks import Checks
+from gantt.engine.reading.reader import Consistency
 from gantt.engine.scheduling.settlement import Settlement, amounts_in_words
+from gantt.engine.scheduling.state_access import StateAccess, StateMethods
 from gantt.errors import Conflict, GanttError, NotFound
 from gantt.model import commands as c
 from gantt.model.forms import scalars
@@ -23,21 +21,11 @@ LOG = logging.getLogger(__name__)
 _MOST_NAMED: Final = 5
 
 
-class ClaimMethods:
+class ClaimMethods(StateMethods):
     """Existing claims."""
 
-    def __init__(
-        self,
-        reader: Reader,
-        committer: Committer,
-        checks: Checks,
-        clock: Clock,
-        settlement: Settlement,
-    ) -> None:
-        self._reader = reader
-        self._committer = committer
-        self._checks = checks
-        self._clock = clock
+    def __init__(self, state: StateAccess, settlement: Settlement) -> None:
+        super().__init__(state)
         self._settlement = settlement
 
     def confirm_claim(self, claim: str) -> None:

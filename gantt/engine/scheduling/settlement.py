@@ -7,10 +7,9 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import Final
 
-from gantt.engine.clock import Clock
-from gantt.engine.commit.committer import Committer
-from gantt.engine.reading.reader import Consistency, Reader
+from gantt.engine.reading.reader import Consistency
 from gantt.engine.scheduling.remote_claims import RemoteClaims
+from gantt.engine.scheduling.state_access import StateAccess, StateMethods
 from gantt.model import commands as c
 from gantt.model.holding import Amounts, Holding, read_holding
 from gantt.model.rows import ClaimRow
@@ -22,22 +21,15 @@ LOG = logging.getLogger(__name__)
 _AT_ONCE: Final = 100
 
 
-class Settlement:
+class Settlement(StateMethods):
     """Releases what ended claims hold there. ``remote`` None: no remote Placement is
     configured now, though claims may be left of one. ``timeout_s``: of one request to
     it."""
 
     def __init__(
-        self,
-        reader: Reader,
-        committer: Committer,
-        clock: Clock,
-        remote: RemoteClaims | None,
-        timeout_s: float,
+        self, state: StateAccess, remote: RemoteClaims | None, timeout_s: float
     ) -> None:
-        self._reader = reader
-        self._committer = committer
-        self._clock = clock
+        super().__init__(state)
         self._remote = remote
         self._turn_s = 4 * max(timeout_s, 1.0)
 
