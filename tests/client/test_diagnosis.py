@@ -67,7 +67,8 @@ def test_diagnosis_requires_a_gantt(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """OpenStack Placement's answer to an unknown path."""
-    body = json.dumps({"errors": [{"status": 404, "detail": "Not found"}]}).encode()
+    detail = "The resource could not be found.\n\n   "
+    body = json.dumps({"errors": [{"status": 404, "detail": detail}]}).encode()
     remote = RemoteGantt("http://127.0.0.1:9")
     transport = remote._wire._transport
     monkeypatch.setattr(transport, "send", lambda *_, **__: Reply(404, {}, body))
