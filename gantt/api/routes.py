@@ -15,16 +15,13 @@ from msgspec.structs import replace
 
 from gantt.api.call import Call, text_of
 from gantt.api.handlers import (
-    aggregates,
     allocations,
     candidates,
-    diagnosis,
     inventories,
     providers,
     resource_classes,
     root,
     traits,
-    usages,
 )
 from gantt.api.middleware import ROUTE
 from gantt.api.native import snapshot, watch
@@ -73,9 +70,9 @@ _SERVED: Final[Mapping[str, Handler]] = {
     f"GET {_PROVIDER}/inventories/{{resource_class}}": inventories.show,
     f"PUT {_PROVIDER}/inventories/{{resource_class}}": inventories.update,
     f"DELETE {_PROVIDER}/inventories/{{resource_class}}": inventories.delete,
-    f"GET {_PROVIDER}/usages": usages.of_provider,
-    f"GET {_PROVIDER}/aggregates": aggregates.show,
-    f"PUT {_PROVIDER}/aggregates": aggregates.replace,
+    f"GET {_PROVIDER}/usages": allocations.provider_usages,
+    f"GET {_PROVIDER}/aggregates": providers.aggregates,
+    f"PUT {_PROVIDER}/aggregates": providers.set_aggregates,
     f"GET {_PROVIDER}/allocations": allocations.of_provider,
     "POST /allocations": allocations.post,
     "GET /allocations/{consumer_uuid}": allocations.show,
@@ -89,22 +86,22 @@ _SERVED: Final[Mapping[str, Handler]] = {
     f"GET {_PROVIDER}/traits": traits.of_provider,
     f"PUT {_PROVIDER}/traits": traits.replace_for_provider,
     f"DELETE {_PROVIDER}/traits": traits.delete_for_provider,
-    "GET /usages": usages.total,
+    "GET /usages": allocations.total_usages,
     "POST /reshaper": allocations.reshape,
 }
 _FIRST: Final[Mapping[Handler, Callable[[Call], None]]] = {
-    aggregates.show: Call.check_accept,
-    aggregates.replace: Call.check_content_type,
+    providers.aggregates: Call.check_accept,
+    providers.set_aggregates: Call.check_content_type,
 }
 # For these more decides than the rule: the project in the query, the microversion.
-_JUDGING: Final = (usages.total, resource_classes.update)
+_JUDGING: Final = (allocations.total_usages, resource_classes.update)
 # Those of Gantt that stream or take a microversion.
 _OWN: Final = {
     "diagnosis_explain": Route(
-        diagnosis.explain, since=10, first=diagnosis.assume_newest, shows=True
+        candidates.explain, since=10, first=candidates.assume_newest, shows=True
     ),
     "snapshot_snapshot": Route(snapshot.snapshot),
-    "watch_watch": Route(watch.watch, first=diagnosis.assume_newest),
+    "watch_watch": Route(watch.watch, first=candidates.assume_newest),
 }
 
 
@@ -123,7 +120,7 @@ def _of_placement(one: Described) -> Route:
 
 def _of_gantt(one: Operation) -> Route:
     """Without a microversion in the request, errors are those of the newest."""
-    usual = Route(performer(one), first=diagnosis.assume_newest, shows=True)
+    usual = Route(performer(one), first=candidates.assume_newest, shows=True)
     return replace(_OWN.get(one.known_as, usual), rule=one.rule)
 
 

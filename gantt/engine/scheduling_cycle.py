@@ -14,11 +14,11 @@ import logging
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gantt.engine.reading.reader import Consistency
+from gantt.engine.commit.committer import Committer
+from gantt.engine.observer import StageTimes
+from gantt.engine.reading.reader import Consistency, Reader
 from gantt.engine.scheduling.decider import AmountSource, Scheduling
-from gantt.engine.scheduling.known_answer import known_answer
 from gantt.engine.scheduling.remote_placement import RemoteRequest
-from gantt.engine.scheduling.stage_times import StageTimes
 from gantt.engine.uuids import new_uuid
 from gantt.errors import (
     AlreadyClaimed,
@@ -35,7 +35,9 @@ from gantt.model.selection import Decision
 from gantt.model.spec import ScheduleRequest
 from gantt.scheduler.explain.refusal_reason import Scoreboard
 from gantt.scheduler.feasibility.candidate_sources import CandidateSource, Stale
-from gantt.scheduler.selection.claim import claim_of
+from gantt.scheduler.plugins.policy import Policy
+from gantt.scheduler.selection.answer import repeated
+from gantt.scheduler.selection.claim import claim_of, repeat_of
 from gantt.scheduler.selection.picks import InstancePicks
 from gantt.scheduler.stages import OTHER
 from gantt.state.state import State
@@ -223,3 +225,26 @@ class _Run:
         """Record it."""
         stages = () if self._stages is None else self._stages.since(self.began)
         self.at.record_failure(self.request, failure, self.began, stages)
+
+
+def known_answer(
+    reader: Reader,
+    committer: Committer,
+    request: ScheduleRequest,
+    policy: Policy,
+    now: int,
+) -> Selections | None:
+    """None: it was not made before. Raises AlreadyClaimed."""
+    if not reader.read(_has_claims, request, consistency=Consistency.ASSUMED):
+        return None
+    try:
+        claimed = committer.submit(repeat_of(request, new_uuid()), request.request_id)
+    except ClaimLost:
+        return None
+    local = Consistency.LOCAL
+    return reader.read(repeated, request, policy, claimed, now, consistency=local)
+
+
+def _has_claims(state: State, request: ScheduleRequest) -> bool:
+    known = state.fleet.claims.by_instance
+    return any(uuid in known for uuid in request.names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gantt.engine.memberships import statement
-from gantt.liveness.group_verdict import MemberSightings, judge
+from gantt.liveness.watcher import MemberSightings, judge
 from gantt.model.fleet import AGENT, LIVENESS, Verdict
 from gantt.model.hosts import Service
 

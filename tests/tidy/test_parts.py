@@ -54,7 +54,7 @@ ORDER = {
             scheduler serve command_session snapshot status
         allocation audit candidates capacity_forecast capacity_prices
             capacity_split decision inventory labels manage page_options replay
-            shadow top usage watch what_if_select
+            shadow top usage watch
         fleet host provider select what_if_capacity
         capacity instances launch
         main
@@ -77,7 +77,8 @@ ORDER = {
         setting_sources
     """,
     "engine": """
-        clock memberships observer options threads uuids
+        clock memberships options threads uuids
+        observer
         reading
         commit recording table_check log_watch
         books scheduling
@@ -93,7 +94,7 @@ ORDER = {
         launchers launching
     """,
     "liveness": """
-        options repeating_thread group_verdict
+        options repeating_thread
         group
         membership watcher
         watcher_setup
@@ -133,8 +134,8 @@ ORDER = {
         fleet_news recent_changes
     """,
     "replay": """
-        replay_books events measures process_records redecision_results pause_changes
-        recorded_changes group_members machines
+        replay_books events measures process_records redecision_results
+        recorded_changes machines
         fleet_files readers machine_reports snapshots
         run traces what_if
         decision_files record_report redecision replay_report what_if_run what_if_file

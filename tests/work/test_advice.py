@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from gantt.model.advice import AdviceHost, AdviceRequest, Order
 from gantt.scheduler.evaluation.driver import Driver
 from gantt.scheduler.evaluation.known_drivers import caching
-from gantt.scheduler.explain.advised_ranking import kept
+from gantt.scheduler.explain.ranking import kept
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.policy import policy_of
 from tests.scheduler.test_sent_hosts import SPEC, Fleet, ranked

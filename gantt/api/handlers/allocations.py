@@ -1,4 +1,4 @@
-"""Allocations over HTTP, by consumer and by provider."""
+"""Allocations over HTTP, by consumer and by provider, and what they add up to."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from gantt.api.call import NOW, Call
 from gantt.api.handlers.refusals import Wording, no_provider, submit, worded
 from gantt.api.wire import bodies
 from gantt.api.wire.problem import PROVIDER_NOT_FOUND, Problem
+from gantt.api.wire.query import Params, usage_query
 from gantt.errors import (
     DoesNotFit,
     InventoryInUse,
@@ -125,3 +126,35 @@ def reshape(call: Call, raw: bytes) -> None:
         raise worded(error, _RESHAPE) from None
     submit(call, command, *_RESHAPE)
     call.no_content()
+
+
+def provider_usages(call: Call, uuid: str) -> None:
+    """GET /resource_providers/{uuid}/usages"""
+    found = call.gantt.read_touched(
+        queries.touched_usages, uuid, at_once=call.is_at_once
+    )
+    if found is None:
+        raise Problem(404, f"{no_provider(uuid)}: {no_provider(uuid)}")
+    call.reply(
+        {
+            "resource_provider_generation": found.generation,
+            "usages": found.usages,
+        },
+        modified_at=NOW,
+    )
+
+
+def total_usages(call: Call) -> None:
+    """GET /usages - policy considers the project in the query."""
+    params = Params(call.query_string)
+    call.authorize("placement:usages", project_id=params.last.get("project_id"))
+    query = usage_query(params, call.version)
+    found = call.gantt.total_usages(query)
+    usages: dict[str, Any] = {}
+    if query.by_type:
+        for name, sums in found.items():
+            usages[name] = {**sums.usages, "consumer_count": sums.consumer_count}
+    else:
+        for sums in found.values():
+            usages.update(sums.usages)
+    call.reply({"usages": usages}, modified_at=NOW)

@@ -1,4 +1,4 @@
-"""Resource providers over HTTP."""
+"""Resource providers over HTTP, and the aggregates of each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gantt.api.handlers.refusals import (
 from gantt.api.wire import bodies
 from gantt.api.wire.query import Params, provider_query
 from gantt.errors import NotFound, UnknownName, UnknownResourceClass
-from gantt.model.answers import Provider
+from gantt.model.answers import Provider, ProviderAggregates
 from gantt.model.commands import DeleteProvider
 from gantt.placement import queries
 
@@ -96,3 +96,26 @@ def _represent(call: Call, provider: Provider) -> dict[str, Any]:
         body["parent_provider_uuid"] = provider.parent_uuid
         body["root_provider_uuid"] = provider.root_uuid
     return body
+
+
+def aggregates(call: Call, uuid: str) -> None:
+    """GET /resource_providers/{uuid}/aggregates"""
+    found = call.gantt.read(queries.aggregates, uuid)
+    if found is None:
+        raise NotFound(no_provider(uuid))
+    _reply_aggregates(call, found)
+
+
+def set_aggregates(call: Call, raw: bytes, uuid: str) -> None:
+    """PUT /resource_providers/{uuid}/aggregates"""
+    command = provider_first(
+        call, uuid, lambda: bodies.set_aggregates(raw, call.version, uuid)
+    )
+    _reply_aggregates(call, submit(call, command))
+
+
+def _reply_aggregates(call: Call, found: ProviderAggregates) -> None:
+    body: dict[str, Any] = {"aggregates": found.aggregates}
+    if call.version >= 19:
+        body["resource_provider_generation"] = found.generation
+    call.reply(body, modified_at=NOW)

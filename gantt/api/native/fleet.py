@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
+from msgspec import Struct
+
 from gantt.api.call import Call
-from gantt.api.native.body_decoder import DOCUMENT, check_same
+from gantt.api.native.body_decoder import DOCUMENT, BodyDecoder, check_same
 from gantt.errors import NotFound
 from gantt.model.fleet_lists import HostAggregateQuery
 from gantt.model.forms.document import is_envelope
@@ -14,7 +17,7 @@ from gantt.model.forms.fleet import (
 )
 from gantt.model.forms.stats import read_stats
 from gantt.model.hosts import HostAggregate, HostView
-from gantt.model.operation_bodies import Document
+from gantt.model.operation_bodies import Document, Outcomes
 
 
 def host(call: Call, host: str, node: str) -> HostView:
@@ -66,3 +69,29 @@ def _with_uuid(call: Call, uuid: str) -> Document:
     """The body; its own uuid, or that of the path where it may be left out."""
     body = DOCUMENT.read(call)
     return body if is_envelope(body) else {"uuid": uuid, **body}
+
+
+ANY = "gantt:reports:any"
+
+
+class _Reports(Struct, frozen=True, forbid_unknown_fields=True):
+    """ReportsBody, with the reports as they came: each is refused by itself."""
+
+    reports: list[msgspec.Raw]
+
+
+_REPORTS = BodyDecoder(_Reports)
+
+
+def take_in(call: Call) -> Outcomes:
+    """POST /gantt/reports: a caller without ``gantt:reports:any`` may only report the
+    host that has the name of its user; others are refused by themselves."""
+    said = [bytes(one) for one in _REPORTS.read(call).reports]
+    return Outcomes(call.gantt.report_hosts(said, only_host=_own(call)))
+
+
+def _own(call: Call) -> str | None:
+    """The only host that the caller may report; None: any."""
+    if not call.door.policy.allows(ANY, call.caller, {}):
+        return None
+    return call.caller.user_id or ""

@@ -42,7 +42,7 @@ from gantt.model.shadow import (
 )
 from gantt.model.spec import RequestSpec, ScheduleRequest
 from gantt.placement.claimed_hosts import claimed
-from gantt.scheduler.explain.advised_ranking import kept
+from gantt.scheduler.explain.ranking import kept
 from gantt.scheduler.request.segments import as_far_as_known
 from gantt.scheduler.sent_hosts import Ranked
 from gantt.state.state import State

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Mapping
 from typing import Final
 
 from msgspec.structs import replace
@@ -23,7 +24,6 @@ from gantt.openstack.feed.cell_mappings import CellMapping
 from gantt.openstack.feed.cell_reader import CellNews
 from gantt.openstack.feed.delivery import FeedDelivery
 from gantt.openstack.feed.notes import Notes
-from gantt.openstack.feed.releases import check_versions
 from gantt.openstack.feed.service_rows import COMPUTE
 
 LOG = logging.getLogger(__name__)
@@ -285,3 +285,47 @@ class Feed:
             kept_cells=frozenset(one.cell.uuid for one in cells if one not in known),
         )
         self._delivery.state(FleetStatement(names=names))
+
+
+LOG = logging.getLogger(__name__)
+
+RELEASES: Final[Mapping[int, str]] = {
+    52: "Victoria",
+    54: "Wallaby",
+    57: "Xena",
+    61: "Yoga",
+    64: "Zed",
+    66: "Antelope to Caracal",
+    67: "Dalmatian",
+    68: "Epoxy",
+    70: "Flamingo",
+    72: "Gazpacho",
+    74: "2026.2",
+}
+OLDEST: Final = 66
+NEWEST: Final = 74
+
+
+def release_of(version: int) -> str:
+    """The release that a service of this version is of, as text."""
+    for number in sorted(RELEASES):
+        if version <= number:
+            return f"{version} ({RELEASES[number]})"
+    return f"{version} (newer than {RELEASES[NEWEST]})"
+
+
+def check_versions(versions: Mapping[str, frozenset[int]]) -> tuple[str, ...]:
+    """Log a warning, and answer it, for each cell (name -> versions of its computes)
+    that has computes of a release out of range."""
+    found = []
+    for name, mine in sorted(versions.items()):
+        odd = sorted(one for one in mine if not OLDEST <= one <= NEWEST)
+        if odd:
+            text = (
+                f"cell {name} has nova-compute services of version "
+                f"{', '.join(map(release_of, odd))}; the feed is made for "
+                f"{release_of(OLDEST)} to {release_of(NEWEST)}"
+            )
+            LOG.warning("%s", text)
+            found.append(text)
+    return tuple(found)

@@ -34,8 +34,7 @@ from gantt.placement.ownership import check_groups, check_owner
 from gantt.placement.reported_room import has_room
 from gantt.placement.rules import allocations, counted_claims, leases
 from gantt.placement.rules.draft import Draft
-from gantt.placement.rules.repeats import again
-from gantt.placement.rules.request_kind import RequestKind, standing
+from gantt.placement.rules.request_kind import RequestKind, again, standing
 from gantt.state.name_table import is_each_once
 from gantt.state.slot_amounts import Slot
 from gantt.state.state import State

@@ -12,11 +12,19 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from gantt.errors import AlreadyClaimed
+from gantt.model import rows as t
+from gantt.model.answers import Candidate, Repeat
 from gantt.model.request_identity import RequestIdentity, read_answered
 from gantt.model.rows import ClaimRow, InstanceRow
+from gantt.model.topology import Fit
 from gantt.placement.rules import counted_claims, leases
+from gantt.placement.rules.draft import Draft
 from gantt.state.state import State
+from gantt.topology.promised_topology import from_text
 
 
 class RequestKind(Enum):
@@ -104,3 +112,30 @@ def _is_off(state: State, place: int) -> bool:
 def _excludes(state: State, identity: RequestIdentity, place: int) -> bool:
     hosts = state.fleet.hosts
     return identity.excludes(hosts.hosts[place], hosts.nodes[place])
+
+
+class RepeatedClaim(Struct, frozen=True):
+    """The answer for an instance that was claimed before; ``generation``, ``fit``: see
+    Claimed."""
+
+    answer: Repeat
+    generation: int | None
+    fit: Fit | None
+
+
+def again(draft: Draft, instance_uuid: str, leased_until: int | None) -> RepeatedClaim:
+    """The claim of the instance is the answer; a lease is only ever made longer."""
+    row = draft.state.fleet.claims.by_instance[instance_uuid]
+    assert row.answered is not None, "its digest is known"
+    known = row.leased_until
+    if leased_until is not None and known is not None and known < leased_until:
+        longer = replace(row, leased_until=leased_until, updated_at=draft.now)
+        draft.put(t.CLAIMS, longer)
+    answered = read_answered(row.answered)
+    candidate = Candidate(answered.allocations, answered.mappings)
+    pending = None if row.topology is None else from_text(row.topology)
+    return RepeatedClaim(
+        Repeat(row.host_id, candidate),
+        row.consumer_generation,
+        None if pending is None else pending.fit,
+    )

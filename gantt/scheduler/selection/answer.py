@@ -14,16 +14,16 @@ from msgspec import json
 
 from gantt.errors import ClaimLost
 from gantt.model.answers import Claimed, Repeat
+from gantt.model.cpu_sets import numbers_of
 from gantt.model.scheduling import Selections
-from gantt.model.selection import Limits, Selection
+from gantt.model.selection import CellPlace, DevicePlace, Limits, Place, Selection
 from gantt.model.spec import ScheduleRequest
-from gantt.model.topology import Fit
+from gantt.model.topology import Fit, FittedCell, TakenDevices
 from gantt.scheduler.contract import Filter, Request
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.policy import Policy
-from gantt.scheduler.selection.claimed_place import place_of
 from gantt.scheduler.selection.host_choice import Pick
 from gantt.scheduler.selection.topology_fit import FitsSpent, Fitting, fitting_of
 from gantt.state.column import NO_ROW, NO_TIME
@@ -196,3 +196,31 @@ def age_s(state: State, row: int, now: int) -> float | None:
     hosts = state.fleet.hosts
     at = max(hosts.updated_at.item(row), hosts.created_at.item(row))
     return None if at == NO_TIME or at > now else (now - at) / 1_000_000
+
+
+def place_of(fit: Fit) -> Place:
+    """Cells, CPUs, pages and devices of ``fit``."""
+    return Place(tuple(map(_cell, fit.cells)), tuple(map(_devices, fit.devices)))
+
+
+def _cell(one: FittedCell) -> CellPlace:
+    return CellPlace(
+        one.cell.id,
+        one.host_cell,
+        one.cell.memory,
+        one.page_kib,
+        one.pinning,
+        tuple(numbers_of(one.cell.cpus)),
+        tuple(numbers_of(one.emulator)),
+    )
+
+
+def _devices(one: TakenDevices) -> DevicePlace:
+    return DevicePlace(
+        one.request_id,
+        one.count,
+        one.numa_node,
+        one.tags,
+        tuple(device.address for device in one.devices),
+        one.rp_uuid,
+    )

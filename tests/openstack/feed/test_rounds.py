@@ -13,9 +13,9 @@ import sqlalchemy as sa
 
 from gantt.openstack.feed import Feed, nova_tables
 from gantt.openstack.feed.cell_feed import COUNT_EVERY, CellFeed
+from gantt.openstack.feed.cloud_feed import check_versions, release_of
 from gantt.openstack.feed.live_rows import LiveRows
 from gantt.openstack.feed.migrations import Migrations
-from gantt.openstack.feed.releases import check_versions, release_of
 from tests.openstack.feed.conftest import Cloud
 from tests.openstack.feed.nova_databases import CellDatabase, node_values, now
 from tests.topology import synthetic
