@@ -1,4 +1,5 @@
-"""Each known difference in the shortest story that has it, and what is no such case.
+"""Each known difference in the shortest story that has it, what is no such case, and
+random stories, which Gantt and OpenStack Placement must tell alike.
 
 Should a release of Placement mend one of them, its test here fails, and its row in
 docs/deviations.md can go.
@@ -6,7 +7,8 @@ docs/deviations.md can go.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import pytest
 from gantt.conf import Settings
 from tests.api.wsgi_client import Answer
 from tests.conformance.profiles import Profile, settings_of
+from tests.conformance.upstream import VERSION
 from tests.differential import known
 from tests.differential.compare import Differs, must_be_part
 from tests.differential.pair import pair
@@ -27,6 +30,7 @@ from tests.differential.sketch import (
     provider_uuid,
 )
 from tests.differential.step import Step
+from tests.differential.story import Story
 from tests.differential.upstream import upstream
 from tests.differential.worlds import LATEST, PROVIDERS, furnish
 
@@ -137,3 +141,32 @@ def test_sequence_is_shrunk_to_its_cause(
     assert found is not None
     assert len(found[0]) == len(short)
     assert "theirs:" in found[1]
+
+
+EXAMPLES = int(os.environ.get("GANTT_DIFFERENTIAL_EXAMPLES", "10"))
+FIRST_SEED = int(os.environ.get("GANTT_DIFFERENTIAL_SEED", "1"))
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+
+
+@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + EXAMPLES))
+def test_both_services_give_equal_responses(
+    seed: int, settings: Settings, record_property: Callable[[str, object], None]
+) -> None:
+    story = Story()
+    replay = ""
+    with pair(settings, upstream()) as both:
+        try:
+            story.tell(both, seed)
+        except Differs as difference:
+            replay = f"\n(not shortened)\n{difference}"
+    if replay:
+        found = retell(settings, shorten(settings, story.steps))
+        if found:
+            steps, text = found
+            replay = "\n".join(["", *map(str, steps), text])
+    assert not replay, f"seed {seed}:{replay}"
+    tally = story.tally
+    told = {"worlds": 1, "queries": tally.queries, "writes": tally.writes}
+    record_property("told", [f"Agreed with OpenStack Placement {VERSION}", told])
+    record_property("told", ["Known differences met", dict(tally.met)])

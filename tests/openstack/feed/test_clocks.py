@@ -15,7 +15,7 @@ from tests.databases import Databases
 from tests.kinds import SERVER_KINDS
 from tests.openstack.feed import nova_databases
 from tests.openstack.feed.conftest import Cloud
-from tests.openstack.feed.test_audit import allocate, hosted
+from tests.openstack.feed.test_cloud_feed import allocate, hosted
 from tests.waiting import until
 
 Clock = Callable[..., datetime]

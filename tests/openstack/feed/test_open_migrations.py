@@ -19,7 +19,7 @@ from gantt.openstack.feed.open_migrations import ENDED, Moves
 from gantt.state.report_decoder import MOVING
 from tests.openstack.feed.conftest import Cloud
 from tests.openstack.feed.nova_databases import CellDatabase, now
-from tests.openstack.feed.test_audit import allocate, audited, hosted
+from tests.openstack.feed.test_cloud_feed import allocate, audited, hosted
 from tests.openstack.feed.test_rounds import stopped
 from tests.openstack.feed.test_unreadable_rows import BROKEN, force
 from tests.waiting import until
