@@ -146,9 +146,8 @@ def test_sequence_is_shrunk_to_its_cause(
 EXAMPLES = int(os.environ.get("GANTT_DIFFERENTIAL_EXAMPLES", "10"))
 FIRST_SEED = int(os.environ.get("GANTT_DIFFERENTIAL_SEED", "1"))
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
-
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + EXAMPLES))
 def test_both_services_give_equal_responses(
     seed: int, settings: Settings, record_property: Callable[[str, object], None]

@@ -350,7 +350,7 @@ def test_a_page_of_findings_leads_to_the_next(
         books.set_inventories(uuid, totals, generation=known.generation)
     whole = books.audit(grace_s=0)
     assert len(whole.findings) == 7
-    monkeypatch.setattr("gantt.api.native.audit.FINDINGS_PAGE", 3)
+    monkeypatch.setattr("gantt.api.native.records.FINDINGS_PAGE", 3)
     assert far.audit(grace_s=0).findings == whole.findings
 
 
