@@ -15,10 +15,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from gantt.engine.commit.committer import Committer
-from gantt.engine.observer import StageTimes
 from gantt.engine.reading.reader import Consistency, Reader
 from gantt.engine.scheduling.decider import AmountSource, Scheduling
 from gantt.engine.scheduling.remote_placement import RemoteRequest
+from gantt.engine.scheduling.stage_times import StageTimes
 from gantt.engine.uuids import new_uuid
 from gantt.errors import (
     AlreadyClaimed,

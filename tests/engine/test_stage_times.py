@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gantt.engine.clock import SystemClock
-from gantt.engine.observer import StageTime, StageTimes
+from gantt.engine.observer import StageTime
+from gantt.engine.scheduling.stage_times import StageTimes
 from gantt.scheduler.stages import FILTER, OTHER, PICK, SCORE
 
 

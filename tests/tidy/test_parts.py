@@ -77,8 +77,7 @@ ORDER = {
         setting_sources
     """,
     "engine": """
-        clock memberships options threads uuids
-        observer
+        clock memberships observer options threads uuids
         reading
         commit recording table_check log_watch
         books scheduling

@@ -18,7 +18,7 @@ from gantt.engine.observer import NoObserver, Observer, StageTime
 from gantt.model.selection import Decision
 
 SCHEDULING = "gantt.engine.scheduling_cycle"
-TIMING = "gantt.engine.observer"
+TIMING = "gantt.engine.scheduling.stage_times"
 PATH = "select, in memory"
 WARM_UP = 6
 
