@@ -159,7 +159,21 @@ def test_ci_runs_every_check() -> None:
         "make deb",
         "make fresh ARGS=--servers",
     ):
-        assert f"\n{command}\n" in run
+        assert re.search(rf"^ *{re.escape(command)}$", run, re.M), command
+
+
+def test_ci_leaves_no_test_out() -> None:
+    """What its last stage leaves to others, they run: with all servers."""
+    run = (ROOT / ".ci" / "run").read_text()
+    random, _, rest = run.partition("random_tests() {")[2].partition("\n}\n")
+    assert "GANTT_REQUIRE_SERVERS=1" in random
+    (left,) = re.findall(r"\nlonger=\(([^)]*)\)", rest)
+    assert "not hypothesis" in rest and 'ARGS="-m hypothesis"' in random
+    asked = " ".join(re.findall(r'ARGS="([^"]*)"', random)).split()
+    assert set(left.split()) <= set(asked)
+    fresh = (ROOT / "scripts" / "fresh").read_text()
+    assert "GANTT_GUIDES=1" not in rest
+    assert "env GANTT_GUIDES=1 GANTT_REQUIRE_SERVERS=1" in fresh
 
 
 def test_fresh_build_inherits_no_package_settings() -> None:
