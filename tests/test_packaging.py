@@ -171,6 +171,8 @@ def test_ci_leaves_no_test_out() -> None:
     assert "not hypothesis" in rest and 'ARGS="-m hypothesis"' in random
     asked = " ".join(re.findall(r'ARGS="([^"]*)"', random)).split()
     assert set(left.split()) <= set(asked)
+    named = {one for one in asked if one.startswith("tests/")}
+    assert [one for one in named if not (ROOT / one).exists()] == []
     fresh = (ROOT / "scripts" / "fresh").read_text()
     assert "GANTT_GUIDES=1" not in rest
     assert "env GANTT_GUIDES=1 GANTT_REQUIRE_SERVERS=1" in fresh
