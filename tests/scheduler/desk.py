@@ -1,12 +1,16 @@
 """A State that random commands go through, as the committer would have it: planned,
-then applied. For tests of what decides on a State that moves."""
+then applied. For tests of what decides on a State that moves. What decides or plans
+finds no array of it that it could write."""
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
+
+import numpy as np
 
 from gantt.engine.factory import standard_names
 from gantt.errors import GanttError, NoValidHost
@@ -46,6 +50,37 @@ def uuid_of(number: int) -> str:
     return f"{number:08x}-0000-4000-8000-000000000000"
 
 
+@contextlib.contextmanager
+def unwritten(state: State) -> Iterator[None]:
+    """Whoever writes to a column of the State meanwhile fails."""
+    columns = [one for one in _arrays(state, set()) if one.flags.writeable]
+    columns.sort(key=lambda one: one.base is not None)  # a part needs its whole
+    for one in columns:
+        one.flags.writeable = False
+    try:
+        yield
+    finally:
+        for one in columns:
+            one.flags.writeable = True
+
+
+def _arrays(found: Any, seen: set[int]) -> Iterator[np.ndarray]:
+    """Those of a table, and of the tables that it has."""
+    if isinstance(found, np.ndarray):
+        yield found
+    elif isinstance(found, dict | list):
+        within = found.values() if isinstance(found, dict) else found
+        for first in itertools.islice(within, 1):
+            if type(first).__module__.partition(".")[0] in ("gantt", "numpy"):
+                for one in within:
+                    yield from _arrays(one, seen)
+    elif type(found).__module__.startswith("gantt.state") and id(found) not in seen:
+        seen.add(id(found))
+        slots = (vars(kind).get("__slots__", ()) for kind in type(found).__mro__)
+        for name in {*itertools.chain(*slots), *getattr(found, "__dict__", ())}:
+            yield from _arrays(getattr(found, name, None), seen)
+
+
 class Desk:
     """``submit`` does at once what the committer does in a batch."""
 
@@ -63,7 +98,8 @@ class Desk:
 
     def submit(self, command: c.Command[object]) -> Any:
         self.now += 1000
-        planned = plan(self.state, command, self.now)
+        with unwritten(self.state):
+            planned = plan(self.state, command, self.now)
         if planned.changes:
             cursor = Cursor(self.state.revision + 1, "desk")
             self.state.apply(planned.changes, cursor)
@@ -229,8 +265,9 @@ def decided(
 ) -> InstancePicks:
     """By what hosts report; a refusal says why. ``more``: for ``cycle.decide``."""
     given = desk.state, request, source(False), driver
-    try:
-        return cycle.decide(*given, now=desk.now, **more)
-    except NoValidHost as refusal:
-        trials = Trials(*given, desk.now)
-        raise cycle.explained(refusal, trials, more.get("mark")) from None
+    with unwritten(desk.state):
+        try:
+            return cycle.decide(*given, now=desk.now, **more)
+        except NoValidHost as refusal:
+            trials = Trials(*given, desk.now)
+            raise cycle.explained(refusal, trials, more.get("mark")) from None

@@ -1,7 +1,8 @@
 """What is used is read through the State and its views, and written by the State alone.
 
 By names: amounts are the columns ``used`` and ``capacity``, a State is called ``state``
-or ``fleet`` on the way to what it has.
+or ``fleet`` on the way to what it has. And by arrays that cannot be written while
+``Desk`` plans and decides.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
+from tests.scheduler.desk import Desk, unwritten
 from tests.tidy.source import Source, sources
 
 COLUMNS = frozenset({"used", "capacity"})
@@ -90,6 +92,15 @@ def test_deciders_rules_and_views_write_no_state() -> None:
         if source.floor in ("placement", "scheduler") or is_view:
             wrong += _told(source, _writes(source.nodes))
     assert wrong == []
+
+
+def test_nobody_writes_to_a_column_while_a_desk_plans_or_decides() -> None:
+    desk = Desk(1)
+    desk.add_hosts(2)
+    used = desk.state.fleet.hosts.vcpus_used
+    with unwritten(desk.state), pytest.raises(ValueError, match="read-only"):
+        used[0] = 1
+    used[0] = 1
 
 
 @pytest.mark.parametrize(
