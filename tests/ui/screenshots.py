@@ -3,7 +3,8 @@
 Usage: python -m tests.ui.screenshots [FOLDER]
 
 The map has ten thousand hosts; the refusal is that of the tutorial, whose commands are
-typed first; the others show the fleet of ``make demo``. FOLDER: docs.
+typed first; ``night`` has the troubles of ``planted``; the others show the fleet of
+``make demo``. FOLDER: docs.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from tests.tidy.source import ROOT
 from tests.ui.browser import Chromium, Window
 from tests.ui.conftest import MANY
 from tests.ui.looking_glass import admin_of, served, written_once
+from tests.ui.planted import planted
 
 DOCS: Final = ROOT / "docs"
 SEEN: Final = "return document.body.innerText.includes(arguments[0])"
@@ -70,6 +72,7 @@ HOSTS: Final = (
 REFUSAL: Final = (
     Picture("refusal", "decisions", "Nearest hosts", opens="refused", size=(1300, 900)),
 )
+NIGHT: Final = (Picture("night", "fleet", "The audit found", size=(1280, 620)),)
 FLAVORS: Final = "vcpus=2,memory_mb=4096,disk_gb=20 vcpus=8,memory_mb=32768,disk_gb=80"
 ASKED: Final = {"vcpus": "4", "memory_mb": "8192", "disk_gb": "40", "count": "3"}
 DEMO: Final = (
@@ -89,7 +92,7 @@ DEMO: Final = (
         (("flavors", FLAVORS),),
         size=(1280, 1240),
     ),
-    Picture("health", "health", "Audit again", size=(1440, 600)),
+    Picture("health", "health", "Audit again", size=(1440, 900)),
 )
 
 
@@ -165,6 +168,7 @@ def main() -> None:
             (with_many, HOSTS),
             (after_the_tutorial, REFUSAL),
             (demo, DEMO),
+            (planted, NIGHT),
         ):
             with tempfile.TemporaryDirectory() as name, serving(Path(name)) as service:
                 take(chromium, service, pictures, to)

@@ -71,23 +71,26 @@ function show() {
 	page.opened.update(params);
 }
 
-async function begin() {
+function begin() {
 	isMember = false;
 	delete root.dataset.member;
 	shell();
 	live.start();
 	show();
-	const here = main;
-	const { status } = await get("gantt/hosts", { limit: 1 }).catch((error) => error);
-	if (status !== 403 || here !== main) return;
+	// The page Fleet finds it out by itself, at once.
+	if (page.about.View !== FleetView) get("gantt/hosts", { limit: 1 }).catch((error) => { if (error.status === 403) limit(); });
+}
+
+/** Offer what a member of a project may see. */
+function limit() {
+	if (!main || isMember) return;
 	isMember = true;
 	root.dataset.member = "";
 	fill(root.querySelector("nav a"), "Project");
-	if (page?.about.View === FleetView) {
-		page.opened.close();
-		page = null;
-		show();
-	}
+	if (page.about.View !== FleetView) return;
+	page.opened.close();
+	page = null;
+	show();
 }
 
 function leave(event) {
@@ -99,6 +102,7 @@ function leave(event) {
 
 session.addEventListener("begin", begin);
 session.addEventListener("end", leave);
+session.addEventListener("member", limit);
 route.addEventListener("change", show);
 if (token()) begin();
 else leave();

@@ -6,6 +6,7 @@ import { bar, button, el, fill, loading, refuse, say, select, toolbar } from "./
 import { HostPanel } from "./host.js";
 import { change } from "./router.js";
 import { Search } from "./search.js";
+import { session } from "./session.js";
 import { Stage, measure } from "./stage.js";
 import { Table, column, csv, number, save } from "./table.js";
 import { age, amount, local, percent, sized } from "./text.js";
@@ -102,7 +103,6 @@ export class FleetView {
 		}
 		if (places === null || places.length) {
 			this._totals();
-			if (places === null) this.wrong.draw();
 			const mine = this.columns.find(this.params.host, this.params.node);
 			if (isFirst) {
 				this._select();
@@ -122,6 +122,7 @@ export class FleetView {
 
 	_fail(error) {
 		refuse(this.note, "list hosts", error);
+		if (error.status === 403) session.dispatchEvent(new Event("member"));
 	}
 
 	_regroup() {

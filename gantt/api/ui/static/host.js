@@ -125,14 +125,19 @@ export class HostPanel {
 	_facts(view, books, index) {
 		const columns = this._columns;
 		const service = view.service;
+		const { operator: word, agent } = service;
 		const facts = [
+			word?.disabled && ["Disabled", `by an operator for ${age(word.since, books.at)}: ${word.reason ?? ""}`, local(word.since)],
+			service.disabled && ["Disabled", `by its service: ${service.disabled_reason ?? ""}`],
+			service.forced_down && ["Down", "forced down by hand"],
+			agent && !agent.is_member && ["Down", `no report of its agent for ${age(agent.since, books.at)}`, local(agent.since)],
 			["Report", `${age(view.updated_at, books.at)} old`, local(view.updated_at)],
 			["Service", service.last_seen_up ? `seen ${age(service.last_seen_up, books.at)} ago` : "never seen", local(service.last_seen_up)],
 			["Zone", index === undefined ? "–" : columns.zones[index]],
 			["Aggregates", view.aggregates.map((uuid) => columns.aggregateNames.get(uuid) || uuid).join(", ") || "none"],
 			["Hypervisor", [view.stats.hypervisor_type, view.stats.hypervisor_version].filter(Boolean).join(" ") || "–"],
 		];
-		return terms(facts);
+		return terms(facts.filter(Boolean));
 	}
 
 	_claims(books) {

@@ -4,7 +4,7 @@ import { Columns, Refresher, STATES } from "./columns.js";
 import { el, fill, say, sign } from "./elements.js";
 import { live } from "./live.js";
 import { HostMap } from "./map.js";
-import { NONE, OVER, STEPS, palette, step } from "./scale.js";
+import { OVER, STEPS, palette, step } from "./scale.js";
 import { use } from "./table.js";
 import { age, amount, percent, short, sized } from "./text.js";
 import { isDark, theme } from "./theme.js";
