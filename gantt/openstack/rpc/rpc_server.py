@@ -10,6 +10,7 @@ from oslo_config import cfg
 
 from gantt.errors import Refused
 from gantt.model.scheduling import SchedulerProtocol
+from gantt.openstack.rpc.kept_calls import keep_calls
 from gantt.openstack.rpc.late_replies import LateReplies
 from gantt.openstack.rpc.message_bus import open_transport
 from gantt.openstack.rpc.methods import FactSource, LifeSigns, SchedulerMethods
@@ -44,6 +45,7 @@ class RpcServer:
         self._server = messaging.get_rpc_server(self._transport, target, endpoints)
         self.late = LateReplies()
         self.late.watch(self._server)
+        keep_calls(self._server)
 
     def start(self) -> None:
         """Consume from now on; waits until the broker answers. Raises Refused."""

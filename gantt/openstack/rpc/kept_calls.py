@@ -1,0 +1,78 @@
+"""Calls stay at the broker until they are answered, so that those of a process that
+dies go to another at once.
+
+The library acknowledges a call when it comes: its caller then waits for an answer until
+its time-out, and the build fails. Here it is acknowledged once it is answered. Another
+process may meet it a second time, which costs nothing: a claim that was made is the
+answer to the same request. A call that comes back is acknowledged first, so that one
+that ends whoever answers it ends two processes and no more.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from oslo_messaging._drivers.amqpdriver import AMQPListener, RpcAMQPListener
+
+LOG = logging.getLogger(__name__)
+
+
+class KeepingListener(RpcAMQPListener):  # type: ignore[misc]
+    """Leaves what comes for the first time unacknowledged."""
+
+    def __call__(self, message: Any) -> None:
+        if message._raw_message.delivery_info.get("redelivered"):
+            super().__call__(message)
+        else:
+            AMQPListener.__call__(self, message)
+
+    def cleanup(self) -> None:
+        """Every call was answered: tell the broker of the last ones, too."""
+        handler = self._message_operations_handler
+        handler.stop()
+        if handler._shutdown_thread.is_alive():
+            handler._shutdown_thread.join()
+        handler.process()
+        super().cleanup()
+
+
+def keep_calls(server: Any) -> None:
+    """Before ``server`` starts."""
+    create, process = server._create_listener, server._process_incoming
+
+    def created() -> Any:
+        found = create()
+        poller = getattr(found, "_poll_style_listener", None)
+        if isinstance(poller, RpcAMQPListener):  # else no broker: a driver for tests
+            poller.__class__ = KeepingListener
+        return found
+
+    def processed(incoming: list[Any]) -> None:
+        try:
+            process(incoming)
+        finally:
+            for message in incoming:
+                _acknowledge(message)
+
+    server._create_listener = created
+    server._process_incoming = processed
+
+
+def _acknowledge(incoming: Any) -> None:
+    """In the thread that reads from the broker, which has the connection."""
+    if not isinstance(getattr(incoming, "listener", None), KeepingListener):
+        return
+    message = incoming.message
+    if message._raw_message.acknowledged:  # it had come back
+        return
+
+    def acknowledge() -> None:
+        try:
+            with incoming.listener.conn._connection_lock:
+                message.acknowledge()
+        except Exception as error:
+            # The connection was lost meanwhile: the broker delivers it again.
+            LOG.info("A call that was answered could not be acknowledged: %s", error)
+
+    incoming._message_operations_handler.do(acknowledge)
