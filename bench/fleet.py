@@ -117,14 +117,14 @@ def write(
         for depth in range(1, 1 + max(depths.values())):
             layer = [one for one in members if depths[one.uuid] == depth]
             each(lambda one: _create(books, one), layer)
-        for block in _blocks(members, PROVIDERS_PER_WRITE):
+        for block in blocks(members, PROVIDERS_PER_WRITE):
             books.reshape(_inventories(block), ())
         each(lambda one: _label(books, one), members)
         claims = _claims([one.uuid for one in members], allocations)
-        each(books.set_allocations, _blocks(claims, CONSUMERS_PER_WRITE))
+        each(books.set_allocations, blocks(claims, CONSUMERS_PER_WRITE))
 
 
-def _blocks(items: Iterable[T], size: int) -> Iterator[list[T]]:
+def blocks(items: Iterable[T], size: int) -> Iterator[list[T]]:
     rest = iter(items)
     while block := list(islice(rest, size)):
         yield block

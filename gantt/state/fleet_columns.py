@@ -80,6 +80,11 @@ class Fleet:
             self.groups.put(row)
             self.context_touched = stamp
 
+    def load_instances(self, rows: list[InstanceRow], stamp: int) -> None:
+        """Take in rows of a snapshot."""
+        self.instances.load(rows)
+        self._touch({row.host for row in rows}, stamp)
+
     def put_host(self, values: HostRow, provider: int, stamp: int) -> None:
         """Take in a host; ``provider``: the row of its provider, or NO_ROW."""
         is_new = values.id not in self.hosts.row_by_id

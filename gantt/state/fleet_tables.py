@@ -23,6 +23,8 @@ from gantt.model.rows import (
 )
 
 R = TypeVar("R", bound=FleetRow)
+# Only facts of members of a group have it.
+_GROUPED = f'"{t.GROUP}"'
 COMPUTE = "nova-compute"
 
 
@@ -134,6 +136,15 @@ class InstanceTable(FleetTable[InstanceRow]):
         """The server group that an instance was claimed for."""
         return self._group_of.get(instance_uuid)
 
+    def load(self, rows: list[InstanceRow]) -> None:
+        """Rows of a snapshot, none of which is known."""
+        by_id, by_uuid, on = self.by_id, self.by_uuid, self._on
+        for row in rows:
+            by_id[row.id] = by_uuid[row.uuid] = row
+            on.setdefault(row.host, {})[row.uuid] = row
+            if _GROUPED in row.facts:
+                self._join_group(row)
+
     def put(self, row: InstanceRow) -> set[str]:
         """The hosts whose instances changed."""
         old = self.by_id.get(row.id)
@@ -180,7 +191,7 @@ class InstanceTable(FleetTable[InstanceRow]):
 def grouped(row: InstanceRow) -> str | None:
     """The server group that the facts of an instance tell."""
     # Most facts tell of none: do not even decode them.
-    if f'"{t.GROUP}"' not in row.facts:
+    if _GROUPED not in row.facts:
         return None
     facts = msgspec.json.decode(row.facts)
     found = facts.get(t.GROUP) if isinstance(facts, dict) else None

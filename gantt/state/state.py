@@ -17,6 +17,7 @@ from gantt.model.rows import (
     ConsumerRow,
     FleetRow,
     HostRow,
+    InstanceRow,
     InventoryRow,
     Key,
     LinkRow,
@@ -128,11 +129,13 @@ class State:
             self.consumers.load(cast(list[ConsumerRow], rows))
         elif table == t.ALLOCATIONS:
             self._load_allocations(cast(list[AllocationRow], rows))
+        elif table == t.INSTANCES:
+            self.fleet.load_instances(cast(list[InstanceRow], rows), self.applied)
         else:
             for row in rows:
                 self._apply(table, t.key_of(row), row)
             return
-        highest = max(cast(int, t.key_of(row)) for row in rows)
+        highest = max(row.id for row in cast(list[ProviderRow], rows))
         self._next_id[table] = max(highest + 1, self.next_id(table))
 
     def _apply(self, table: str, key: Key, new: Row | None) -> int | None:
