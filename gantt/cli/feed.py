@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import closing
+from functools import partial
 
 import click
 from msgspec.structs import replace
@@ -33,6 +33,7 @@ def feed(
     databases, and what changes in them, until SIGTERM or SIGINT.
 
     Nothing is written there. Not needed beside 'gantt scheduler', which feeds itself.
+    Of several for one Gantt, one reads, and the others stand by.
 
     \b
     Example:
@@ -44,7 +45,7 @@ def feed(
         from gantt.observe.log_file import begin_logging
         from gantt.observe.milestones import log_feeding, log_stopping
         from gantt.observe.supervisor import Supervisor
-        from gantt.openstack.feed import Feed
+        from gantt.openstack.feed import Feed, Standby
         from gantt.openstack.meters import FeedSigns
 
         supervisor = Supervisor.of_process()
@@ -54,17 +55,14 @@ def feed(
             begin_logging(log, "gantt-feed", tells=True)
             with closing(open_books(where)) as books:
                 options = feed_options(config_files, settings.engine.scheduler)
-                running = Feed(options, books)
+
+                def started(running: Feed, took_s: float) -> None:
+                    supervisor.ready("feeding")
+                    log_feeding(books.url, running.counts(), took_s)
+
+                feeds = Standby(books, lambda: Feed(options, books), started)
                 listen = metrics_listen or settings.serve.metrics_listen
-                with answering(listen, FeedSigns(running)):
-                    try:
-                        began = time.monotonic()
-                        running.start()
-                        supervisor.ready("feeding")
-                        took_s = time.monotonic() - began
-                        log_feeding(books.url, running.counts(), took_s)
-                        ended.wait()
-                        supervisor.stopping()
-                        log_stopping(ended.number)
-                    finally:
-                        running.stop()
+                with answering(listen, FeedSigns(feeds)), closing(feeds):
+                    feeds.run(partial(supervisor.ready, "standing by"), ended)
+                    supervisor.stopping()
+                    log_stopping(ended.number)

@@ -171,7 +171,7 @@ class _Parts:
         self._candidates = CandidateSearch(reader, options.search_budget, clock, rng)
         access = StateAccess(reader, committer, checks, clock)
         self._fleet = FleetMethods(access)
-        self._whole_fleet = WholeFleet(access)
+        self._whole_fleet = WholeFleet(access, self._store)
         number = f"{rng.getrandbits(64):x}"
         self._mapping = FleetMapMethods(access, self._replica, number)
         timeout_s = options.scheduler.placement_timeout_s
@@ -349,6 +349,7 @@ class Gantt(_Parts, Library):
     report_hosts = _of("_reporting", Reporting.report_hosts)
     take_deliveries = _of("_reporting", Reporting.take_deliveries)
     set_fleet = _of("_whole_fleet", WholeFleet.set_fleet)
+    feed_turn = _of("_whole_fleet", WholeFleet.feed_turn)
     fleet_map = _of("_mapping", FleetMapMethods.fleet_map)
     whole_host = _of("_mapping", FleetMapMethods.whole_host)
     recent = _of("_recent", RecentMethods.recent)

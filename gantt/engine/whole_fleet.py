@@ -13,12 +13,13 @@ from msgspec.structs import replace
 
 from gantt.engine.fleet_methods import warn_of_metadata
 from gantt.engine.reading.reader import Consistency
-from gantt.engine.scheduling.state_access import StateMethods
+from gantt.engine.scheduling.state_access import StateAccess, StateMethods
 from gantt.engine.uuids import new_uuid
 from gantt.errors import GanttError
 from gantt.model import commands as c
 from gantt.model.fleet import (
     CELL,
+    FeedTurn,
     FleetNames,
     FleetRefusal,
     FleetStatement,
@@ -29,6 +30,7 @@ from gantt.model.forms import scalars, values
 from gantt.model.hosts import HostAggregate, Instance, ServerGroup, Service
 from gantt.model.names import canonical
 from gantt.placement import fleet_news
+from gantt.store.interface import FEEDS, Lead, Store
 
 T = TypeVar("T")
 # Things that one query or one command looks at: milliseconds under the state lock.
@@ -38,7 +40,11 @@ _Command = tuple[str, c.Command[Any]]
 
 
 class WholeFleet(StateMethods):
-    """``set_fleet`` of the library."""
+    """``set_fleet`` of the library, and which feed calls it."""
+
+    def __init__(self, state: StateAccess, store: Store) -> None:
+        super().__init__(state)
+        self._store = store
 
     def set_fleet(self, statement: FleetStatement) -> tuple[FleetRefusal, ...]:
         refused: list[FleetRefusal] = []
@@ -56,6 +62,15 @@ class WholeFleet(StateMethods):
         for part in statement.parts(SLICE):
             refused += self._moves(part)
         return tuple(refused)
+
+    def feed_turn(
+        self, holder: str = "", *, seen_holder: str = "", seen_beat: int | None = None
+    ) -> FeedTurn:
+        found: Lead | None = None
+        if seen_beat is not None:
+            found = self._store.lead(holder, Lead(seen_holder, seen_beat), FEEDS)
+        found = found or self._store.leader(FEEDS)
+        return FeedTurn(found.holder, found.beat)
 
     def _services(self, part: FleetStatement) -> list[FleetRefusal]:
         cells = tuple(

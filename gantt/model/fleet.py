@@ -83,6 +83,14 @@ class FleetNames(Struct, frozen=True):
     kept_cells: frozenset[Name] = frozenset()
 
 
+class FeedTurn(Struct, frozen=True):
+    """``holder``: the feed that passes on what it reads, "": none; ``beat``: how often
+    a turn was taken or kept."""
+
+    holder: str = ""
+    beat: int = 0
+
+
 class FleetStatement(Struct, frozen=True):
     """Any part of a fleet. ``instances``: by service host, all that are on it; one
     without facts keeps those that are known. ``moves``: by service host, all that are

@@ -146,6 +146,15 @@ class AdviseBody(Struct, frozen=True, forbid_unknown_fields=True):
     request_id: RequestId | None = None
 
 
+class FeedTurnBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """POST /gantt/fleet/turn. ``seen_beat``: without it, whose turn it is is told and
+    nothing else."""
+
+    holder: RequestId = ""
+    seen_holder: RequestId = ""
+    seen_beat: Annotated[int, Meta(ge=0, le=2**62)] | None = None
+
+
 class AggregatesBody(Struct, frozen=True, forbid_unknown_fields=True):
     """PUT /gantt/aggregates: HostAggregates, or primitives of Nova's Aggregate."""
 

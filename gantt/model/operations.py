@@ -17,7 +17,7 @@ from gantt.model.answers import Report
 from gantt.model.audit import Audit, Finding
 from gantt.model.capacity import FairSplit, Forecast, Prices
 from gantt.model.diagnosis import Diagnosis
-from gantt.model.fleet import FleetStatement
+from gantt.model.fleet import FeedTurn, FleetStatement
 from gantt.model.fleet_lists import (
     GroupQuery,
     HostAggregateQuery,
@@ -517,6 +517,15 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         is_whole=True,
     ),
     Operation(
+        "fleet_turn",
+        "POST /gantt/fleet/turn",
+        "Ask whose turn it is to feed the books, or take or keep the turn.",
+        rule="gantt:fleet:update",
+        body=b.FeedTurnBody,
+        answer=FeedTurn,
+        name="feed_turn",
+    ),
+    Operation(
         "server_groups_list",
         "GET /gantt/server_groups",
         "A page of server groups, by uuid.",
@@ -598,6 +607,7 @@ class Library:
     update_service = _row(SchedulerProtocol.update_service)
     delete_service = _row(SchedulerProtocol.delete_service)
     set_server_group = _row(SchedulerProtocol.set_server_group)
+    feed_turn = _row(SchedulerProtocol.feed_turn)
     delete_server_group = _row(SchedulerProtocol.delete_server_group)
     shadow_event = _row(GanttProtocol.shadow_event)
     shadow_records = _row(GanttProtocol.shadow_records)

@@ -13,7 +13,7 @@ from gantt.model.advice import Advice, AdviceRequest
 from gantt.model.audit import GRACE_S, Audit, Finding, Kind
 from gantt.model.capacity import By, FairSplit, Forecast, Prices
 from gantt.model.diagnosis import Relaxation
-from gantt.model.fleet import FleetRefusal, FleetStatement
+from gantt.model.fleet import FeedTurn, FleetRefusal, FleetStatement
 from gantt.model.fleet_lists import (
     GroupQuery,
     HostAggregateQuery,
@@ -231,6 +231,13 @@ class SchedulerProtocol(ReportService, Protocol):
     def set_fleet(self, statement: FleetStatement) -> tuple[FleetRefusal, ...]:
         """Take in all that ``statement`` says and is not known yet, part by part, so
         that other calls have their turn; the parts that were refused."""
+
+    def feed_turn(
+        self, holder: str = "", *, seen_holder: str = "", seen_beat: int | None = None
+    ) -> FeedTurn:
+        """Whose turn it is to feed the books, so that one of several feeds does. With
+        ``seen_beat``, ``holder`` takes or keeps the turn ("": gives it up) if it is
+        still as ``seen_holder`` and ``seen_beat`` say."""
 
     def set_server_group(self, group: ServerGroup) -> None:
         """Replace a server group, or add it. Raises Invalid."""

@@ -9,7 +9,7 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 
 from gantt.observe.mirrored_counts import NEWEST, SUM, Mirrored
-from gantt.openstack.feed import Feed
+from gantt.openstack.feed import Feed, Standby
 
 _GAUGES: Final = {
     NEWEST: {
@@ -26,6 +26,7 @@ _GAUGES: Final = {
         "feed_hosts": "Hosts in Nova's databases.",
         "feed_lag_seconds": "Seconds since the cell that has waited longest was read, "
         "of those that were read at all.",
+        "feed_standby": "1: another gantt feed reads, and this one stands by.",
         "feed_notes": "Hosts that casts told of and that no round has stated since.",
     },
     SUM: {
@@ -112,7 +113,7 @@ class CloudMeters:
 class FeedSigns:
     """Metrics and readiness of a feed without workers; see ``Monitored``."""
 
-    def __init__(self, feed: Feed) -> None:
+    def __init__(self, feed: Feed | Standby) -> None:
         self.unready = feed.unready
         self.notice = feed.notice
         self._meters = CloudMeters(lambda: feed_counts(feed.counts()))

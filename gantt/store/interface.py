@@ -53,6 +53,11 @@ class Page(Struct, frozen=True):
     entries: Sequence[LogEntry]
 
 
+LEADER_TASKS: Final = 1
+FEEDS: Final = 2
+"""What can be led."""
+
+
 class Lead(Struct, frozen=True):
     """The leader (``holder`` "": none), and its heartbeats so far."""
 
@@ -311,10 +316,10 @@ class Store(Protocol):
     def compact(self, keep: int) -> int:
         """Drop all but the last ``keep`` log rows (at least one); how many."""
 
-    def leader(self) -> Lead:
-        """The leader of the leader tasks."""
+    def leader(self, of: int = LEADER_TASKS) -> Lead:
+        """The leader of the leader tasks, or of the feeds."""
 
-    def lead(self, holder: str, seen: Lead) -> Lead | None:
+    def lead(self, holder: str, seen: Lead, of: int = LEADER_TASKS) -> Lead | None:
         """Lead as ``holder`` ("": give up) if the row is still as ``seen``; the new
         row, or None if another process was faster."""
 

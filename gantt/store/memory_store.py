@@ -19,7 +19,9 @@ from gantt.model.changes import Change, Cursor, LogEntry
 from gantt.model.usage_history import HistoryQuery, UsageRecord
 from gantt.store.changelog.log_pages import page_of
 from gantt.store.interface import (
+    FEEDS,
     HEARTBEATS,
+    LEADER_TASKS,
     Asked,
     Chunks,
     Drop,
@@ -58,7 +60,7 @@ class MemoryStore:
         self._end = Cursor()
         self._log: deque[LogEntry] = deque(maxlen=_KEPT)
         self._fingerprint: Fingerprint | None = None
-        self._lead = Lead()
+        self._leads = {LEADER_TASKS: Lead(), FEEDS: Lead()}
         self._usage = MemoryUsageRows()
         self._beside: dict[str, SideTable[Any, Any, Any]] = {
             HEARTBEATS.name: MemoryHeartbeats()
@@ -130,15 +132,15 @@ class MemoryStore:
         del keep  # the log is never longer than _KEPT
         return 0
 
-    def leader(self) -> Lead:
-        return self._lead
+    def leader(self, of: int = LEADER_TASKS) -> Lead:
+        return self._leads[of]
 
-    def lead(self, holder: str, seen: Lead) -> Lead | None:
+    def lead(self, holder: str, seen: Lead, of: int = LEADER_TASKS) -> Lead | None:
         with self._head:
-            if seen != self._lead:
+            if seen != self._leads[of]:
                 return None
-            self._lead = Lead(holder, seen.beat + 1)
-            return self._lead
+            self._leads[of] = Lead(holder, seen.beat + 1)
+            return self._leads[of]
 
     def usage_history(self, asked: HistoryQuery) -> list[UsageRecord]:
         with self._head:

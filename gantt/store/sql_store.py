@@ -26,7 +26,9 @@ from gantt.store.changelog.history import Compactor, LogHistory
 from gantt.store.database import Database, open_database
 from gantt.store.head import HeadRow
 from gantt.store.interface import (
+    FEEDS,
     HEARTBEATS,
+    LEADER_TASKS,
     Asked,
     Chunks,
     Drop,
@@ -96,7 +98,7 @@ class SqlStore:
         self._head = HeadRow(database)
         self._fingerprints = Fingerprints(database)
         self._compactor = Compactor(database)
-        self._leadership = LeaderTable(database)
+        self._leads = {one: LeaderTable(database, one) for one in (LEADER_TASKS, FEEDS)}
         self._usage = UsageHistoryTable(database)
         self._committer = threading.Lock()
         self._writing: Session | None = None
@@ -104,7 +106,9 @@ class SqlStore:
         self.reached = 0
         self._readers = Readers(database, self._counter)
         self._read = self._readers.read
-        self.check_writable = partial(self._leadership.check_writable, self._read)
+        self.check_writable = partial(
+            self._leads[LEADER_TASKS].check_writable, self._read
+        )
         self._beside = _tables(database, self._readers, self._counter, self._committer)
 
     @property
@@ -289,12 +293,12 @@ class SqlStore:
             if not dropped:
                 return total
 
-    def leader(self) -> Lead:
-        return self._read(self._leadership.read)
+    def leader(self, of: int = LEADER_TASKS) -> Lead:
+        return self._read(self._leads[of].read)
 
-    def lead(self, holder: str, seen: Lead) -> Lead | None:
+    def lead(self, holder: str, seen: Lead, of: int = LEADER_TASKS) -> Lead | None:
         with self._under_head_lock() as session:
-            return self._leadership.take(session, holder, seen)
+            return self._leads[of].take(session, holder, seen)
 
     def usage_history(self, asked: HistoryQuery) -> list[UsageRecord]:
         return self._readers.lists.read(

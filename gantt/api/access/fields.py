@@ -157,6 +157,7 @@ _STATEMENTS: Final[dict[str, dict[str, Verdict]]] = {
         "obeys_claims lists_instances comes_from_nova",
     ),
     "AggregatesBody": _all(RULE, "aggregates"),
+    "FeedTurnBody": _all(RULE, "holder seen_holder seen_beat"),
     "InstancesBody": _all(RULE, "instances"),
     "SyncBody": _all(RULE, "instance_uuids"),
     "FleetStatement": _all(

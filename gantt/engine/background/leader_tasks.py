@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from typing import Protocol
 
 from gantt.engine.clock import Clock
 from gantt.engine.reading.outage import IsAway, not_away
@@ -46,13 +47,23 @@ class Compaction:
         return self._store.compact(self._keep)
 
 
+class Leads(Protocol):
+    """What of a store says who leads."""
+
+    def leader(self) -> Lead:
+        """See Store."""
+
+    def lead(self, holder: str, seen: Lead) -> Lead | None:
+        """See Store."""
+
+
 class Leadership:
     """Whether this process leads, judged by how long the row has not changed on the own
     monotonic clock: times of different processes are never compared."""
 
     def __init__(
         self,
-        store: Store,
+        store: Leads,
         name: str,
         silence_s: float,
         clock: Clock,

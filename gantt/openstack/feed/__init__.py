@@ -1,5 +1,6 @@
 """The feed: learns the fleet from Nova's databases, which it only reads."""
 
 from gantt.openstack.feed.cloud_feed import Feed
+from gantt.openstack.feed.standby import Standby
 
-__all__ = ["Feed"]
+__all__ = ["Feed", "Standby"]

@@ -1,4 +1,5 @@
-"""The row of ``gantt_leader``, which names the leader of the leader tasks."""
+"""The rows of ``gantt_leader``: who leads the leader tasks, and whose turn it is to
+feed the books."""
 
 from __future__ import annotations
 
@@ -14,15 +15,16 @@ from gantt.store.tables import gantt_leader
 
 
 class LeaderTable:
-    """Statements on ``gantt_leader``.
+    """Statements on the row ``key`` of ``gantt_leader``.
 
-    The row has no time: the leader increments ``beat``, and others watch by their own
+    It has no time: the leader increments ``beat``, and others watch by their own
     clocks whether it changes, so that no wrong clock makes two leaders for long."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, key: int) -> None:
         self._database = database
+        self._key = key
         table = gantt_leader.c
-        one = table.id == literal_column("1")
+        one = table.id == literal_column(str(key))
         self._read = database.compile(select(table.holder, table.beat).where(one)).text
         self._insert = database.compile(
             insert(gantt_leader).values(
@@ -64,6 +66,8 @@ class LeaderTable:
             return None
         mine = Lead(holder, seen.beat + 1)
         change = self._insert if row is None else self._update
-        values = change.values(the_id=1, to_holder=mine.holder, to_beat=mine.beat)
+        values = change.values(
+            the_id=self._key, to_holder=mine.holder, to_beat=mine.beat
+        )
         session.execute(change.text, values)
         return mine
