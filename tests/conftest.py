@@ -34,7 +34,7 @@ from tests.databases import SERVERS, Databases
 from tests.deploy.promtool import Promtool
 from tests.examples import examples
 from tests.guarded import Missing
-from tests.guides.nginx import Nginx
+from tests.guides.nginx import Haproxy, Nginx
 from tests.guides.wsgi_servers import Compiler
 from tests.kafka_broker import Kafka, start_kafka
 from tests.remembered import remember
@@ -101,6 +101,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
                     Kafka,
                     Chromium,
                     Promtool,
+                    Haproxy,
                     Nginx,
                     Compiler,
                     LibvirtDaemon,

@@ -1,4 +1,5 @@
-"""An nginx of the tests' own, with what a guide shows in its configuration."""
+"""An nginx and a haproxy of the tests' own, with what a guide shows in their
+configuration."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -47,17 +48,41 @@ class Nginx:
         return cls.program
 
 
-@contextmanager
-def proxy(folder: Path, port: int, shown: str) -> Iterator[None]:
-    """It listens on this port meanwhile, as ``shown`` says."""
+class Haproxy:
+    """The program; tests that need it mark themselves with server("haproxy")."""
+
+    name: Final = "haproxy"
+    program: Final = Path("/usr/sbin/haproxy")
+
+    @classmethod
+    def find(cls) -> Path:
+        """Where it is. Raises Missing."""
+        if not os.access(cls.program, os.X_OK):
+            raise Missing(f"haproxy: no {cls.program} here; install haproxy")
+        return cls.program
+
+
+def proxy(folder: Path, port: int, shown: str) -> AbstractContextManager[None]:
+    """nginx listens on this port meanwhile, as ``shown`` says."""
     (folder / "nginx.conf").write_text(AROUND.format(shown))
     command = [str(Nginx.find()), "-p", str(folder), "-c", "nginx.conf", "-e", "stderr"]
+    return _running(command, folder, port)
+
+
+def balancer(folder: Path, port: int, shown: str) -> AbstractContextManager[None]:
+    """The same of haproxy."""
+    (folder / "haproxy.cfg").write_text(shown)
+    return _running([str(Haproxy.find()), "-db", "-f", "haproxy.cfg"], folder, port)
+
+
+@contextmanager
+def _running(command: list[str], folder: Path, port: int) -> Iterator[None]:
     process = subprocess.Popen(command, cwd=folder)
     try:
         give_up = time.monotonic() + START_S
         while not _listens(port):
-            assert process.poll() is None, "nginx has ended"
-            assert time.monotonic() < give_up, "nginx does not listen"
+            assert process.poll() is None, f"{command[0]} has ended"
+            assert time.monotonic() < give_up, f"{command[0]} does not listen"
             time.sleep(0.05)
         yield
     finally:

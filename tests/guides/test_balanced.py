@@ -1,14 +1,15 @@
-"""Two services behind the proxy of a guide: one is killed, and no build fails."""
+"""Two services behind a proxy, as guides have it: one is killed, or both are replaced,
+and no build fails."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 from uuid import uuid4
@@ -18,13 +19,17 @@ import pytest
 import gantt
 from gantt.model.answers import Inventory
 from tests import live
-from tests.databases import Databases
+from tests.databases import Databases, execute
 from tests.guides.guide import shown
-from tests.guides.nginx import proxy
+from tests.guides.nginx import balancer, proxy
+from tests.store.test_side_by_side import EXPAND
+from tests.tidy.source import ROOT
+
+Start: TypeAlias = Callable[[Path, int, str], contextlib.AbstractContextManager[None]]
 
 BUILDS = 400
 AT_ONCE = 8
-KILLED_AFTER = 60
+AFTER = 60
 CLASS = "VCPU"
 
 
@@ -83,37 +88,102 @@ def books(databases: Databases) -> Iterator[str]:
         yield url
 
 
-@pytest.mark.server("postgresql", "nginx")
-def test_one_of_two_is_killed_in_a_burst_and_no_build_fails(
-    books: str, tmp_path: Path
-) -> None:
-    (block,) = (one.text for one in shown("scale-out") if one.language == "nginx")
-    port = live.free_port()
-    block = block.replace("listen 8778;", f"listen 127.0.0.1:{port};")
-    with contextlib.ExitStack() as stack:
-        services = [live.start(books, tmp_path / f"{n}.log") for n in (1, 2)]
-        for number, service in enumerate(services, 1):
-            stack.callback(service.kill)
-            place = service.url.removeprefix("http://")
-            block = block.replace(f"10.0.0.{number}:8778", place)
-        stack.enter_context(proxy(tmp_path, port, block))
-        cloud = Cloud(f"http://127.0.0.1:{port}")
-        done = threading.Semaphore(0)
+class Burst:
+    """Builds by several at once, of two services behind a proxy."""
 
-        def build(_: int) -> str:
+    def __init__(self, books: str, folder: Path, stack: contextlib.ExitStack) -> None:
+        self.books, self.folder, self._stack = books, folder, stack
+        self.services = [self._start(n, live.free_port()) for n in (1, 2)]
+        self._done = threading.Semaphore(0)
+
+    def _start(self, number: int, port: int) -> live.Live:
+        log = self.folder / f"{number}.log"
+        found = live.spawn(self.books, log, port=port)
+        self._stack.callback(found.kill)
+        live.wait_until_up(found)
+        return found
+
+    def behind(self, kind: str) -> Cloud:
+        """The proxy, as it is shown for such services."""
+        text, start = shown_proxy(kind)
+        port = live.free_port()
+        text = text.replace("10.0.0.10:8778", f"127.0.0.1:{port}")
+        text = text.replace("listen 8778;", f"listen 127.0.0.1:{port};")
+        for number, service in enumerate(self.services, 1):
+            place = service.url.removeprefix("http://")
+            text = text.replace(f"10.0.0.{number}:8778", place)
+        self._stack.enter_context(start(self.folder, port, text))
+        return Cloud(f"http://127.0.0.1:{port}")
+
+    def again(self, number: int) -> None:
+        """Stop one as its unit does, and start it again."""
+        port = int(self.services[number].url.rpartition(":")[2])
+        assert self.services[number].stop() == 0
+        self.services[number] = self._start(number + 1, port)
+
+    def build(self, cloud: Cloud, meanwhile: Callable[[], None]) -> None:
+        """BUILDS of them, and ``meanwhile`` after some. Raises AssertionError where
+        one failed, is missing, or was claimed twice."""
+
+        def one(_: int) -> str:
             try:
                 return cloud.build()
             finally:
-                done.release()
+                self._done.release()
 
         with ThreadPoolExecutor(AT_ONCE) as threads:
-            builds = threads.map(build, range(BUILDS))
-            for _ in range(KILLED_AFTER):
-                done.acquire()
-            services[0].kill()
+            builds = threads.map(one, range(BUILDS))
+            for _ in range(AFTER):
+                self._done.acquire()
+            meanwhile()
             consumers = list(builds)
         assert len(set(consumers)) == BUILDS
         assert [one for one in consumers if cloud.claimed(one) != [1]] == []
         (host,) = cloud.ask("GET", "/resource_providers")["resource_providers"]
         used = cloud.ask("GET", f"/resource_providers/{host['uuid']}/usages")["usages"]
         assert used == {CLASS: BUILDS}
+
+
+def shown_proxy(kind: str) -> tuple[str, Start]:
+    """Its configuration, and what starts it."""
+    if kind == "guide":
+        (block,) = (one.text for one in shown("scale-out") if one.language == "nginx")
+        return block, proxy
+    name, start = {
+        "nginx": ("nginx.conf", proxy),
+        "haproxy": ("haproxy.cfg", balancer),
+    }[kind]
+    return (ROOT / "deploy" / "two-machines" / name).read_text(), start
+
+
+@pytest.fixture
+def burst(books: str, tmp_path: Path) -> Iterator[Burst]:
+    with contextlib.ExitStack() as stack:
+        yield Burst(books, tmp_path, stack)
+
+
+@pytest.mark.server("postgresql")
+@pytest.mark.server("nginx")
+@pytest.mark.server("haproxy")
+@pytest.mark.parametrize("kind", ["guide", "nginx", "haproxy"])
+def test_one_of_two_is_killed_in_a_burst_and_no_build_fails(
+    burst: Burst, kind: str
+) -> None:
+    burst.build(burst.behind(kind), burst.services[0].kill)
+
+
+@pytest.mark.server("postgresql")
+@pytest.mark.server("nginx")
+@pytest.mark.server("haproxy")
+@pytest.mark.parametrize("kind", ["nginx", "haproxy"])
+def test_an_upgrade_one_by_one_loses_no_build(burst: Burst, kind: str) -> None:
+    """The next release adds to the tables while both of this one serve."""
+
+    def upgraded() -> None:
+        execute(burst.books, *EXPAND)
+        for number in range(2):
+            burst.again(number)
+
+    burst.build(burst.behind(kind), upgraded)
+    log = (burst.folder / "1.log").read_text()
+    assert "0099_next, which a newer Gantt made" in log
