@@ -44,7 +44,7 @@ def measure(folder: Path, scale: float) -> Iterator[Row]:
         server = servers.server("mariadb")
         api = ApiDatabase(new_mariadb(server))
         cell = CellDatabase(new_mariadb(server))
-        _fill(api, cell, hosts)
+        fill(api, cell, hosts)
         for kind in ("memory://", f"sqlite:///{folder}/feed.db"):
             books = gantt.connect(kind, create=kind != "memory://")
             assert isinstance(books, Gantt)
@@ -91,7 +91,7 @@ def _seen_s(books: Gantt, cell: CellDatabase, vcpus: int) -> float:
     return time.perf_counter() - began
 
 
-def _fill(api: ApiDatabase, cell: CellDatabase, hosts: int) -> None:
+def fill(api: ApiDatabase, cell: CellDatabase, hosts: int) -> None:
     say(f"feed: filling databases with {hosts:,} computes")
     api.make_tables(API_TABLES)
     cell.make_tables(CELL_TABLES)

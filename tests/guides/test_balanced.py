@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -121,14 +122,17 @@ class Burst:
         assert self.services[number].stop() == 0
         self.services[number] = self._start(number + 1, port)
 
-    def build(self, cloud: Cloud, meanwhile: Callable[[], None]) -> None:
-        """BUILDS of them, and ``meanwhile`` after some. Raises AssertionError where
-        one failed, is missing, or was claimed twice."""
+    def build(self, cloud: Cloud, meanwhile: Callable[[], None]) -> float:
+        """BUILDS of them, and ``meanwhile`` after some; the seconds of the longest.
+        Raises AssertionError where one failed, is missing, or was claimed twice."""
+        took_s = [0.0]
 
         def one(_: int) -> str:
+            began = time.monotonic()
             try:
                 return cloud.build()
             finally:
+                took_s.append(time.monotonic() - began)
                 self._done.release()
 
         with ThreadPoolExecutor(AT_ONCE) as threads:
@@ -142,6 +146,7 @@ class Burst:
         (host,) = cloud.ask("GET", "/resource_providers")["resource_providers"]
         used = cloud.ask("GET", f"/resource_providers/{host['uuid']}/usages")["usages"]
         assert used == {CLASS: BUILDS}
+        return max(took_s)
 
 
 def shown_proxy(kind: str) -> tuple[str, Start]:
