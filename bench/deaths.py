@@ -4,13 +4,16 @@ conductor, a feed. Databases, broker, programs and callers share the processors.
 
 from __future__ import annotations
 
+import os
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Final
+from uuid import uuid4
 
 import oslo_messaging as messaging
 
@@ -33,6 +36,8 @@ from tests.waiting import until
 CALLERS: Final = 4
 CALLS: Final = 40
 HOSTS: Final = 1_000
+TRIES_S: Final = 300.0
+FORMAT_1: Final = "b1de1cec"
 
 
 def measure(folder: Path, scale: float) -> Iterator[Row]:
@@ -41,6 +46,7 @@ def measure(folder: Path, scale: float) -> Iterator[Row]:
         for kind in ("nginx", "haproxy"):
             for work in (_kill, _replace):
                 yield _served(servers, folder, kind, work)
+        yield _one_stop(servers, folder)
         yield _scheduler(folder)
         yield _feed(servers, folder, max(10, int(HOSTS * scale)))
 
@@ -72,6 +78,50 @@ def _served(
         longest_s = burst.build(cloud, lambda: done.append(work(burst)))
     what = f"{kind}: {done[0]}; {BUILDS} builds, {AT_ONCE} at once"
     return Row(what, "0 fail", f"0 fail, longest {duration(longest_s)}", is_met=True)
+
+
+def _one_stop(servers: Databases, folder: Path) -> Row:
+    """From the last release whose log is in format 1; callers try again until they are
+    answered."""
+    say("deaths: an upgrade with one stop ...")
+    old = folder / "old"
+    old.mkdir()
+    archive = subprocess.run(
+        ["git", "archive", FORMAT_1, "gantt"], capture_output=True, check=True
+    )
+    subprocess.run(["tar", "-x", "-C", str(old)], input=archive.stdout, check=True)
+    its = {**os.environ, "PYTHONPATH": str(old)}
+    url = servers.server(Postgres.name).new()
+    program = "from gantt.cli.manage import main; main()"
+    manage = [sys.executable, "-c", program, "--database", url, "db", "sync"]
+    subprocess.run(manage, env=its, check=True)
+    with ExitStack() as stack:
+        before = Burst(url, folder, stack, environ={"PYTHONPATH": str(old)})
+        cloud = before.behind("nginx")
+        cloud.tries_s = TRIES_S
+        uuid = str(uuid4())
+        cloud.ask("POST", "/resource_providers", {"name": "host", "uuid": uuid})
+        total = {"resource_provider_generation": 0, "total": 2 * BUILDS}
+        cloud.ask("PUT", f"/resource_providers/{uuid}/inventories/{CLASS}", total)
+        stopped_s = [0.0]
+
+        def upgrade() -> None:
+            began = time.monotonic()
+            for one in before.services:
+                one.stop()
+            subprocess.run(manage, check=True)
+            before.environ = {}
+            for number in range(2):
+                before.again(number)
+            stopped_s[0] = time.monotonic() - began
+
+        longest_s = before.build(cloud, upgrade)
+    return Row(
+        f"upgrade with one stop, from {FORMAT_1}: {BUILDS} builds that try again",
+        "0 lost",
+        f"0 lost, away {duration(stopped_s[0])}, longest {duration(longest_s)}",
+        is_met=True,
+    )
 
 
 def _scheduler(folder: Path) -> Row:

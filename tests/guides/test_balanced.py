@@ -7,7 +7,7 @@ import contextlib
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -42,9 +42,20 @@ class Cloud:
 
     def __init__(self, url: str) -> None:
         self.url = url
+        self.tries_s = 0.0  # for so long it asks again what got no answer
 
     def ask(self, method: str, path: str, body: Any = None) -> Any:
         """Raises HTTPError."""
+        give_up = time.monotonic() + self.tries_s
+        while True:
+            try:
+                return self._ask(method, path, body)
+            except HTTPError as refusal:
+                if refusal.code < 500 or time.monotonic() > give_up:
+                    raise
+                time.sleep(0.2)
+
+    def _ask(self, method: str, path: str, body: Any) -> Any:
         request = Request(
             self.url + path,
             method=method,
@@ -94,14 +105,23 @@ def books(databases: Databases) -> Iterator[str]:
 class Burst:
     """Builds by several at once, of two services behind a proxy."""
 
-    def __init__(self, books: str, folder: Path, stack: contextlib.ExitStack) -> None:
+    def __init__(
+        self,
+        books: str,
+        folder: Path,
+        stack: contextlib.ExitStack,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
         self.books, self.folder, self._stack = books, folder, stack
+        self.environ = environ or {}
         self.services = [self._start(n, live.free_port()) for n in (1, 2)]
         self._done = threading.Semaphore(0)
 
     def _start(self, number: int, port: int) -> live.Live:
         log = self.folder / f"{number}.log"
-        found = live.spawn(self.books, log, port=port, environ=DRAINS)
+        found = live.spawn(
+            self.books, log, port=port, environ={**DRAINS, **self.environ}
+        )
         self._stack.callback(found.kill)
         live.wait_until_up(found)
         return found
