@@ -54,10 +54,10 @@ class Two:
     def _start_more(self, setup: Replaced, url: str) -> None:
         self.setup.cloud.programs["first"] = self.cloud.programs.pop("scheduler")
         setup.start_scheduler("second", "controller2")
-        for name in ("feed1", "feed2"):
-            self._run(name, "feed", str(self.cloud.files["nova"]), "--url", url)
+        for name, says in (("feed1", "Feeding"), ("feed2", "this one stands by")):
+            nova = str(self.cloud.files["nova"])
+            self._run(name, "feed", nova, "--url", url).wait_for(says)
         setup.wait_for_consumers(2)
-        self.cloud.programs["feed1"].wait_for("Feeding")
         self.pairs += [("first", "second"), ("feed1", "feed2")]
 
     def _run(self, name: str, command: str, file: str, *more: str) -> Program:
