@@ -64,7 +64,7 @@ class RecentMethods:
             at=now,
             since=since,
             out=news.out,
-            out_count=news.out_count,
+            states=news.states,
             changes=news.changes,
             changed=news.changed,
             refusals=_refusals(refused),

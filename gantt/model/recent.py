@@ -11,7 +11,7 @@ from typing import Annotated, Final
 from msgspec import Meta, Struct
 
 MOST_NAMED: Final = 200
-"""Hosts, and changes, that an answer names; ``out_count`` and ``changed`` are all."""
+"""Hosts, and changes, that an answer names; ``states`` and ``changed`` count all."""
 MOST_REASONS: Final = 20
 LONGEST_S: Final = 86_400.0
 
@@ -39,6 +39,17 @@ class HostOut(Struct, frozen=True):
     instances: int
 
 
+class OutCount(Struct, frozen=True):
+    """All hosts that are out in one ``state``, and their instances; ``first``: a host
+    that is so for the longest, since ``since``."""
+
+    state: str
+    hosts: int
+    instances: int
+    first: str
+    since: int | None
+
+
 class FleetChange(Struct, frozen=True):
     """``what``: host, service, agent, operator, cell, liveness, switch, aggregate or
     group; ``now``: how it is since ``at``; ``is_new``: it came then."""
@@ -63,7 +74,8 @@ class RefusalCount(Struct, frozen=True):
 class Recent(Struct, frozen=True):
     """Now, and since ``since`` (microseconds).
 
-    ``out``: hosts, those with the most instances first. ``changes``: the latest first;
+    ``out``: hosts, first those in a state that few are in, then those with the most
+    instances; ``states``: the most hosts first, those that are disabled last. ``changes``: the latest first;
     what is gone is not among them. ``refusals``: the most frequent first, of records
     since ``seen_since``: later than ``since`` where there were too many. ``versions``:
     of nova-compute -> how many say so. ``filters``: by which requests are decided since
@@ -74,7 +86,7 @@ class Recent(Struct, frozen=True):
     at: int
     since: int
     out: tuple[HostOut, ...]
-    out_count: int
+    states: tuple[OutCount, ...]
     changes: tuple[FleetChange, ...]
     changed: int
     refusals: tuple[RefusalCount, ...]

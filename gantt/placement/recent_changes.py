@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from gantt.model.fleet_map import STATES
 from gantt.model.printable import counted
-from gantt.model.recent import MOST_NAMED, FleetChange, HostOut
+from gantt.model.recent import MOST_NAMED, FleetChange, HostOut, OutCount
 from gantt.model.rows import (
     FactRow,
     HostAggregateRow,
@@ -32,6 +32,7 @@ from gantt.state.report_decoder import LISTED
 from gantt.state.state import State
 
 SILENT: Final = "silent"
+_FEW: Final = 10
 _Dated = ServiceRow | FactRow | HostAggregateRow | ServerGroupRow
 _ENABLED: Final = STATES.index("enabled")
 
@@ -50,7 +51,7 @@ class FleetNews(Struct, frozen=True):
     """The part of ``Recent`` that a State tells."""
 
     out: tuple[HostOut, ...]
-    out_count: int
+    states: tuple[OutCount, ...]
     changes: tuple[FleetChange, ...]
     changed: int
     versions: dict[str, int]
@@ -59,15 +60,31 @@ class FleetNews(Struct, frozen=True):
 def fleet_news(state: State, rest: Pause, terms: RecentTerms) -> FleetNews:
     """``rest`` is called between parts, and may let others write."""
     out = list(_out(state, terms, rest))
+    states = sorted(_counts(out), key=lambda one: (one.state == "disabled", -one.hosts))
+    size = {one.state: one.hosts for one in states}
     rest()
     changes = [one for one in _changes(state) if one.at > terms.since]
     return FleetNews(
-        tuple(nsmallest(MOST_NAMED, out, key=lambda one: (-one.instances, one.host))),
-        len(out),
+        tuple(
+            nsmallest(
+                MOST_NAMED,
+                out,
+                key=lambda one: (size[one.state] > _FEW, -one.instances, one.host),
+            )
+        ),
+        tuple(states),
         tuple(nlargest(MOST_NAMED, changes, key=lambda one: one.at)),
         len(changes),
         state.fleet.services.versions,
     )
+
+
+def _counts(out: list[HostOut]) -> Iterator[OutCount]:
+    for kind in {one.state for one in out}:
+        some = [one for one in out if one.state == kind]
+        first = min(some, key=lambda one: (one.since is None, one.since or 0, one.host))
+        instances = sum(one.instances for one in some)
+        yield OutCount(kind, len(some), instances, first.host, first.since)
 
 
 def _out(state: State, terms: RecentTerms, rest: Pause) -> Iterator[HostOut]:

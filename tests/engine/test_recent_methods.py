@@ -60,7 +60,10 @@ def test_hosts_that_take_no_requests_have_who_said_so_and_since_when(
         "three": ("down", then, "forced down by hand", ""),
         "four": ("down", then, "no report of its agent", ""),
     }
-    assert found.out_count == 4
+    assert {one.state: (one.hosts, one.first) for one in found.states} == {
+        "disabled": (2, "one"),
+        "down": (2, "four"),
+    }
     assert found.versions == {"67": 4}
 
 

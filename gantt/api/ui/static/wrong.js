@@ -14,7 +14,6 @@ const SOON_S = 14 * 86400;
 const FEW = 3; // hosts in one state that are named each
 const MOST_FULL = 6;
 const MEANT = "disabled"; // by somebody
-const STATES = ["down", "silent", "stale", MEANT];
 const KINDS = {
 	no_workload: "allocations without an instance", host_gone: "allocations on hosts that are gone", no_claim: "instances without a claim",
 	inventory_drift: "inventories unlike the reports", claim_changed: "changed claims",
@@ -25,17 +24,11 @@ const since = (one, at) => (one.since === null ? "" : ` for ${age(one.since, at)
 const left = (until, at) => span(Math.max(0, until - at) / 1e6);
 const item = (text, page, params = {}, isBad = true) => ({ text, to: link(page, params), isBad });
 
-function hosts({ out, out_count: count, at }) {
+function hosts({ out, states, at }) {
 	const named = (one) => item(`${one.host} is ${one.state}${since(one, at)}, ${one.by}${one.reason && `: ${one.reason}`}; ${many(one.instances, "instance")}`, "fleet", { host: one.host, node: one.node }, one.state !== MEANT);
-	const found = STATES.flatMap((state) => {
-		const some = out.filter((one) => one.state === state);
-		if (some.length <= FEW) return some.map(named);
-		const first = some.reduce((one, other) => ((other.since ?? at) < (one.since ?? at) ? other : one));
-		const sum = some.reduce((all, one) => all + one.instances, 0);
-		return [item(`${many(some.length, "host")} are ${state}, the first, ${first.host}${since(first, at)}; ${many(sum, "instance")} on them`, "health", {}, state !== MEANT)];
-	});
-	if (count > out.length) found.push(item(`${many(count - out.length, "more host")} take no requests`, "health"));
-	return found;
+	return states.flatMap((one) => (one.hosts <= FEW
+		? out.filter((host) => host.state === one.state).map(named)
+		: [item(`${many(one.hosts, "host")} are ${one.state}, the first, ${one.first}${since(one, at)}; ${many(one.instances, "instance")} on them`, "health", {}, one.state !== MEANT)]));
 }
 
 function refusals({ refusals: some, refused, placed }) {
@@ -109,7 +102,7 @@ export class Wrong {
 		fill(this.root,
 			items.length > 0 && el("ul", items.map(({ text, to, isBad }) => el("li", el(isBad ? "a.bad" : "a", { href: to }, text)))),
 			recent && audit && !items.length && el("p.none", "Nothing is wrong that is known here."),
-			recent && el("a.quiet", { href: link("health") }, `Changed within the hour: ${[many(recent.changed, "host, service or group"), `${amount(recent.placed)} placed`, `${amount(recent.refused)} refused`].join(", ")}`));
+			recent && el("a.quiet", { href: link("health") }, `Within the hour: ${[many(recent.changed, "change"), `${amount(recent.placed)} placed`, `${amount(recent.refused)} refused`].join(", ")}`));
 	}
 }
 
