@@ -75,12 +75,12 @@ class Recent(Struct, frozen=True):
     """Now, and since ``since`` (microseconds).
 
     ``out``: hosts, first those in a state that few are in, then those with the most
-    instances; ``states``: the most hosts first, those that are disabled last. ``changes``: the latest first;
-    what is gone is not among them. ``refusals``: the most frequent first, of records
-    since ``seen_since``: later than ``since`` where there were too many. ``versions``:
-    of nova-compute -> how many say so. ``filters``: by which requests are decided since
-    ``policy_since``, when this process began or took other options over; ``version``:
-    its own.
+    instances; ``states``: the most hosts first, disabled ones last. ``changes``: the
+    latest first; what is gone is not among them. ``refusals``: the most frequent first,
+    of records since ``seen_since``: later than ``since`` where there were too many.
+    ``versions``: of nova-compute -> how many say so. ``filters``: by which requests are
+    decided since ``policy_since``, when this process began or took other options over;
+    ``version``: its own.
     """
 
     at: int
