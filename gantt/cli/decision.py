@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 import click
 
 from gantt.cli.command_session import CommandSession, books_command
+from gantt.cli.instance_lookup import find_instance
 from gantt.cli.output import plain, say, table, time_text
 from gantt.cli.refusal import steps_text, why_text
 from gantt.cli.text_columns import TextColumns
@@ -23,7 +24,7 @@ T = TypeVar("T")
 
 MOST = 100
 _RECORDS: Final = TextColumns(
-    "at request_id instances hosts chosen attempts failure",
+    "at request_id instances hosts chosen attempts failure names",
     at=lambda one: time_text(one.at),
     instances=attrgetter("instance_uuids"),
     chosen=lambda one: [mine[0].service_host for mine in one.chosen],
@@ -36,7 +37,8 @@ _RECORDS: Final = TextColumns(
 def explain(session: CommandSession, *, request_or_instance: str) -> None:
     """Show how hosts were chosen for a request or instance, or why none was.
 
-    A service keeps the latest decisions of all its processes.
+    An instance is meant by its uuid, its name, or a part of either. A service
+    keeps the latest decisions of all its processes.
 
     \b
     Example:
@@ -45,6 +47,8 @@ def explain(session: CommandSession, *, request_or_instance: str) -> None:
     name = request_or_instance
     found = session.books.decisions(request_id=name, limit=MOST)
     found = found or session.books.decisions(instance_uuid=name, limit=MOST)
+    if not found and (uuid := _called(session, name)) is not None:
+        found = session.books.decisions(instance_uuid=uuid, limit=MOST)
     if not found:
         raise NotFound(
             f"There is no record of a decision about {name!r}: only the latest "
@@ -55,6 +59,15 @@ def explain(session: CommandSession, *, request_or_instance: str) -> None:
         say("\n\n".join(decision_text(one) for one in found))
     else:
         session.print_answer(found, _RECORDS.names, _RECORDS.rows(found))
+
+
+def _called(session: CommandSession, name: str) -> str | None:
+    """The uuid of the instance that is meant by another name. Raises Invalid: several
+    are."""
+    try:
+        return find_instance(session.books, name).uuid
+    except NotFound:
+        return None
 
 
 def print_decision(session: CommandSession, found: Decision) -> None:
@@ -135,7 +148,10 @@ def _scores(found: Decision) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
 def _chosen(found: Decision) -> Iterator[tuple[Any, ...]]:
     for number, mine in enumerate(found.chosen):
         named = number < len(found.instance_uuids)
-        name = found.instance_uuids[number] if named else number + 1
+        name: object = number + 1
+        if named:
+            uuid = found.instance_uuids[number]
+            name = " ".join(filter(None, (uuid, found.names.get(uuid))))
         yield name, mine[0].service_host, [one.service_host for one in mine[1:]]
 
 

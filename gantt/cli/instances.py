@@ -9,6 +9,7 @@ from typing import Any, Final
 import click
 
 from gantt.cli.command_session import CommandSession, books_command
+from gantt.cli.instance_lookup import find_instance, known_instance
 from gantt.cli.output import time_text
 from gantt.cli.page_options import paged, print_page
 from gantt.cli.select import claim as claims
@@ -24,6 +25,13 @@ def instance() -> None:
 
 
 @instance.command("list")
+@click.option(
+    "--search",
+    metavar="TEXT",
+    help="Only those with this in their name or uuid, or of this project; also those "
+    "that only have allocations.",
+)
+@click.option("--project", "project_id", help="Only instances of this project.")
 @click.option("--host", help="Only instances on this host.")
 @paged
 @books_command
@@ -33,22 +41,26 @@ def list_instances(session: CommandSession, /, **asked: Any) -> None:
     \b
     Example:
       gantt instance list --host gen-01
+      gantt instance list --search 8b04f231
     """
     query = InstanceQuery(**asked)
     print_page(session, _INSTANCE, session.books.list_instances(query), query.limit)
 
 
 @instance.command("show")
-@click.argument("uuid")
+@click.argument("name")
 @books_command
-def show(session: CommandSession, *, uuid: str) -> None:
+def show(session: CommandSession, *, name: str) -> None:
     """Show where an instance is, its claim and its allocations.
+
+    NAME is its uuid, its name, or a part of either that no other has. 'gantt explain'
+    shows the decisions about its uuid.
 
     \b
     Example:
       gantt instance show 8b04f231-0817-4c78-8caa-8ce3ad8eaea1
     """
-    session.print_each(_SHOWN, [_known(session, uuid)])
+    session.print_each(_SHOWN, [find_instance(session.books, name)])
 
 
 @instance.command("release")
@@ -63,7 +75,7 @@ def release(session: CommandSession, *, uuid: str) -> None:
     Example:
       gantt instance release 8b04f231-0817-4c78-8caa-8ce3ad8eaea1
     """
-    one = _known(session, uuid)
+    one = known_instance(session.books, uuid)
     if one.claim is not None:
         kin = session.books.list_instances(InstanceQuery(claim=one.claim, limit=2))
         if len(kin) < 2:
@@ -98,16 +110,6 @@ def list_claims(session: CommandSession, /, **asked: Any) -> None:
     print_page(session, _CLAIM, session.books.list_instances(query), query.limit)
 
 
-def _known(session: CommandSession, uuid: str) -> InstanceView:
-    found = session.books.list_instances(InstanceQuery(uuid=uuid))
-    if not found:
-        raise NotFound(
-            f"Instance {uuid} has no claim and no allocations, and no host names it: "
-            "'gantt instance list' shows those that are known."
-        )
-    return found[0]
-
-
 def _until(one: InstanceView) -> str | None:
     at = one.leased_until
     return None if at is None or one.state == "over" else time_text(at, "seconds")
@@ -119,6 +121,6 @@ _MADE: Final[dict[str, Callable[[InstanceView], Any]]] = {
     "leased_until": _until,
 }
 _ALL = "instance state host project claim leased_until"
-_INSTANCE = TextColumns(_ALL, **_MADE)
-_SHOWN = TextColumns(f"{_ALL} allocations", **_MADE)
-_CLAIM = TextColumns("claim instance host project leased_until", **_MADE)
+_INSTANCE = TextColumns(f"{_ALL} name", **_MADE)
+_SHOWN = TextColumns(f"{_ALL} allocations name", **_MADE)
+_CLAIM = TextColumns("claim instance host project leased_until name", **_MADE)

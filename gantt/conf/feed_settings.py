@@ -32,7 +32,8 @@ class FeedOptions(Struct, frozen=True):
     ``feed_timeout``: seconds to wait for a connection or an answer. ``feed_retry``:
     longest pause before a cell that failed is tried again. ``feed_cells``: cells that
     are read at the same time. ``service_down_time``: seconds. ``facts``: of instances,
-    that filters or weighers read.
+    that filters or weighers read. ``feed_names``: whether names and projects of
+    instances are read as well, for those who look for one.
     """
 
     api_url: str = ""
@@ -47,6 +48,7 @@ class FeedOptions(Struct, frozen=True):
     feed_cells: int = 16
     service_down_time: float = 60.0
     facts: frozenset[str] = frozenset()
+    feed_names: bool = True
 
 
 FLAVOR: Final = "flavorid"
@@ -72,6 +74,9 @@ NOVA: Sequence[cfg.Opt] = [
             "feed_retry 1..3600": "Maximum seconds between two attempts to read a cell "
             "whose database fails.",
             "feed_cells 1..1000": "Maximum cells that are read at the same time.",
+            "feed_names": "Whether names (display_name) and projects of instances are "
+            "read and kept, so that they are shown and found. False: those that are "
+            "kept are forgotten.",
         },
     ),
 ]

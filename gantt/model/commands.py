@@ -325,8 +325,8 @@ class DeleteHostAggregate(Command[None], frozen=True):
 
 
 class UpdateInstances(Command[None], frozen=True):
-    """``host`` names these instances, among others. ``keeps_facts``: one without facts
-    keeps those that are known."""
+    """``host`` names these instances, among others. ``keeps_facts``: one that tells no
+    facts, or only whose it is, keeps the others that are known."""
 
     host: str
     instances: tuple[Instance, ...]

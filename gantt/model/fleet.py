@@ -93,8 +93,8 @@ class FeedTurn(Struct, frozen=True):
 
 class FleetStatement(Struct, frozen=True):
     """Any part of a fleet. ``instances``: by service host, all that are on it; one
-    without facts keeps those that are known. ``moves``: by service host, all that are
-    on their way from or to it.
+    that tells no facts, or only whose it is, keeps the others that are known.
+    ``moves``: by service host, all that are on their way from or to it.
     ``names``: everything that exists; None: nothing is deleted. ``writes_books``: also
     write inventories, traits and aggregates of providers, which computes do themselves
     where they use Placement."""

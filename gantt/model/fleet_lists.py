@@ -42,8 +42,10 @@ class GroupQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
 class InstanceQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """Instances by uuid. ``host``: of its claim, else the one that names it; ``claim``:
-    only those of this one; ``is_claimed``: only those that have a claim. ``marker``: a
-    uuid."""
+    only those of this one; ``is_claimed``: only those that have a claim. ``search``: a
+    part of their uuid or name, in capitals or not, or their project; these are also
+    those that only have allocations. ``project_id``: only those of this one; ``names``:
+    whether names are searched and shown. ``marker``: a uuid."""
 
     uuid: Name | None = None
     host: Name | None = None
@@ -52,6 +54,9 @@ class InstanceQuery(Struct, frozen=True, forbid_unknown_fields=True):
     limit: Limit = 1_000
     marker: Name | None = None
     after: After = ""
+    search: Name | None = None
+    project_id: Name | None = None
+    names: bool = True
 
 
 class HostAggregateQuery(Struct, frozen=True, forbid_unknown_fields=True):

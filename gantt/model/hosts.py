@@ -7,7 +7,7 @@ compute_nodes table. Memory is MB, disks are GB, times are microseconds since th
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -89,10 +89,17 @@ class HostAggregate(Struct, frozen=True):
     metadata: dict[str, str] = {}
 
 
+NAME: Final = "display_name"
+OWNER: Final = "project_id"
+WHOSE: Final = frozenset({NAME, OWNER})
+"""Facts of an instance that tell what its user calls it, and whose it is. No filter of
+Gantt's reads them. None in a statement about a fleet: it is not to be known."""
+
+
 class Instance(Struct, frozen=True):
     """An instance on a host. ``facts``: what else a weigher may read, such as
-    ``flavorid`` and ``image_properties`` (object). ``saved_at``: when Nova last wrote
-    its row; None: just now."""
+    ``flavorid`` and ``image_properties`` (object), and those of ``WHOSE``.
+    ``saved_at``: when Nova last wrote its row; None: just now."""
 
     uuid: str
     facts: dict[str, Any] = {}
@@ -119,8 +126,9 @@ class InstanceView(Struct, frozen=True):
     ``state``: ``leased`` or ``claimed`` (no host names it yet; ``over``: its claim is
     being removed from a remote Placement), ``named`` by its host, or ``allocated``,
     which is all that is known of it. ``host``: that of its claim, else the one that
-    names it. ``leased_until``: microseconds. ``allocations``: provider uuid -> class ->
-    amount.
+    names it; ``node`` None: which of its nodes is not known. ``leased_until``:
+    microseconds. ``allocations``: provider uuid -> class -> amount. ``name``: as its
+    user calls it, as far as Nova told; None: it is not known, or not shown.
     """
 
     uuid: str
@@ -130,6 +138,8 @@ class InstanceView(Struct, frozen=True):
     claim: str | None = None
     leased_until: int | None = None
     allocations: dict[str, dict[str, int]] = {}
+    node: str | None = None
+    name: str | None = None
 
 
 class HostView(Struct, frozen=True):

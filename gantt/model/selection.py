@@ -230,7 +230,8 @@ class Decision(Struct, frozen=True):
     seconds by stage. ``repair``: what a repair of the audit undid, and ``takeover``:
     what one host took over from another, which are no choice of hosts. ``request``:
     what was asked, with what a dry run gave up already given up; None: it was longer
-    than ``record_request_bytes``, or is not shown.
+    than ``record_request_bytes``, or is not shown. ``names``: uuid -> name, of its
+    instances whose names are known when it is shown; no record keeps them.
     """
 
     request_id: str
@@ -251,6 +252,7 @@ class Decision(Struct, frozen=True):
     repair: Finding | None = None
     takeover: Takeover | None = None
     request: KeptRequest | None = None
+    names: dict[str, str] = {}
 
     @property
     def emptied_by(self) -> Step | None:

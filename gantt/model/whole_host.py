@@ -61,7 +61,8 @@ class WholeHost(Struct, frozen=True):
     """All that is known of a host, as of one moment, ``at`` (microseconds).
 
     ``providers`` empty: the host has no provider here. ``consumers_left_out``: beyond
-    the most that one answer lists.
+    the most that one answer lists. ``names``: uuid -> name, of its instances and
+    consumers whose names are known.
     """
 
     at: int
@@ -70,3 +71,4 @@ class WholeHost(Struct, frozen=True):
     providers: tuple[TreeProvider, ...]
     claims: tuple[HostClaim, ...]
     consumers_left_out: int = 0
+    names: dict[str, str] = {}

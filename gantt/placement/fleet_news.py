@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import msgspec
 from msgspec import UNSET, Struct
 
 from gantt.model.commands import SetMoves, UpdateHost
@@ -16,10 +15,10 @@ from gantt.model.facts import SERVICES_ALONE, kind_of
 from gantt.model.fleet import CELL, FleetNames
 from gantt.model.hosts import HostAggregate, Instance, ServerGroup, Service
 from gantt.model.names import canonical
-from gantt.model.rows import GROUP
 from gantt.placement.host_moves import names_of, noted
 from gantt.placement.rules import leases
 from gantt.placement.rules.host_reports import has_news
+from gantt.placement.rules.instances import told
 from gantt.state.fleet_tables import COMPUTE
 from gantt.state.state import State
 
@@ -96,7 +95,7 @@ def instances(state: State, said: Sequence[Instance], host: str) -> list[Instanc
     for one in said:
         uuid: object = one.uuid
         row = known.get(uuid) if isinstance(uuid, str) else None
-        if row is None or (one.facts and _facts(row.facts) != one.facts):
+        if row is None or (one.facts and told(row, one.facts) != told(row, {})):
             found.append(one)
             continue
         claim = leases.promised(state, host, one.uuid)
@@ -166,11 +165,3 @@ def gone(state: State, names: FleetNames) -> FleetDeletions:
         tuple(uuid for uuid in fleet.groups.by_uuid if uuid not in names.groups),
         tuple(host for host in fleet.instances.hosts() if host not in there),
     )
-
-
-def _facts(text: str) -> dict[str, object]:
-    if text == "{}":
-        return {}
-    facts: dict[str, object] = msgspec.json.decode(text)
-    facts.pop(GROUP, None)
-    return facts

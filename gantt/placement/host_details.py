@@ -43,7 +43,10 @@ def whole_host(state: State, host: str, node: str, now: int) -> WholeHost:
         left = max(0, left - len(consumers))
     claims = tuple(_claims(state, int(table.id[row])))
     view, topology = host_at(state, row), host_topology(state, host, node)
-    return WholeHost(now, view, topology, tuple(found), claims, left_out)
+    uuids = {*view.instances, *(one.instance_uuid for one in claims)}
+    uuids.update(one.uuid for part in found for one in part.consumers)
+    names = state.fleet.instances.names(sorted(uuids))
+    return WholeHost(now, view, topology, tuple(found), claims, left_out, names)
 
 
 def _provider(state: State, row: int, consumers: list[TreeConsumer]) -> TreeProvider:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Final, Generic, TypeVar, cast
 
 import msgspec
 
@@ -145,6 +145,18 @@ class InstanceTable(FleetTable[InstanceRow]):
             if _GROUPED in row.facts:
                 self._join_group(row)
 
+    def whose(self, uuid: str) -> Whose:
+        """What was told of an instance's name and project."""
+        row = self.by_uuid.get(uuid)
+        if row is None or not row.facts.startswith("{"):
+            return _NOBODYS
+        return _WHOSE.decode(row.facts)
+
+    def names(self, uuids: Iterable[str]) -> dict[str, str]:
+        """Uuid -> name, of those whose name is known."""
+        found = ((uuid, self.whose(uuid).name) for uuid in uuids)
+        return {uuid: name for uuid, name in found if name is not None}
+
     def put(self, row: InstanceRow) -> set[str]:
         """The hosts whose instances changed."""
         old = self.by_id.get(row.id)
@@ -186,6 +198,25 @@ class InstanceTable(FleetTable[InstanceRow]):
             del members[uuid]
             if not members:
                 del self._in_group[group]
+
+
+class Whose(msgspec.Struct, frozen=True):
+    """Of the facts of an instance: whose it is, and its name; None: not known."""
+
+    display_name: Any = None
+    project_id: Any = None
+
+    @property
+    def name(self) -> str | None:
+        return self.display_name if isinstance(self.display_name, str) else None
+
+    @property
+    def project(self) -> str | None:
+        return self.project_id if isinstance(self.project_id, str) else None
+
+
+_WHOSE: Final = msgspec.json.Decoder(Whose)
+_NOBODYS: Final = Whose()
 
 
 def grouped(row: InstanceRow) -> str | None:

@@ -8,7 +8,9 @@ from uuid import uuid4
 
 import pytest
 
+import gantt as gantt_library
 from gantt.cli.main import gantt
+from gantt.model.hosts import Instance
 from tests import inprocess
 from tests.cli.conftest import Program
 from tests.cli.test_scheduling import REPORT, SIZE
@@ -63,3 +65,26 @@ def test_a_name_that_is_no_uuid_is_refused(fleet: Program) -> None:
     told = fleet.fail("select", "--flavor", SIZE, "--instance", "job-2")
     assert "instance_uuids.0 must be a UUID, not 'job-2'" in told
     assert fleet.ask("instance", "list") == []
+
+
+def test_an_instance_is_found_by_name_or_a_part(fleet: Program) -> None:
+    web, other, third = sorted(str(uuid4()) for _ in range(3))
+    for uuid in (web, other, third):
+        fleet.do("select", "--flavor", SIZE, "--instance", uuid)
+    with gantt_library.connect(fleet.url) as books:
+        named = ((web, "web"), (other, "web-2"))
+        books.update_instances(
+            "one", [Instance(uuid, {"display_name": name}) for uuid, name in named]
+        )
+    found = fleet.ask("instance", "list", "--search", "WEB")
+    assert [(one["instance"], one["name"]) for one in found] == list(named)
+    assert len(fleet.ask("instance", "list", "--search", "web", "--limit", "1")) == 1
+    for text in ("web", web, web[:18]):
+        (one,) = fleet.ask("instance", "show", text)
+        assert (one["instance"], one["name"], one["host"]) == (web, "web", "one")
+    assert fleet.ask("instance", "show", "b-2")[0]["instance"] == other
+    several = fleet.fail("instance", "show", "we")
+    assert f"2 instances have 'we': {web} (web), {other} (web-2)." in several
+    assert "No instance has 'db'" in fleet.fail("instance", "show", "db")
+    assert f"{web} web" in fleet.do("explain", "web")
+    assert "no record of a decision about 'db'" in fleet.fail("explain", "db")

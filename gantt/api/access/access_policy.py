@@ -39,6 +39,9 @@ _HOST_TOO = "role:admin or role:service or role:host"
 _WIDER: Checks = {
     # A reader of a project sees its own decisions, redacted.
     "gantt:decisions:list": _OWN_PROJECT_TOO,
+    # And finds its own instances, by their names too, without their hosts.
+    "gantt:instances:list": _OWN_PROJECT_TOO,
+    "gantt:instances:names": _OWN_PROJECT_TOO,
     # A host reports itself, and no other: gantt:reports:any.
     "gantt:reports:create": _HOST_TOO,
     "gantt:needs": _HOST_TOO,

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
+from gantt.api.access.fields import WHOLE
 from gantt.api.call import Call
-from gantt.api.native.body_decoder import DOCUMENT, BodyDecoder, check_same
-from gantt.errors import NotFound
-from gantt.model.fleet_lists import HostAggregateQuery
+from gantt.api.native import redaction
+from gantt.api.native.body_decoder import DOCUMENT, BodyDecoder, check_same, query
+from gantt.errors import Forbidden, NotFound
+from gantt.model.fleet_lists import HostAggregateQuery, InstanceQuery
 from gantt.model.forms.document import is_envelope
 from gantt.model.forms.fleet import (
     read_aggregates,
@@ -17,7 +22,8 @@ from gantt.model.forms.fleet import (
 )
 from gantt.model.forms.stats import read_stats
 from gantt.model.hosts import HostAggregate, HostView
-from gantt.model.operation_bodies import Document, Outcomes
+from gantt.model.operation_bodies import Document, Instances, Outcomes
+from gantt.model.operations import NAMED
 
 
 def host(call: Call, host: str, node: str) -> HostView:
@@ -63,6 +69,39 @@ def update_server_group(call: Call, uuid: str) -> None:
     group = read_server_group(_with_uuid(call, uuid))
     check_same("server group", uuid, group.uuid)
     call.gantt.set_server_group(group)
+
+
+def instances(call: Call) -> Instances:
+    """GET /gantt/instances: without permission for all, those of the caller's project,
+    which do not tell where they are."""
+    asked = query(call, InstanceQuery)
+    if not redaction.sees_names(call):
+        asked = replace(asked, names=False)
+    if redaction.sees_all(call):
+        return _page(call, asked)
+    own = call.caller.project_id
+    if own is None:
+        return Instances(())
+    if asked.host is not None:
+        raise Forbidden(
+            f"host is {asked.host!r}, but the caller lacks permission {WHOLE}, without "
+            "which instances do not tell their hosts. Leave it out."
+        )
+    if asked.project_id not in (None, own):
+        raise Forbidden(
+            f"project_id is {asked.project_id!r}, but the caller lacks permission "
+            f"{WHOLE} and is of project {own}. Leave it out."
+        )
+    found = _page(call, replace(asked, project_id=own))
+    bare = (
+        replace(one, host=None, node=None, allocations={}) for one in found.instances
+    )
+    return replace(found, instances=tuple(bare))
+
+
+def _page(call: Call, asked: InstanceQuery) -> Instances:
+    found: Any = call.gantt.answer(NAMED["list_instances"], asked)
+    return Instances(*found)
 
 
 def _with_uuid(call: Call, uuid: str) -> Document:

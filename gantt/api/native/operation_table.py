@@ -60,6 +60,7 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "hosts_show": fleet.host,
     "hosts_update": fleet.update_host,
     "reports_take_in": fleet.take_in,
+    "instances_list": fleet.instances,
     "aggregates_show": fleet.aggregate,
     "aggregates_update": fleet.update_aggregate,
     "aggregates_delete": fleet.delete_aggregate,

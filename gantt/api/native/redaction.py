@@ -17,13 +17,20 @@ from gantt.api.call import Call
 from gantt.errors import NoValidHost
 from gantt.model.capacity import FairSplit, Forecast, Prices
 from gantt.model.selection import Capacity, Decision, Why
+from gantt.model.whole_host import WholeHost
 
+NAMES: Final = "gantt:instances:names"
 REFUSED = "No valid host was found."
 
 
 def sees_all(call: Call) -> bool:
     """Whether policy lets the caller see complete decisions of any project."""
     return not call.door.policy.allows(WHOLE, call.caller, {})
+
+
+def sees_names(call: Call) -> bool:
+    """Whether policy lets the caller see how users call their instances."""
+    return not call.door.policy.allows(NAMES, call.caller, {})
 
 
 def why(call: Call, reason: Why) -> Why:
@@ -48,6 +55,11 @@ def refusals(call: Call) -> Iterator[None]:
 def decision(call: Call, record: Decision) -> Decision:
     """``record`` as the caller may see it."""
     return record if sees_all(call) else _bare(record)
+
+
+def whole_host(call: Call, found: WholeHost) -> WholeHost:
+    """``found`` as the caller may see it: perhaps without names of instances."""
+    return found if sees_names(call) else replace(found, names={})
 
 
 def capacity(call: Call, found: Capacity) -> Capacity:
@@ -99,6 +111,7 @@ def forecast(call: Call, found: Forecast) -> Forecast:
 # What shows a caller less than all, by the type of the answer.
 SHOWN: Final[Mapping[object, Callable[[Call, Any], object]]] = {
     Capacity: capacity,
+    WholeHost: whole_host,
     FairSplit: fair_split,
     Prices: prices,
     Forecast: forecast,
@@ -108,6 +121,8 @@ SHOWN: Final[Mapping[object, Callable[[Call, Any], object]]] = {
 def visible(call: Call, records: Iterable[Decision]) -> Iterator[Decision]:
     """The records that the caller may see, redacted: without permission for all, those
     of its own project."""
+    if not sees_names(call):
+        records = (replace(one, names={}) for one in records)
     if sees_all(call):
         yield from records
         return

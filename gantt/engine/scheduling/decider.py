@@ -15,7 +15,7 @@ from gantt.engine.clock import Clock
 from gantt.engine.commit.committer import Committer
 from gantt.engine.observer import StageTime
 from gantt.engine.options import EngineOptions
-from gantt.engine.reading.reader import Reader
+from gantt.engine.reading.reader import Consistency, Reader
 from gantt.engine.recording.recorder import Recording
 from gantt.engine.scheduling import decision_record
 from gantt.engine.scheduling.argument_checks import Checks
@@ -107,6 +107,10 @@ class Scheduling:
         most = checks.options.record_request_bytes
         self.records = Records(checks.options.records, most)
         self.records.advice = Records(checks.options.records, most)
+        self.records.names = lambda uuids: reader.read(
+            lambda state: state.fleet.instances.names(uuids),
+            consistency=Consistency.LOCAL,
+        )
         self.lost = 0
         self.recording: Recording | None = None
         self.reader = reader

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import nlargest
 
 from msgspec.structs import replace
@@ -62,6 +62,8 @@ class Records:
         self.sharing: SharedRecords | None = None
         # Records of advice, which take no place of these; found beside them.
         self.advice: Records | None = None
+        # The names of instances, of those that are known.
+        self.names: Callable[[list[str]], Mapping[str, str]] = lambda _: {}
 
     def __len__(self) -> int:
         return len(self._ring)
@@ -225,8 +227,19 @@ class Records:
             after=place,
         )
         if self.sharing is None or not self.sharing.is_on:
-            return page_of(self._own(asked), asked)
-        return self.sharing.page(asked, self._own)
+            return self._named(page_of(self._own(asked), asked))
+        return self._named(self.sharing.page(asked, self._own))
+
+    def _named(self, page: DecisionPage) -> DecisionPage:
+        """Also with the names of its instances, as they are now."""
+        known = self.names([u for one in page.decisions for u in one.instance_uuids])
+        if not known:
+            return page
+        shown = (
+            replace(one, names={u: known[u] for u in one.instance_uuids if u in known})
+            for one in page.decisions
+        )
+        return replace(page, decisions=tuple(shown))
 
     def _own(
         self, asked: Asked, process: str = ""

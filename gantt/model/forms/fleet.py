@@ -15,7 +15,7 @@ from gantt.errors import Invalid
 from gantt.model.fleet import CELL
 from gantt.model.forms import nouns, scalars
 from gantt.model.forms.document import Fields, Reading, lowered, opened, opened_all
-from gantt.model.hosts import HostAggregate, Instance, ServerGroup, Service
+from gantt.model.hosts import NAME, OWNER, HostAggregate, Instance, ServerGroup, Service
 from gantt.model.names import canonical
 
 T = TypeVar("T")
@@ -88,12 +88,20 @@ def _instance_of(part: Fields) -> Instance:
     flavor = part.one("flavor", "Flavor", lambda flavor: flavor.text("flavorid"))
     flavor = flavor or (None if part.is_object else part.text("flavorid"))
     properties = _image_properties(part)
+    for key in (NAME, OWNER):
+        if (told := part.get(key, _cut)) is not None:
+            facts[key] = told
     if flavor is not None:
         facts["flavorid"] = flavor
     if properties:
         facts["image_properties"] = properties
     saved_at = None if part.is_object else part.get("saved_at", scalars.moment)
     return Instance(part.need("uuid", scalars.uuid), facts, saved_at)
+
+
+def _cut(_path: str, value: Any) -> str | None:
+    """Refuses nothing: no message quotes a name, so that logs have none."""
+    return scalars.cut(value) if isinstance(value, str) else None
 
 
 def _image_properties(part: Fields) -> dict[str, str]:

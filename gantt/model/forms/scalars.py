@@ -82,6 +82,12 @@ def short(path: str, value: Any) -> str:
     return text(path, value, MAX_NAME)
 
 
+def cut(value: Any, longest: int = MAX_NAME) -> str:
+    """``value`` as text that can be kept: what cannot is taken out of it."""
+    found = str(value).replace("\0", "").encode(errors="replace").decode()
+    return found[:longest]
+
+
 def uuid(path: str, value: Any) -> str:
     """A UUID, in one form however it was written: other spellings name the same."""
     found = text(path, value, MAX_NAME)

@@ -18,8 +18,8 @@ from msgspec import Struct
 from gantt.conf.feed_settings import FLAVOR, IMAGE, FeedOptions
 from gantt.errors import Invalid
 from gantt.model.fleet import FleetStatement, HostReport, Move
-from gantt.model.forms import values
-from gantt.model.hosts import Instance, Service
+from gantt.model.forms import scalars, values
+from gantt.model.hosts import NAME, OWNER, Instance, Service
 from gantt.openstack.feed import nova_tables as t
 from gantt.openstack.feed.cell_mappings import CellMapping
 from gantt.openstack.feed.compute_node_report import report_of
@@ -33,7 +33,7 @@ from gantt.openstack.feed.unreadable_rows import Bad, is_uuid, named
 
 Place = tuple[str, str]
 _Node = tuple[str, str, int]
-_Instance = tuple[str, str | None, int | None, str | None]
+_Instance = tuple[str, str | None, int | None, str | None, int]
 # What cannot be read of rows, by table and id.
 _BadRows = dict[tuple[str, int], Bad]
 _STATS_AT = 2
@@ -82,6 +82,7 @@ class CellReader:
             t.NODES, [n.host, *stats, *times], _node, page=500, again_s=again_s
         )
         columns = [i.uuid, i.host, i.instance_type_id, i.image_ref]
+        columns += [i.display_name, i.project_id] if options.feed_names else []
         columns += [i.updated_at, i.created_at]
         self._instances = LiveRows(t.INSTANCES, columns, _instance, again_s=again_s)
         self._migrations = Migrations(self._overlap, timedelta(seconds=again_s))
@@ -272,7 +273,7 @@ class CellReader:
             before = self._instances.known.get(key)
             if before is not None and before[1]:
                 lost[before[1]].add(before[0])
-        for uuid, host, _, _ in found.gone.values():
+        for uuid, host, *_ in found.gone.values():
             if host:
                 lost[host].add(uuid)
         placed = []
@@ -297,9 +298,9 @@ class CellReader:
     def _facts(
         self, database: NovaDatabase, rows: Sequence[Row]
     ) -> list[dict[str, Any]]:
-        """Those that filters or weighers read, of each row."""
+        """Those that filters or weighers read, of each row, and whose it is."""
         wanted = self._options.facts
-        found: list[dict[str, Any]] = [{} for _ in rows]
+        found: list[dict[str, Any]] = [_whose(row) for row in rows]
         if FLAVOR in wanted:
             for facts, row in zip(found, rows, strict=True):
                 flavorid = self._flavorid_of(row.instance_type_id)
@@ -311,6 +312,13 @@ class CellReader:
                 if row.uuid in images:
                     facts[IMAGE] = images[row.uuid]
         return found
+
+
+def _whose(row: Row) -> dict[str, Any]:
+    """Its name and project; None, where they are not read: they are to be forgotten."""
+    whose = {key: getattr(row, key, None) for key in (NAME, OWNER)}
+    # Refuses nothing: no message quotes a name, so that logs have none.
+    return {key: value and scalars.cut(value) for key, value in whose.items()}
 
 
 def _image_properties(
@@ -341,7 +349,8 @@ def _instance(row: Row, what: str = "", bad: Bad | None = None) -> _Instance:
     host = named(what, row.host, found)
     if host and not is_uuid(what, row.uuid, found):
         host = ""
-    return row.uuid, host or None, row.instance_type_id, row.image_ref
+    whose = hash((getattr(row, NAME, None), getattr(row, OWNER, None)))
+    return row.uuid, host or None, row.instance_type_id, row.image_ref, whose
 
 
 def _checked(row: Row, facts: Mapping[str, Any], bad: Bad) -> Instance:

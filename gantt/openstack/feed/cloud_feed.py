@@ -92,6 +92,11 @@ class Feed:
 
     # -- for the door that hears Nova's casts --------------------------------------
 
+    @property
+    def keeps_names(self) -> bool:
+        """See FactSource."""
+        return self._options.feed_names
+
     def note_update(self, *, host: str | None = None) -> None:
         """Nova has cast something about the instances of ``host``, or (None) about
         aggregates; call it before passing that on. What is being read now is older."""

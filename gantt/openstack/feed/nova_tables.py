@@ -85,7 +85,11 @@ NODES: Final = _table(
 for _name in _RATIOS.split():
     NODES.append_column(sa.Column(_name, sa.Float))
 INSTANCES: Final = _table(
-    CELL, "instances", "uuid host image_ref", whole="instance_type_id", is_soft=True
+    CELL,
+    "instances",
+    "uuid host image_ref display_name project_id",
+    whole="instance_type_id",
+    is_soft=True,
 )
 SYSTEM_METADATA: Final = _table(
     CELL, "instance_system_metadata", "instance_uuid key value", is_soft=True

@@ -66,8 +66,7 @@ def mended(what: str, value: Any, bad: Bad, longest: int = MAX_NAME) -> str:
         return scalars.text("its text", value, longest)
     except Invalid as refusal:
         bad[what] = refusal.message
-        text = str(value).replace("\0", "").encode(errors="replace").decode()
-        return text[:longest]
+        return scalars.cut(value, longest)
 
 
 class Unreadable:

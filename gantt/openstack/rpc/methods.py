@@ -15,6 +15,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Protocol
 
 import oslo_messaging as messaging
+from msgspec.structs import replace
 
 from gantt.client import SchedulerClient
 from gantt.errors import GanttError, Invalid, NoValidHost
@@ -24,6 +25,7 @@ from gantt.model.forms.document import is_envelope
 from gantt.model.forms.primitive import spec_primitive
 from gantt.model.forms.selection import selection_dict, selection_primitive
 from gantt.model.forms.spec import read_spec
+from gantt.model.hosts import WHOSE, Instance
 from gantt.model.log_context import request_context
 from gantt.model.scheduling import SchedulerProtocol, Selections
 from gantt.model.spec import ScheduleRequest
@@ -41,7 +43,11 @@ Context = Mapping[str, Any]
 
 
 class FactSource(Protocol):
-    """Where facts about hosts come from besides casts: the feed."""
+    """Where facts about hosts come from besides casts: the feed. ``keeps_names``:
+    whether names and projects of instances may be kept."""
+
+    @property
+    def keeps_names(self) -> bool: ...
 
     def note_update(self, *, host: str | None = None) -> None:
         """A cast about instances of ``host``, or (None) aggregates, comes next."""
@@ -52,6 +58,8 @@ class FactSource(Protocol):
 
 class NoSource:
     """Casts alone."""
+
+    keeps_names = True
 
     def note_update(self, *, host: str | None = None) -> None:
         """Nothing is being read that could be older."""
@@ -221,8 +229,13 @@ class SchedulerMethods:
         self, context: Context, host_name: Any, instance_info: Any
     ) -> None:
         """The host has these instances, among others."""
-        tell = self._client.update_instance_info
+        tell = self._update_instance_info
         self._cast(tell, context, host_name, host_name, instance_info)
+
+    def _update_instance_info(self, _context: None, host: Any, told: Any) -> None:
+        if self._source is not None and not self._source.keeps_names:
+            told = [_nameless(one) for one in fleet.read_instances(told)]
+        self._client.update_instance_info(None, host, told)
 
     def delete_instance_info(
         self, context: Context, host_name: Any, instance_uuid: Any
@@ -307,6 +320,11 @@ class SchedulerMethods:
             is_first = not self._counts[name]
             self._counts[name] += by
         return is_first
+
+
+def _nameless(one: Instance) -> Instance:
+    kept = {key: value for key, value in one.facts.items() if key not in WHOSE}
+    return replace(one, facts=kept)
 
 
 def _reply(selections: Selections, *, as_objects: bool) -> list[Any]:

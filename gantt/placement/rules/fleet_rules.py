@@ -5,7 +5,7 @@ Each takes a statement as it comes and writes what it says that was not known.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -76,8 +76,10 @@ def delete_aggregate(draft: Draft, command: DeleteHostAggregate) -> None:
 def update_instances(draft: Draft, command: UpdateInstances) -> None:
     """The host names these, among others; their claims on it are no longer pending."""
     for instance in {one.uuid: one for one in command.instances}.values():
-        keeps = command.keeps_facts and not instance.facts
-        facts = None if keeps else instance.facts
+        facts: Mapping[str, Any] = instance.facts
+        if command.keeps_facts:
+            old = draft.state.fleet.instances.by_uuid.get(instance.uuid)
+            facts = instances.told(old, facts)
         instances.put(draft, command.host, instance.uuid, facts)
         leases.named(draft, command.host, instance.uuid, instance.saved_at)
 

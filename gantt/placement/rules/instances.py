@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from gantt.errors import Invalid
 from gantt.model import rows as t
+from gantt.model.hosts import WHOSE
 from gantt.model.rows import InstanceRow
 from gantt.placement.rules import cell_lists
 from gantt.placement.rules.draft import Draft
@@ -35,6 +36,20 @@ def put(draft: Draft, host: str, uuid: str, facts: Mapping[str, Any] | None) -> 
         draft.change(t.INSTANCES, old, moved)
         if old.host != host:
             cell_lists.missed(draft, old.host, (uuid,))
+
+
+def told(old: InstanceRow | None, said: Mapping[str, Any]) -> dict[str, Any]:
+    """The facts of an instance of which a statement about a fleet says this: all that
+    are known, or, where it tells no more than whose it is, the others as well."""
+    known = {} if old is None or old.facts == "{}" else msgspec.json.decode(old.facts)
+    known.pop(t.GROUP, None)
+    if said.keys() <= WHOSE:
+        said = {**known, **said}
+    return {
+        key: value
+        for key, value in said.items()
+        if value is not None or key not in WHOSE
+    }
 
 
 def _text(

@@ -52,11 +52,11 @@ export async function get(place, query = {}, signal = undefined) {
 	return (await answered(`${place}${asked}`, { headers: headers(), signal })).json();
 }
 
-/** The first `limit` things of a list, page by page. */
-export async function list(place, name, limit, signal) {
+/** The first `limit` things of a list that `query` means, page by page. */
+export async function list(place, name, limit, signal, query = {}) {
 	const found = [];
 	for (let after; after !== "" && found.length < limit;) {
-		const page = await get(place, { limit: limit - found.length, after }, signal);
+		const page = await get(place, { ...query, limit: limit - found.length, after }, signal);
 		found.push(...page[name]);
 		after = page.next;
 	}

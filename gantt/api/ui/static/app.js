@@ -4,8 +4,10 @@ import { get } from "./api.js";
 import { CapacityView } from "./capacity.js";
 import { DecisionsView } from "./decisions.js";
 import { button, el, fill } from "./elements.js";
+import { finder } from "./find.js";
 import { FleetView } from "./fleet.js";
 import { HealthView } from "./health.js";
+import { InstancesView } from "./instances.js";
 import { live } from "./live.js";
 import { login } from "./login.js";
 import { ProjectView } from "./project.js";
@@ -16,7 +18,7 @@ import { isDark, theme, toggle } from "./theme.js";
 import { TryView } from "./try.js";
 
 const root = document.getElementById("app");
-const VIEWS = { Fleet: FleetView, Decisions: DecisionsView, Try: TryView, Capacity: CapacityView, Shadow: ShadowView, Health: HealthView };
+const VIEWS = { Fleet: FleetView, Instances: InstancesView, Decisions: DecisionsView, Try: TryView, Capacity: CapacityView, Shadow: ShadowView, Health: HealthView };
 // In the order of the navigation. `update(params)` of each is called at once, and whenever
 // what the address says changes; then `close()`.
 const PAGES = Object.entries(VIEWS).map(([title, View]) => ({ name: title.toLowerCase(), title, View }));
@@ -47,6 +49,7 @@ function shell() {
 			el("h1.brand", "Gantt"),
 			el("nav", { "aria-label": "Pages" }, links),
 			el("span.grow"),
+			finder(),
 			state,
 			shade,
 			button("Sign out", () => end()),

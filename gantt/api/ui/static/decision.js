@@ -1,10 +1,10 @@
 // One decision: its funnel, scores and choice, or what would help.
 
 import { bar, el, fill, region, terms } from "./elements.js";
-import { kept, worded } from "./request.js";
+import { kept, wanted, worded } from "./request.js";
 import { link } from "./router.js";
-import { hostsOf, outcome, stepsOf, took, weighersOf, without } from "./ranking.js";
-import { code, column, csvButton, headed, hostLink, hostOf, listed, number, small, told } from "./table.js";
+import { hostsOf, lacked, outcome, reason, stepsOf, took, weighersOf, without } from "./ranking.js";
+import { code, column, csvButton, headed, hostLink, hostOf, listed, named, number, small, told } from "./table.js";
 import { amount, moment, span } from "./text.js";
 
 const MOST_NAMED = 3;
@@ -91,7 +91,7 @@ function choice(decision) {
 	const rows = decision.chosen.map(([first, ...others], at) => ({ ...first, others, instance: decision.instance_uuids[at] }));
 	const linked = (one) => hostLink(one.service_host, one.nodename);
 	return listed("Choice", "choice.csv", [
-		column("Instance", "instance", (one) => code(one.instance)),
+		column("Instance", "instance", (one) => named(one.instance, decision.names)),
 		column("Host", "service_host", linked),
 		column("Node", "nodename"),
 		column("Zone", "availability_zone"),
@@ -134,10 +134,13 @@ function facts(decision) {
 	const stages = Object.entries(decision.timings).map(([name, seconds]) => `${name} ${milliseconds(seconds)}`);
 	const instances = decision.instance_uuids;
 	const told = [
+		...(decision.request ? wanted(decision.request.request_spec) : []),
+		...(lacked(decision) ? [["Lacked", `${lacked(decision)}, on ${decision.why.nearest[0].host}, which was nearest`]] : []),
+		...(reason(decision) ? [["Why", reason(decision)]] : []),
 		...(decision.request ? [["Asked", worded(decision.request.request_spec).join(" ")]] : []),
 		["Request", decision.request_id ? code(decision.request_id) : "without an id"],
 		["Time", moment(decision.at)],
-		["Instances", instances.length ? [instances.slice(0, MOST_NAMED).map((one) => [code(one), " "]), instances.length > MOST_NAMED ? `and ${amount(instances.length - MOST_NAMED)} more` : ""] : "not named"],
+		["Instances", instances.length ? [instances.slice(0, MOST_NAMED).map((one) => [named(one, decision.names), " "]), instances.length > MOST_NAMED ? `and ${amount(instances.length - MOST_NAMED)} more` : ""] : "not named"],
 		["Project", decision.project_id === null ? "–" : code(decision.project_id)],
 		["Made", `by ${decision.driver} at revision ${decision.revision}, ${counted(decision.attempts, "attempt")}`],
 		["Took", stages.length ? `${milliseconds(took(decision))}: ${stages.join(", ")}` : "–"],

@@ -3,8 +3,9 @@
 import { get, list } from "./api.js";
 import { headline, showDecision } from "./decision.js";
 import { button, el, fill, loading, refuse, say, select, toolbar } from "./elements.js";
-import { hostsOf, outcome, stepsOf, took } from "./ranking.js";
+import { hostsOf, lacked, namesOf, outcome, reason, stepsOf, took } from "./ranking.js";
 import { Poll } from "./poll.js";
+import { wanted } from "./request.js";
 import { change } from "./router.js";
 import { Search } from "./search.js";
 import { Table, column, csv, headed, number, save } from "./table.js";
@@ -15,7 +16,13 @@ const LIMITS = ["50", "200", "1000"];
 const NAME = /^(req-)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const KINDS = ["placed", "refused", "repair", "takeover"];
 
-const textOf = (one) => [one.request_id, one.project_id, ...one.instance_uuids, ...hostsOf(one), one.failure, one.driver].join("\n").toLowerCase();
+const askedOf = (one) => one.request && wanted(one.request.request_spec).map(([, text]) => text).join(" · ");
+const textOf = (one) => [
+	one.request_id, one.project_id, ...one.instance_uuids, ...namesOf(one), ...hostsOf(one), one.failure, one.driver, askedOf(one), lacked(one), reason(one),
+].join("\n").toLowerCase();
+const some = (names) => (names.length ? [names[0], names.length > 1 && el("small", ` +${amount(names.length - 1)}`)] : "–");
+
+const told = (text) => (text ? el("span", { title: text }, text) : "–");
 
 /** The table's columns; `of` finds the decision of a row. */
 function columnsOf(of) {
@@ -25,6 +32,10 @@ function columnsOf(of) {
 		text("at", "Time (UTC)", (one) => moment(one.at), (one) => moment(one.at).slice(5, 19)),
 		text("outcome", "Outcome", outcome, (one) => [el(`span.badge.${outcome(one)}`, outcome(one)), one.is_dry_run && el("small", " dry run")]),
 		text("hosts", "Hosts", (one) => hostsOf(one).join(" "), (one) => hostsOf(one).join(", ") || "–"),
+		text("asked", "Asked", askedOf, (one) => told(askedOf(one))),
+		text("lacked", "Lacked", lacked, (one) => told(lacked(one))),
+		text("why", "Why", reason, (one) => told(reason(one))),
+		text("instance", "Instance", (one) => namesOf(one).join(" "), (one) => some(namesOf(one))),
 		count("instances", "Instances", (one) => Math.max(one.instance_uuids.length, one.chosen.length)),
 		count("candidates", "Candidates", (one) => one.hosts),
 		count("left", "Passed", (one) => stepsOf(one).at(-1)?.after ?? null),

@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { STATES } from "./columns.js";
 import { el, fill, loading, terms } from "./elements.js";
-import { code, column, headed, listed, number, use } from "./table.js";
+import { code, column, headed, listed, named, number, use } from "./table.js";
 import { age, amount, local, moment, sized, span } from "./text.js";
 import { topology } from "./topology.js";
 
@@ -142,7 +142,7 @@ export class HostPanel {
 
 	_claims(books) {
 		const columns = [
-			column("Instance", "instance_uuid", (one) => code(one.instance_uuid)),
+			column("Instance", "instance_uuid", (one) => named(one.instance_uuid, books.names)),
 			column("Claim", "claim", (one) => code(one.claim)),
 			number("VCPU", "vcpus"),
 			number("Memory", "memory_mb", (one) => sized(one.memory_mb, "MEMORY_MB")),
@@ -159,7 +159,7 @@ export class HostPanel {
 		const named = new Set(view.instances);
 		const classNames = [...new Set(rows.flatMap((one) => Object.keys(one.resources)))].sort();
 		const columns = [
-			column("Consumer", "uuid", (one) => code(one.uuid)),
+			column("Consumer", "uuid", (one) => named(one.uuid, books.names)),
 			column("Project", "project_id"),
 			column("On host", (one) => (named.has(one.uuid) ? "yes" : "not named yet")),
 			...classNames.map((name) => number(name, (one) => one.resources[name], (one) => amount(one.resources[name]))),

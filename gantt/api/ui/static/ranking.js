@@ -40,3 +40,24 @@ export function hostsOf(decision) {
 export function took(decision) {
 	return Object.values(decision.timings).reduce((sum, one) => sum + one, 0);
 }
+
+/** What the host lacked that was nearest; of a member's own decision that is not told. */
+export function lacked({ why }) {
+	const near = why?.nearest?.[0];
+	return near ? near.lacks ?? `refused by ${near.removed_by.join(", ")}` : null;
+}
+
+/** Why it came out so, in a few words: what left no host and what would help, or which
+ * weighers made the chosen host the first. */
+export function reason(decision) {
+	if (outcome(decision) === "refused") {
+		const last = stepsOf(decision).find((one) => one.after === 0);
+		return [last && `${last.name} left none of ${last.before} hosts`, decision.why?.change && `would help: ${decision.why.change}`]
+			.filter(Boolean).join("; ") || decision.failure;
+	}
+	const made = without(decision.scores).filter((one) => !one.isSame).map((one) => one.weigher);
+	return made.length ? `first by ${made.join(", ")}` : null;
+}
+
+/** Its instances, each by its name where that is known. */
+export const namesOf = ({ instance_uuids: uuids, names = {} }) => uuids.map((uuid) => names[uuid] ?? uuid);

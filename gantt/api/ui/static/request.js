@@ -1,5 +1,7 @@
 // A request as the address of the page Try has it, and as the service takes it.
 
+import { amount, sized } from "./text.js";
+
 const AMOUNTS = ["vcpus", "memory_mb", "disk_gb"];
 export const POLICIES = ["anti-affinity", "affinity", "soft-anti-affinity", "soft-affinity"];
 
@@ -18,6 +20,21 @@ export function kept({ request_spec: spec, filters_off: off }, more = []) {
 /** A request in the words of the command line. */
 export const worded = (value, key) => (isNothing(value) ? [] : typeof value === "object" && !Array.isArray(value)
 	? Object.entries(value).flatMap(([name, one]) => worded(one, name)) : `${key}=${JSON.stringify(value)}`);
+
+/** What a request is about, by what it is of: flavor, zone, traits, group, hosts. */
+export function wanted({ flavor = {}, availability_zone: zone, instance_group: group, force_hosts: forced = [], requested_destination: aim }) {
+	const { name = "", vcpus = 0, memory_mb: memory = 0, root_gb: root = 0, ephemeral_gb: ephemeral = 0, extra_specs: extra = {} } = flavor;
+	const size = [`${amount(vcpus)} VCPU`, sized(memory, "MEMORY_MB"), `${amount(root + ephemeral)} GB`].join(", ");
+	const traits = Object.entries(extra).map(([key, rule]) => [key.match(/^trait[^:]*:(.+)$/)?.[1], rule])
+		.filter(([trait]) => trait).map(([trait, rule]) => (rule === "forbidden" ? `not ${trait}` : trait));
+	const hosts = [...forced, aim?.host].filter(Boolean);
+	return Object.entries({
+		Flavor: name && !name.includes("=") ? `${name}: ${size}` : size,
+		Zone: zone, Traits: traits.join(", "),
+		Group: group && [group.policy, group.uuid].filter(Boolean).join(" "),
+		Host: hosts.join(", "),
+	}).filter(([, text]) => text);
+}
 
 const AMOUNT = /^(vcpus|memory_mb|root_gb|ephemeral_gb|swap)=(\d{1,15})$/;
 const TEXT = /^(name|flavorid|[^=]*:[^=]*)=(.*)$/s;

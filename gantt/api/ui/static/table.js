@@ -176,6 +176,9 @@ export const number = (...given) => ({ ...column(...given), isNumber: true });
 
 export const code = (text) => (text ? el("code", { title: text }, text) : "–");
 
+/** An instance by its name, where it is known, and its uuid. */
+export const named = (uuid, names = {}) => [names[uuid] && el("b", names[uuid]), " ", code(uuid)];
+
 export const told = (text) => el("span.told", text ?? "–");
 
 /** How long ago it was, or in how long it will be, with the local time on hover. */

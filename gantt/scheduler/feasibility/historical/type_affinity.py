@@ -6,13 +6,24 @@ their instances, so it looks at hosts one by one.
 
 from __future__ import annotations
 
+from typing import Any, Final
+
 import numpy as np
-from msgspec import json
+from msgspec import Struct, json
 
 from gantt.model.spec import RequestSpec
 from gantt.scheduler.contract import Cacheable, Filter, Request
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Bools
+
+
+class _Facts(Struct):
+    """What of an instance's facts counts here."""
+
+    flavorid: Any = None
+
+
+_FACTS: Final = json.Decoder(_Facts)
 
 
 class TypeAffinityFilter(Filter):
@@ -35,14 +46,11 @@ class TypeAffinityFilter(Filter):
 
     def mask(self, hosts: Hosts, request: Request) -> Bools:
         spec = request.spec
-        flavor_of: dict[str, object] = {}
         found = np.ones(len(hosts), np.bool_)
         for place in range(len(hosts)):
             known = hosts.known_instances(place)
             for row in known.values():
-                if row.facts not in flavor_of:
-                    flavor_of[row.facts] = json.decode(row.facts).get("flavorid")
-                if flavor_of[row.facts] != spec.flavor.flavorid:
+                if _FACTS.decode(row.facts).flavorid != spec.flavor.flavorid:
                     found[place] = False
                     break
             else:

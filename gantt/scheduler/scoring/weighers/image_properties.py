@@ -6,7 +6,7 @@ Off unless its multiplier is configured, because it reads every instance.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 import numpy as np
@@ -15,7 +15,14 @@ from gantt.scheduler.contract import Cacheable, Request, Weigher
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Floats
 
-_DECODER = msgspec.json.Decoder()
+
+class _Facts(msgspec.Struct):
+    """What of an instance's facts counts here, as text."""
+
+    image_properties: msgspec.Raw = msgspec.Raw(b"null")
+
+
+_FACTS: Final = msgspec.json.Decoder(_Facts)
 
 
 class ImagePropertiesWeigher(Weigher):
@@ -47,23 +54,23 @@ class ImagePropertiesWeigher(Weigher):
             (name, str(value)): factors.get(name, 0.0) if factors else 1.0
             for name, value in image.properties.items()
         }
-        # Many instances have the same facts: each text is read once.
-        worth_of: dict[str, float] = {}
+        # Many instances have the same properties: each text is read once.
+        worth_of: dict[bytes, float] = {}
         for place in range(len(hosts)):
             total = 0.0
             for row in hosts.known_instances(place).values():
-                if row.facts not in worth_of:
-                    worth_of[row.facts] = sum(
-                        worth.get(pair, 0.0) for pair in _properties(row.facts)
+                text = bytes(_FACTS.decode(row.facts).image_properties)
+                if text not in worth_of:
+                    worth_of[text] = sum(
+                        worth.get(pair, 0.0) for pair in _properties(text)
                     )
-                total += worth_of[row.facts]
+                total += worth_of[text]
             scores[place] = total
         return scores
 
 
-def _properties(facts: str) -> Iterator[tuple[str, str]]:
-    found: Any = _DECODER.decode(facts)
-    properties = found.get("image_properties") if isinstance(found, dict) else None
+def _properties(text: bytes) -> Iterator[tuple[str, str]]:
+    properties: Any = msgspec.json.decode(text)
     if isinstance(properties, dict):
         for name, value in properties.items():
             yield name, str(value)
