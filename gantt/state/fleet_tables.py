@@ -201,7 +201,7 @@ class InstanceTable(FleetTable[InstanceRow]):
 
 
 class Whose(msgspec.Struct, frozen=True):
-    """Of the facts of an instance: whose it is, and its name; None: not known."""
+    """The name of an instance and its project, among its facts; None: not known."""
 
     display_name: Any = None
     project_id: Any = None

@@ -48,7 +48,7 @@ ORDER = {
             stop_signals streams time_text command_traces
         output connection_options
         program
-        bench_text completion database failure replay_text topology_text
+        bench_text completion database failure instance_lookup replay_text topology_text
             what_if_engines
         adoption agent bench feed refusal replay_packing replay_records
             scheduler serve command_session snapshot status

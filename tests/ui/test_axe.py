@@ -21,6 +21,7 @@ PAGES = {
     "fleet": ({}, ".wrongs li a"),
     "fleet as a table": ({"view": "table"}, "table.long tbody td button"),
     "fleet with a host": ({"host": "host00100"}, "aside.host dl"),
+    "instances": ({}, "table.long tbody td, main .note"),
     "decisions": ({}, "table.long tbody td"),
     "decisions with one": ({"q": "req-axe"}, "aside.decision dl"),
     "try": ({"vcpus": "4096", "memory_mb": "1"}, ".refused"),

@@ -169,6 +169,65 @@ def test_a_refusal_and_what_would_help(window: Window, books: GanttProtocol) -> 
     assert near
 
 
+def test_the_list_says_what_was_asked_what_it_lacked_and_why(
+    window: Window, books: GanttProtocol
+) -> None:
+    refused, placed = record(books, REFUSED), record(books, PLACED)
+    assert refused.why is not None
+    for one, expected in (
+        (refused, ("4,000 VCPU", str(refused.why.nearest[0].lacks))),
+        (placed, ("2 VCPU", "az1")),
+    ):
+        window.open(f"#/decisions?q={one.request_id}")
+        assert window.wait(ROWS) == 1
+        line = window.run(
+            "return document.querySelector('table.long tr[aria-rowindex]').innerText"
+        )
+        assert "<i>m1</i>: " in line
+        assert all(text in line for text in expected)
+        window.click("table.long tbody button")
+        window.wait(PANEL)
+        assert window.run(TERM, "Flavor").startswith("<i>m1</i>: ")
+        assert window.run(TERM, "Zone") == "az1"
+        if one is refused:
+            why = window.run(TERM, "Why")
+            assert why.endswith(f"would help: {refused.why.change}") and why in line
+            assert expected[1] in window.run(TERM, "Lacked")
+
+
+def test_what_a_request_is_about_in_words(window: Window) -> None:
+    window.open(token=None)
+    script = """
+    const { wanted } = await import("./ui/request.js");
+    const { lacked, reason } = await import("./ui/ranking.js");
+    const spec = { flavor: { name: "m1", vcpus: 2, memory_mb: 4096, root_gb: 10,
+        ephemeral_gb: 5, extra_specs: { "trait:GPU": "required", "hw:x": "1",
+        "trait_1:SLOW": "forbidden" } }, availability_zone: "az1",
+        instance_group: { uuid: "u-1", policy: "anti-affinity" },
+        requested_destination: { host: "h1" } };
+    const refused = { failure: "No valid host was found.", steps: [], why: {
+        steps: [{ name: "free", before: 4, after: 2 }, { name: "Zone", before: 2,
+        after: 0 }], nearest: [{ host: "h", removed_by: ["Zone"], lacks: null }],
+        change: "ask less" } };
+    const bare = { ...refused, why: { steps: refused.why.steps } };
+    return [wanted(spec), wanted({ flavor: { name: "vcpus=1", vcpus: 1 } }),
+      lacked(refused), reason(refused), lacked(bare), reason(bare)];"""
+    assert window.await_(script) == [
+        [
+            ["Flavor", "m1: 2 VCPU, 4,096 MiB, 15 GB"],
+            ["Zone", "az1"],
+            ["Traits", "GPU, not SLOW"],
+            ["Group", "anti-affinity u-1"],
+            ["Host", "h1"],
+        ],
+        [["Flavor", "1 VCPU, 0 MiB, 0 GB"]],
+        "refused by Zone",
+        "Zone left none of 2 hosts; would help: ask less",
+        None,
+        "Zone left none of 2 hosts",
+    ]
+
+
 def test_hostile_names_are_text(window: Window, books: GanttProtocol) -> None:
     window.open(f"#/decisions?q={HOSTILE[1][:8].replace('<', '%3C')}")
     assert window.wait(ROWS) >= 1

@@ -75,15 +75,14 @@ class CellReader:
         down_after = timedelta(seconds=options.service_down_time)
         self._service_reader = ServiceReader(cell.uuid, down_after)
         n, i = t.NODES.c, t.INSTANCES.c
-        stats = [n[name] for name in t.STATS]
-        times = (n.updated_at, n.created_at)
+        stats, times = [n[one] for one in t.STATS], (n.updated_at, n.created_at)
         again_s = options.feed_full_interval
         self._nodes = LiveRows(
             t.NODES, [n.host, *stats, *times], _node, page=500, again_s=again_s
         )
         columns = [i.uuid, i.host, i.instance_type_id, i.image_ref]
-        columns += [i.display_name, i.project_id] if options.feed_names else []
-        columns += [i.updated_at, i.created_at]
+        whose = [i.display_name, i.project_id] if options.feed_names else []
+        columns += [*whose, i.updated_at, i.created_at]
         self._instances = LiveRows(t.INSTANCES, columns, _instance, again_s=again_s)
         self._migrations = Migrations(self._overlap, timedelta(seconds=again_s))
         self._moves = Moves(timedelta(seconds=again_s))

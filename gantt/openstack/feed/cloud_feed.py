@@ -43,6 +43,7 @@ class Feed:
     def __init__(self, options: FeedOptions, gantt: GanttProtocol) -> None:
         """Nothing is read yet. Raises Refused."""
         self._options = options
+        self.keeps_names = options.feed_names
         self._notes = Notes(time.monotonic)
         self._delivery = FeedDelivery(gantt)
         self._api = ApiFeed(options, self._delivery, self._notes, self._state_names)
@@ -91,11 +92,6 @@ class Feed:
         self._api.database.close()
 
     # -- for the door that hears Nova's casts --------------------------------------
-
-    @property
-    def keeps_names(self) -> bool:
-        """See FactSource."""
-        return self._options.feed_names
 
     def note_update(self, *, host: str | None = None) -> None:
         """Nova has cast something about the instances of ``host``, or (None) about

@@ -46,8 +46,7 @@ class FactSource(Protocol):
     """Where facts about hosts come from besides casts: the feed. ``keeps_names``:
     whether names and projects of instances may be kept."""
 
-    @property
-    def keeps_names(self) -> bool: ...
+    keeps_names: bool
 
     def note_update(self, *, host: str | None = None) -> None:
         """A cast about instances of ``host``, or (None) aggregates, comes next."""

@@ -156,12 +156,12 @@ export class HostPanel {
 		const rows = consumers(books);
 		const known = new Set(rows.map((one) => one.uuid));
 		for (const uuid of view.instances) if (!known.has(uuid)) rows.push({ uuid, project_id: "", resources: {} });
-		const named = new Set(view.instances);
+		const there = new Set(view.instances);
 		const classNames = [...new Set(rows.flatMap((one) => Object.keys(one.resources)))].sort();
 		const columns = [
 			column("Consumer", "uuid", (one) => named(one.uuid, books.names)),
 			column("Project", "project_id"),
-			column("On host", (one) => (named.has(one.uuid) ? "yes" : "not named yet")),
+			column("On host", (one) => (there.has(one.uuid) ? "yes" : "not named yet")),
 			...classNames.map((name) => number(name, (one) => one.resources[name], (one) => amount(one.resources[name]))),
 		];
 		const section = listed("Instances and other consumers", "consumers.csv", columns, rows);
