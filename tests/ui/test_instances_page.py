@@ -54,7 +54,8 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
 
 
 def seek(window: Window, text: str) -> None:
-    """From wherever it is."""
+    """From wherever it is, with nothing being typed."""
+    window.run("document.activeElement.blur()")
     window.press("i")
     window.press(text)
     window.press(Keys.ENTER)

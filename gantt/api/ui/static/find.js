@@ -24,7 +24,7 @@ document.addEventListener("keydown", (event) => {
 	const isTyped = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName) || event.ctrlKey || event.metaKey || event.altKey;
 	if (isTyped || !field() || !(event.key === "i" || (event.key === "/" && current().page === PAGE))) return;
 	event.preventDefault();
-	field().focus();
+	field().select();
 });
 
 route.addEventListener("change", () => {
