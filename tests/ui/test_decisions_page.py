@@ -214,13 +214,13 @@ def test_what_a_request_is_about_in_words(window: Window) -> None:
       lacked(refused), reason(refused), lacked(bare), reason(bare)];"""
     assert window.await_(script) == [
         [
-            ["Flavor", "m1: 2 VCPU, 4,096 MiB, 15 GB"],
+            ["Flavor", "m1: 2 VCPU, 4 GiB, 15 GiB"],
             ["Zone", "az1"],
             ["Traits", "GPU, not SLOW"],
             ["Group", "anti-affinity u-1"],
             ["Host", "h1"],
         ],
-        [["Flavor", "1 VCPU, 0 MiB, 0 GB"]],
+        [["Flavor", "1 VCPU, 0 GiB, 0 GiB"]],
         "refused by Zone",
         "Zone left none of 2 hosts; would help: ask less",
         None,
@@ -337,7 +337,7 @@ def test_what_is_seen_is_saved(window: Window, books: GanttProtocol) -> None:
         return Promise.all(texts);"""
     )
     heads = [one.splitlines()[0] for one in saved]
-    assert heads[0].startswith("Time (UTC),Outcome,Hosts,")
+    assert heads[0].startswith("When,Outcome,Hosts,Asked,Lacked,Why,")
     assert heads[1].startswith("Instance,Host,Node,")
     assert heads[2] == "Filter,Before,Left,Removed,Alone"
     assert heads[3].startswith("Rank,Host,Weight,")

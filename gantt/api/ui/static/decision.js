@@ -5,7 +5,7 @@ import { kept, wanted, worded } from "./request.js";
 import { link } from "./router.js";
 import { hostsOf, lacked, outcome, reason, stepsOf, took, weighersOf, without } from "./ranking.js";
 import { code, column, csvButton, headed, hostLink, hostOf, listed, named, number, small, told } from "./table.js";
-import { amount, moment, span } from "./text.js";
+import { amount, local, moment, span } from "./text.js";
 
 const MOST_NAMED = 3;
 const MOST_SCORES = 50;
@@ -139,7 +139,7 @@ function facts(decision) {
 		...(reason(decision) ? [["Why", reason(decision)]] : []),
 		...(decision.request ? [["Asked", worded(decision.request.request_spec).join(" ")]] : []),
 		["Request", decision.request_id ? code(decision.request_id) : "without an id"],
-		["Time", moment(decision.at)],
+		["Time", moment(decision.at), local(decision.at)],
 		["Instances", instances.length ? [instances.slice(0, MOST_NAMED).map((one) => [named(one, decision.names), " "]), instances.length > MOST_NAMED ? `and ${amount(instances.length - MOST_NAMED)} more` : ""] : "not named"],
 		["Project", decision.project_id === null ? "–" : code(decision.project_id)],
 		["Made", `by ${decision.driver} at revision ${decision.revision}, ${counted(decision.attempts, "attempt")}`],

@@ -1,6 +1,6 @@
 // The page Decisions: a list, and one of them beside it.
 
-import { get, list } from "./api.js";
+import { clock, get, list } from "./api.js";
 import { headline, showDecision } from "./decision.js";
 import { button, el, fill, loading, refuse, say, select, toolbar } from "./elements.js";
 import { hostsOf, lacked, namesOf, outcome, reason, stepsOf, took } from "./ranking.js";
@@ -9,9 +9,10 @@ import { wanted } from "./request.js";
 import { change } from "./router.js";
 import { Search } from "./search.js";
 import { Table, column, csv, headed, number, save } from "./table.js";
-import { amount, moment } from "./text.js";
+import { age, amount, local, moment } from "./text.js";
 
 const LIMITS = ["50", "200", "1000"];
+const AGES_MS = 10000;
 // What the service can look up: a request or an instance.
 const NAME = /^(req-)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const KINDS = ["placed", "refused", "repair", "takeover"];
@@ -29,7 +30,7 @@ function columnsOf(of) {
 	const about = (kind) => (key, label, value, show) => kind(label, (row) => value(of(row)), show && ((row) => show(of(row))), key);
 	const [text, count] = [about(column), about(number)];
 	return [
-		text("at", "Time (UTC)", (one) => moment(one.at), (one) => moment(one.at).slice(5, 19)),
+		text("at", "When", (one) => moment(one.at), (one) => el("span", { title: local(one.at) }, `${age(one.at, clock())} ago`)),
 		text("outcome", "Outcome", outcome, (one) => [el(`span.badge.${outcome(one)}`, outcome(one)), one.is_dry_run && el("small", " dry run")]),
 		text("hosts", "Hosts", (one) => hostsOf(one).join(" "), (one) => hostsOf(one).join(", ") || "–"),
 		text("asked", "Asked", askedOf, (one) => told(askedOf(one))),
@@ -52,11 +53,13 @@ export class DecisionsView {
 		this.apart = new Map(); // those that were asked for by name
 		this._sought = new Map(); // what was asked for so -> whether it was answered
 		this._parts(root);
+		this._ages = setInterval(() => this.table.mark(), AGES_MS);
 		this.poll = new Poll((signal) => list("gantt/decisions", "decisions", this._limit, signal), (decisions) => this._take(decisions), (error) => this._fail(error));
 	}
 
 	close() {
 		this._isClosed = true;
+		clearInterval(this._ages);
 		this.poll.close();
 		this.search.close();
 		this.table.close();

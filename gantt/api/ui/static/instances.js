@@ -1,11 +1,11 @@
 // The page Instances: those that are known, or that are searched, and where each leads.
 
-import { list } from "./api.js";
+import { clock, list } from "./api.js";
 import { el, fill, loading, refuse, select, toolbar } from "./elements.js";
 import { Poll } from "./poll.js";
 import { change, link } from "./router.js";
 import { Table, code, column, csvButton, hostLink } from "./table.js";
-import { amount, moment } from "./text.js";
+import { amount, local, moment, span } from "./text.js";
 
 const LIMITS = ["50", "200", "1000"];
 const EVERY_MS = 10000;
@@ -18,7 +18,7 @@ const COLUMNS = [
 	column("State", "state", undefined, "state"),
 	column("Host", "host", (one) => hostLink(one.host, one.node ?? one.host), "host"),
 	column("Claim", "claim", (one) => code(one.claim), "claim"),
-	column("Lease until", (one) => (one.leased_until ? moment(one.leased_until) : null), undefined, "lease"),
+	column("Lease", (one) => one.leased_until && moment(one.leased_until), (one) => (one.leased_until ? el("span", { title: local(one.leased_until) }, span((one.leased_until - clock()) / 1e6)) : "–"), "lease"),
 	column("Decisions", () => "", (one) => el("a", { href: link("decisions", { q: one.uuid }), "aria-label": `Decisions about ${one.name ?? one.uuid}` }, "show"), "decisions"),
 ];
 

@@ -24,7 +24,7 @@ export const worded = (value, key) => (isNothing(value) ? [] : typeof value === 
 /** What a request is about, by what it is of: flavor, zone, traits, group, hosts. */
 export function wanted({ flavor = {}, availability_zone: zone, instance_group: group, force_hosts: forced = [], requested_destination: aim }) {
 	const { name = "", vcpus = 0, memory_mb: memory = 0, root_gb: root = 0, ephemeral_gb: ephemeral = 0, extra_specs: extra = {} } = flavor;
-	const size = [`${amount(vcpus)} VCPU`, sized(memory, "MEMORY_MB"), `${amount(root + ephemeral)} GB`].join(", ");
+	const size = [`${amount(vcpus)} VCPU`, sized(memory, "MEMORY_MB"), sized(root + ephemeral, "DISK_GB")].join(", ");
 	const traits = Object.entries(extra).map(([key, rule]) => [key.match(/^trait[^:]*:(.+)$/)?.[1], rule])
 		.filter(([trait]) => trait).map(([trait, rule]) => (rule === "forbidden" ? `not ${trait}` : trait));
 	const hosts = [...forced, aim?.host].filter(Boolean);
