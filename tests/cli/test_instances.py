@@ -85,6 +85,6 @@ def test_an_instance_is_found_by_name_or_a_part(fleet: Program) -> None:
     assert fleet.ask("instance", "show", "b-2")[0]["instance"] == other
     several = fleet.fail("instance", "show", "we")
     assert f"2 instances have 'we': {web} (web), {other} (web-2)." in several
-    assert "No instance has 'db'" in fleet.fail("instance", "show", "db")
+    assert "No instance has 'mail'" in fleet.fail("instance", "show", "mail")
     assert f"{web} web" in fleet.do("explain", "web")
-    assert "no record of a decision about 'db'" in fleet.fail("explain", "db")
+    assert "no record of a decision about 'mail'" in fleet.fail("explain", "mail")
