@@ -451,10 +451,8 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Operation(
         "instances_list",
         "GET /gantt/instances",
-        "A page of instances, by uuid: those claimed, and those that a host names; with"
-        " search, those with this in their uuid or name, or of this project. Those of "
-        "other projects, and hosts, require gantt:decisions:whole; names require "
-        "gantt:instances:names.",
+        "A page of instances, by uuid: claimed ones, and those that a host names. Those "
+        "of other projects, and hosts, require gantt:decisions:whole.",
         rule="gantt:instances:list",
         permissions=("gantt:instances:names", "gantt:decisions:whole"),
         query=InstanceQuery,
