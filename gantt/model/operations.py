@@ -451,8 +451,8 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Operation(
         "instances_list",
         "GET /gantt/instances",
-        "A page of instances, by uuid: claimed ones, and those that a host names. Those "
-        "of other projects, and hosts, require gantt:decisions:whole.",
+        "A page of instances, by uuid: claimed ones, and those that a host names; those"
+        " of other projects, and hosts, require gantt:decisions:whole.",
         rule="gantt:instances:list",
         permissions=("gantt:instances:names", "gantt:decisions:whole"),
         query=InstanceQuery,
