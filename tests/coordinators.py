@@ -47,9 +47,9 @@ class Coordinator(GuardedServer, ABC):
     def command(self) -> list[str]:
         """What serves on ``port``."""
 
-    @abstractmethod
     def url(self, port: int) -> str:
         """For tooz, by way of ``port``."""
+        return f"{self.name}://127.0.0.1:{port}"
 
     def start(self) -> None:
         """Start, and return when it greets clients."""
@@ -76,9 +76,6 @@ class Redis(Coordinator):
         bind = ["--bind", "127.0.0.1", "--port", str(self.port)]
         return [str(self.program), *bind, "--save", "", "--appendonly", "no"]
 
-    def url(self, port: int) -> str:
-        return f"redis://127.0.0.1:{port}"
-
 
 class Memcached(Coordinator):
     name = "memcached"
@@ -89,9 +86,6 @@ class Memcached(Coordinator):
     def command(self) -> list[str]:
         user = ["-u", pwd.getpwuid(os.getuid()).pw_name]
         return [str(self.program), "-l", "127.0.0.1", "-p", str(self.port), *user]
-
-    def url(self, port: int) -> str:
-        return f"memcached://127.0.0.1:{port}"
 
 
 class Etcd(Coordinator):
@@ -149,9 +143,6 @@ class Zookeeper(Coordinator):
             main,
             str(self.folder / "zoo.cfg"),
         ]
-
-    def url(self, port: int) -> str:
-        return f"zookeeper://127.0.0.1:{port}"
 
 
 COORDINATORS: Final = {one.name: one for one in (Redis, Memcached, Etcd, Zookeeper)}

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
-from gantt.engine.clock import Clock
-from gantt.engine.reading.reader import Reader
 from gantt.engine.scheduling.decider import Scheduling
+from gantt.engine.scheduling.state_access import StateAccess, StateMethods
 from gantt.errors import Invalid
 from gantt.model.paging import PAGE
 from gantt.model.recent import LONGEST_S, MOST_REASONS, Recent, RefusalCount
@@ -27,13 +26,12 @@ _FRESH_TIMES: Final = 2
 """A report without changes is stored when the last is ``report_age_s`` old."""
 
 
-class RecentMethods:
+class RecentMethods(StateMethods):
     """``recent`` of the engine."""
 
-    def __init__(self, reader: Reader, scheduling: Scheduling, clock: Clock) -> None:
-        self._reader = reader
+    def __init__(self, state: StateAccess, scheduling: Scheduling) -> None:
+        super().__init__(state)
         self._scheduling = scheduling
-        self._clock = clock
         self._known: tuple[float, Recent] | None = None
 
     def recent(self, within_s: float = 3_600.0) -> Recent:

@@ -7,3 +7,4 @@ import pytest
 WARNED_BY_NOVA = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning", "ignore:.*is an invalid UUID:FutureWarning"
 )
+ON_RABBITMQ = [pytest.mark.server("rabbitmq"), WARNED_BY_NOVA]

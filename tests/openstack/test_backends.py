@@ -27,17 +27,14 @@ from tests.elsewhere import Elsewhere, elsewhere, options
 from tests.kinds import SERVER_KINDS
 from tests.openstack import fleet
 from tests.openstack.conductor import CONF, conductor, context, instances, spec
-from tests.openstack.marks import WARNED_BY_NOVA
+from tests.openstack.marks import ON_RABBITMQ
 from tests.openstack.processes import Scheduler, new_books, scheduler
 
 HOSTS = ("a", "b", "c")
 EACH = 12
 FITS = EACH * len(HOSTS)
 
-pytestmark = [
-    pytest.mark.server("rabbitmq"),
-    WARNED_BY_NOVA,
-]
+pytestmark = ON_RABBITMQ
 
 
 class Fill:

@@ -22,14 +22,11 @@ from gantt.openstack.rpc.restarts import STARTS
 from tests.brokers import Rabbitmq
 from tests.live import free_port
 from tests.openstack.conductor import conductor, context, instances, spec
-from tests.openstack.marks import WARNED_BY_NOVA
+from tests.openstack.marks import ON_RABBITMQ
 from tests.openstack.processes import Scheduler, new_books, scheduler
 from tests.waiting import until
 
-pytestmark = [
-    pytest.mark.server("rabbitmq"),
-    WARNED_BY_NOVA,
-]
+pytestmark = ON_RABBITMQ
 
 
 class Load:

@@ -19,7 +19,7 @@ from gantt.connection import connect
 from tests.brokers import Rabbitmq
 from tests.live import free_port
 from tests.openstack.conductor import conductor, context, instances, spec
-from tests.openstack.marks import WARNED_BY_NOVA
+from tests.openstack.marks import ON_RABBITMQ
 from tests.openstack.processes import Scheduler
 from tests.openstack.test_presence import SERVICES, Nova, rows
 from tests.programs import printed
@@ -34,10 +34,7 @@ INI = re.compile(r"^```ini\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 URL = "mysql+pymysql://gantt:secret@db.example/gantt"
 CONF = "/etc/nova/nova.conf"
 
-pytestmark = [
-    pytest.mark.server("rabbitmq"),
-    WARNED_BY_NOVA,
-]
+pytestmark = ON_RABBITMQ
 
 
 def commands(heading: str) -> list[str]:

@@ -19,16 +19,13 @@ from tests.cloud.neutron import Neutron, neutron
 from tests.live import free_port
 from tests.openstack import fleet
 from tests.openstack.conductor import conductor, context, instances, spec
-from tests.openstack.marks import WARNED_BY_NOVA
+from tests.openstack.marks import ON_RABBITMQ
 from tests.openstack.processes import new_books, scheduler
 from tests.openstack.test_processes import asked
 from tests.openstack.test_routed_networks import OPTION, options_for
 from tests.waiting import until
 
-pytestmark = [
-    pytest.mark.server("rabbitmq"),
-    WARNED_BY_NOVA,
-]
+pytestmark = ON_RABBITMQ
 
 NET, EMPTY, PORT, SUBNET = (str(uuids.uuid4()) for _ in range(4))
 RACKS = [str(uuids.uuid4()) for _ in range(2)]
