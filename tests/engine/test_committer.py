@@ -1,5 +1,5 @@
-"""The committer as callers meet it: its queue, its batches, its clock, its end; and with
-writers, readers and a database that fails at random, all at once."""
+"""The committer as callers meet it: its queue, its batches, its clock, its end; and all
+at once: writers, readers and a database that fails at random."""
 
 from __future__ import annotations
 
