@@ -3,7 +3,7 @@
 # ARGS="-k usages" goes to pytest, ARGS="--hosts 1000" to `make bench`.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test cloud check format bench bench-full soak laws docs fresh wheel deb clean
+.PHONY: help setup run demo test cloud check format bench bench-full soak laws releases docs fresh wheel deb clean
 
 help:      ## say what can be made
 	@sed -n 's/^\([a-z-]*\): *## /make \1	/p' Makefile
@@ -43,6 +43,9 @@ soak:      ## simulate faults for MINUTES=10, and say what was tried and lost
 laws:      ## try every law with SEEDS=20 on each kind of store; a release takes 500
 	@scripts/laws $(ARGS)
 
+releases:  ## compare with the releases of Nova and Placement before the present ones
+	@scripts/releases $(ARGS)
+
 docs:      ## build the documentation into docs/_build
 	@scripts/setup dev
 	@.venv/bin/sphinx-build -q -W -b html docs docs/_build/html
@@ -58,6 +61,6 @@ wheel:     ## build all wheels, and use them outside this repository
 deb:       ## build the Debian packages, and use them in a bare Debian root, as root
 	@scripts/deb $(ARGS)
 
-clean:     ## remove .venv, .venv-cloud and everything that can be built again; var/ stays
-	rm -rf .venv .venv-cloud .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist docs/_build docs/_generated
+clean:     ## remove .venv, .venv-cloud, .venv-previous and all that can be built again; var/ stays
+	rm -rf .venv .venv-cloud .venv-previous .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist docs/_build docs/_generated
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

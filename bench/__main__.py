@@ -26,7 +26,8 @@ from tests.guarded import Missing
 Suite: TypeAlias = Callable[[Path, float], Iterator[Row]]
 SUITES = (
     "advise agents agents-postgresql attacks books candidates contention curve deaths "
-    "fair feed forecast processes record replays rpc scheduler start stream topology"
+    "fair feed forecast processes record replays rpc scheduler sizing start stream "
+    "topology"
 ).split()
 # The others are a function "measure" of a module of their name.
 ELSEWHERE = {

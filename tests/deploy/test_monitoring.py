@@ -281,6 +281,27 @@ def test_every_counter_that_a_document_names_exists(existing: set[str]) -> None:
         assert not shortened, f"{path.name}: {shortened} lack _total"
 
 
+def test_what_pages_at_night_is_what_the_guide_says() -> None:
+    text = (ROOT / "docs/how-to/run-in-production.md").read_text(encoding="utf-8")
+    table = text.split("| pages | first of all |\n")[1].split("\n\n")[0]
+    critical = {
+        name
+        for name, one in alerts().items()
+        if one["labels"]["severity"] == "critical"
+    }
+    assert set(re.findall(r"`(Gantt\w+)`", table)) == critical
+    block = text.split("```yaml\n")[1].split("```")[0]
+    (way,) = yaml.safe_load(block)["route"]["routes"]
+    pattern, severity = (one.split('"')[1] for one in way["matchers"])
+    assert way["receiver"] == "pager"
+    woken = {
+        name
+        for name, one in alerts().items()
+        if re.fullmatch(pattern, name) and one["labels"]["severity"] == severity
+    }
+    assert woken == critical
+
+
 def test_the_document_has_every_alert_and_every_dashboard() -> None:
     text = DOCUMENT.read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(Gantt\w+)` \| (\w+) \| .+ \| (.+) \|$", text, re.M)

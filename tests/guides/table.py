@@ -70,6 +70,8 @@ OTHERS: Final[Mapping[str, Mapping[str, str]]] = {
         ),
     },
     "command-line": {
+        "pip install dist/gantt_[as]*.whl "
+        '"$(ls dist/gantt_scheduler-*.whl)[openstack]"': _PROGRAMS,
         ". ./openrc && gantt provider list": "tests/cli/test_clouds.py",
     },
     "feed": {
@@ -91,7 +93,16 @@ OTHERS: Final[Mapping[str, Mapping[str, str]]] = {
         "for view in books.list_hosts():": "tests/liveness/test_liveness_document.py",
         'pip install "$(ls dist/gantt_agent-*.whl)[coordination]"': _PROGRAMS,
     },
-    "monitoring": {"scrape_configs:": "tests/deploy/test_monitoring.py"},
+    "monitoring": {
+        "scrape_configs:": "tests/deploy/test_monitoring.py",
+        "pip install dist/gantt_[as]*.whl "
+        '"$(ls dist/gantt_scheduler-*.whl)[tracing]"': _PROGRAMS,
+    },
+    "replay": {
+        'pip install dist/gantt_[als]*.whl "$(ls dist/gantt_scheduler-*.whl)[lab]"': (
+            _PROGRAMS
+        ),
+    },
     "plan-capacity": {
         "$ python -m bench fair": f"{_HERE}/test_measuring.py",
         "$ python -m bench forecast": f"{_HERE}/test_traces.py",
@@ -108,6 +119,7 @@ OTHERS: Final[Mapping[str, Mapping[str, str]]] = {
         "pip install dist/gantt_[as]*.whl "
         '"$(ls dist/gantt_scheduler-*.whl)[rpc,openstack,mysql]"': _PROGRAMS,
     },
+    "run-in-production": {"route:": "tests/deploy/test_monitoring.py"},
     "scale-out": {"upstream gantt {": _PROGRAMS},
     "serving": {
         "$ gunicorn --workers 2 --threads 8 gantt.wsgi:application"
@@ -150,17 +162,19 @@ SEEN: Final[Mapping[str, str]] = {
     "agent": "304ad97f993d",
     "back-up": "126c778bb799",
     "benchmark": "c076ce1fcf99",
-    "command-line": "3a03901c30e3",
+    "command-line": "93e4551ff89a",
     "feed": "355cb48d7ff7",
     "installing": "cd39ee9e33d3",
     "launching": "b4b915a8070b",
     "liveness": "b1dc7d21282c",
-    "monitoring": "6925876a0f0f",
+    "monitoring": "2f606ed59e19",
     "plan-capacity": "86deb401fe66",
     "plugins": "a56153c4ec8f",
     "replace-nova-scheduler": "ac6de2e85776",
     "kolla": "b23bc9fb0688",
     "replace-placement": "1f11677526b2",
+    "replay": "2666cdc42594",
+    "run-in-production": "633d9e0d33b2",
     "scale-out": "d6b6505b6dfc",
     "serving": "c55142c80618",
     "shadow-nova": "f81de94d65d0",

@@ -36,10 +36,17 @@ def test_a_backup_brings_back_what_there_was(tmp_path: Path) -> None:
     instead = {"systemctl stop gantt": stop, "systemctl start gantt": start}
     text = guide("back-up").replace("/var/lib/gantt", str(tmp_path))
     sqlite, _, _ = text.partition("## PostgreSQL")
+    _, _, moved = text.partition("## On a new machine")
+    (move,) = (one for one in blocks(moved) if "backup.db" in one.text)
     with Terminal(folder=tmp_path, instead=instead) as terminal:
         start()
         terminal.type("gantt provider create kept")
         assert terminal.follow(sqlite) == 5
+        assert providers(terminal) == ["kept"]
+        terminal.stop()
+        new = tmp_path / "new-machine"
+        said_as_shown(move, terminal.type(move.text.replace("/srv/gantt", str(new))))
+        terminal.type(SERVE.format(file=f"{new}/gantt.db"))
         assert providers(terminal) == ["kept"]
 
 
@@ -58,18 +65,29 @@ PLACE = "postgresql+psycopg://gantt@db/gantt"
 
 @pytest.mark.server("postgresql")
 def test_a_dump_of_postgresql_is_restored(tmp_path: Path, databases: Databases) -> None:
-    with databases.database("postgresql") as url, Terminal(folder=tmp_path) as terminal:
-        plain = make_url(url).set(drivername="postgresql")
+    with (
+        databases.database("postgresql") as url,
+        databases.database("postgresql", is_furnished=False) as empty,
+        Terminal(folder=tmp_path) as terminal,
+    ):
+        plain, elsewhere = (
+            make_url(one).set(drivername="postgresql") for one in (url, empty)
+        )
         shown = guide("back-up").replace(PLACE, url)
         shown = shown.replace("postgresql://gantt@db/gantt", f"'{_written(plain)}'")
+        shown = shown.replace(PLACE.replace("db", "newdb"), empty).replace(
+            "postgresql://gantt@newdb/gantt", f"'{_written(elsewhere)}'"
+        )
         _, _, text = shown.partition("## PostgreSQL")
-        dump, restore = [one for one in blocks(text) if one.language == "sh"]
+        dump, restore, _, move = [one for one in blocks(text) if one.language == "sh"]
         terminal.type(f"gantt provider create kept --url '{url}'")
         said_as_shown(dump, terminal.type(dump.text))
         terminal.type(f"gantt provider create lost --url '{url}'")
         said_as_shown(restore, terminal.type(restore.text))
-        said = terminal.type(f"gantt provider list -o value -c name --url '{url}'")
-        assert said.split() == ["kept"]
+        said_as_shown(move, terminal.type(move.text))
+        for each in (url, empty):
+            said = terminal.type(f"gantt provider list -o value -c name --url '{each}'")
+            assert said.split() == ["kept"]
 
 
 @pytest.mark.server("postgresql")

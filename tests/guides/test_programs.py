@@ -26,10 +26,13 @@ from tests.shown import Terminal
 SERVE = "gantt serve --database memory:// --auth noauth2"
 WAIT_S = 60.0
 INSTALL = re.compile(r"pip install (dist/gantt_\S+ )?\"\$\(ls dist/gantt_(\w+)-")
+GUIDES = (
+    "command-line liveness monitoring replace-nova-scheduler replay shadow-nova streams"
+).split()
 INSTALLED = sorted(
     {
         command
-        for name in ("liveness", "replace-nova-scheduler", "shadow-nova", "streams")
+        for name in GUIDES
         for block in shown(name)
         for command in block.commands
         if INSTALL.match(command)
@@ -83,7 +86,7 @@ def test_an_extra_brings_only_what_is_tested(terminal: Terminal, command: str) -
     """Here all extras are: what one needs, in the version that it asks for, is there
     without an index."""
     terminal.environ["PIP_NO_INDEX"] = "1"
-    command = command.replace("dist/gantt_[as]*.whl", "gantt-agent")
+    command = re.sub(r"dist/gantt_\[al?s\]\*.whl", "gantt-agent", command)
     said = terminal.type(
         re.sub(r"\$\(ls dist/gantt_(\w+)-\*\.whl\)", r"gantt-\1", command)
     )

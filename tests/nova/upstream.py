@@ -19,7 +19,7 @@ from uuid import NAMESPACE_OID, uuid5
 import nova.conf
 from nova import context as nova_context
 from nova import objects
-from nova.objects import compute_node
+from nova.objects import base, compute_node
 from nova.scheduler import filters, host_manager, manager, weights
 from oslo_utils import timeutils
 
@@ -234,7 +234,23 @@ def _spec_of_claim(claim: Plain) -> Any:
 
 def request_spec(spec: RequestSpec) -> Any:
     """Nova's object, read from what we write for those who speak that."""
-    return objects.RequestSpec.obj_from_primitive(spec_primitive(spec))
+    return objects.RequestSpec.obj_from_primitive(as_installed(spec_primitive(spec)))
+
+
+def as_installed(primitive: Any) -> Any:
+    """What a conductor of the installed Nova would write: its versions of the objects,
+    without fields that it does not know."""
+    if isinstance(primitive, list):
+        return [as_installed(one) for one in primitive]
+    if not isinstance(primitive, dict):
+        return primitive
+    made = {name: as_installed(one) for name, one in primitive.items()}
+    if "nova_object.name" not in made:
+        return made
+    kind = base.NovaObjectRegistry.obj_classes()[made["nova_object.name"]][0]
+    data = made["nova_object.data"]
+    known = {name: one for name, one in data.items() if name in kind.fields}
+    return {**made, "nova_object.version": kind.VERSION, "nova_object.data": known}
 
 
 def scheduler(options: SchedulerOptions) -> Any:
