@@ -101,8 +101,9 @@ def _one_stop(servers: Databases, folder: Path) -> Row:
         cloud.tries_s = TRIES_S
         uuid = str(uuid4())
         cloud.ask("POST", "/resource_providers", {"name": "host", "uuid": uuid})
-        total = {"resource_provider_generation": 0, "total": 2 * BUILDS}
-        cloud.ask("PUT", f"/resource_providers/{uuid}/inventories/{CLASS}", total)
+        amounts = {CLASS: {"total": 2 * BUILDS}}
+        total = {"resource_provider_generation": 0, "inventories": amounts}
+        cloud.ask("PUT", f"/resource_providers/{uuid}/inventories", total)
         stopped_s = [0.0]
 
         def upgrade() -> None:
