@@ -91,7 +91,7 @@ def test_hostile_names_are_text(window: Window) -> None:
     )
     for name in HOSTILE:
         window.run("location.hash = arguments[0]", "#/fleet?view=table")
-        box = window.driver.find_element("css selector", "input[type=search]")
+        box = window.driver.find_element("css selector", "main input[type=search]")
         box.clear()
         window.run(
             "const box = arguments[0]; box.value = arguments[1];"
