@@ -54,6 +54,7 @@ PLACEMENT = (
 )  # fmt: skip
 PAGES = {
     "fleet": "q host node group colour size sort view",
+    "instances": "q limit sort",
     "decisions": "q request at show limit sort",
     "try": "vcpus count more required within zone group given_up spec colour by",
     "capacity": "class zone period flavors",
