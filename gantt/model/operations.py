@@ -12,7 +12,7 @@ from functools import wraps
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from gantt.model import operation_bodies as b
-from gantt.model.advice import Advice
+from gantt.model.advice_operations import ADVICE_OPERATIONS
 from gantt.model.answers import Report
 from gantt.model.audit import Audit, Finding
 from gantt.model.capacity import FairSplit, Forecast, Prices
@@ -25,7 +25,6 @@ from gantt.model.fleet_lists import (
     ServiceQuery,
 )
 from gantt.model.fleet_map import FleetMap
-from gantt.model.forms.advice import Names, NovaBody, StorageBody
 from gantt.model.hosts import HostAggregate, HostPage, HostView
 from gantt.model.needs import Needs
 from gantt.model.operation import Operation
@@ -33,7 +32,6 @@ from gantt.model.protocol import GanttProtocol
 from gantt.model.recent import Recent, RecentQuery
 from gantt.model.scheduling import SchedulerProtocol
 from gantt.model.selection import Capacity, Decision, DecisionPage
-from gantt.model.shadow import ShadowPage, ShadowReport
 from gantt.model.takeover import Takeover
 from gantt.model.topology_view import HostTopologyView
 from gantt.model.watching import Event, Events
@@ -120,43 +118,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         errors=(409,),
         work="search",
     ),
-    Operation(
-        "advise_advise",
-        "POST /gantt/advise",
-        "The hosts that were sent, in the order in which to try them, and what "
-        "refuses the last ones; nothing is claimed. No token is needed from the "
-        "networks of advice_from.",
-        rule="gantt:advise",
-        body=b.AdviseBody,
-        answer=Advice,
-        name="advise",
-        is_whole=True,
-    ),
-    Operation(
-        "external_nova",
-        "POST /scheduler/nova/external",
-        "The hosts that were sent, in the order in which to try them. No token is "
-        "needed from the networks of advice_from.",
-        rule="gantt:advise",
-        body=NovaBody,
-        answer=Names,
-    ),
-    Operation(
-        "external_cinder",
-        "POST /scheduler/cinder/external",
-        "The backends that were sent, by the weights that were sent.",
-        rule="gantt:advise",
-        body=StorageBody,
-        answer=Names,
-    ),
-    Operation(
-        "external_manila",
-        "POST /scheduler/manila/external",
-        "The backends that were sent, by the weights that were sent.",
-        rule="gantt:advise",
-        body=StorageBody,
-        answer=Names,
-    ),
+    *ADVICE_OPERATIONS,
     Operation(
         "claims_confirm",
         "POST /gantt/claims/{claim}/confirm",
@@ -251,37 +213,6 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         answer=b.UsageHistory,
         work="list",
         name="usage_history",
-    ),
-    Operation(
-        "shadow_observe",
-        "POST /gantt/shadow/events",
-        "Nova begins to select hosts, or has selected them: decide beside it, and "
-        "compare with what it claims.",
-        rule="gantt:shadow:observe",
-        body=b.ShadowBody,
-        name="shadow_event",
-        is_whole=True,
-    ),
-    Operation(
-        "shadow_list",
-        "GET /gantt/shadow/records",
-        "What Gantt decided and what Nova then claimed, latest first.",
-        rule="gantt:shadow:read",
-        query=b.ShadowRecordsQuery,
-        answer=ShadowPage,
-        work="list",
-        name="shadow_records",
-    ),
-    Operation(
-        "shadow_report",
-        "GET /gantt/shadow/report",
-        "How far Gantt and Nova agree, where they differ and why, and what a switch "
-        "would change.",
-        rule="gantt:shadow:read",
-        query=b.ShadowTimes,
-        answer=ShadowReport,
-        work="count",
-        name="shadow_report",
     ),
     Operation(
         "hosts_list",

@@ -261,8 +261,8 @@ class Decision(Struct, frozen=True):
 
     @property
     def reason(self) -> str:
-        """Of a refusal, in a word: the filter that left no host, or what else it
-        was."""
+        """What refused the request, in a word: the filter that left no host, else
+        ``claims_lost`` or ``books``."""
         if self.emptied_by is not None:
             return self.emptied_by.name
         return "claims_lost" if self.hosts and self.steps else "books"

@@ -301,9 +301,7 @@ class SqlStore:
             return self._leads[of].take(session, holder, seen)
 
     def usage_history(self, asked: HistoryQuery) -> list[UsageRecord]:
-        return self._readers.lists.read(
-            lambda session: self._usage.find(session, asked)
-        )
+        return self._readers.lists.read(lambda one: self._usage.find(one, asked))
 
     @contextmanager
     def usage_rows(self) -> Iterator[SqlUsageRows]:

@@ -168,6 +168,7 @@ _DEARER: Mapping[str, Dear] = {
         "/gantt/instances/host3",
         {"instances": [{"uuid": instance(n)} for n in range(500)]},
     ),
+    "POST /gantt/fleet/turn": Dear("/gantt/fleet/turn", {"holder": "f" * 64}),
     "PUT /gantt/instances/{host}": Dear(
         "/gantt/instances/host3",
         {"instance_uuids": [instance(n) for n in range(500)]},

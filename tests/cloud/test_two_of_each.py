@@ -63,12 +63,8 @@ class Two:
     def _run(self, name: str, command: str, file: str, *more: str) -> Program:
         given = self.cloud.settings.user()
         signed = {f"OS_{key.upper()}": str(value) for key, value in given.items()}
-        return self.cloud.run(
-            name,
-            *(sys.executable, "-m", "gantt", command, "--config-file", file, *more),
-            PYTHONPATH=str(ROOT),
-            **signed,
-        )
+        typed = sys.executable, "-m", "gantt", command, "--config-file", file, *more
+        return self.cloud.run(name, *typed, PYTHONPATH=str(ROOT), **signed)
 
     def kill(self, name: str) -> None:
         """As a crash would."""

@@ -10,7 +10,7 @@ from gantt.engine.background.leader_tasks import Leadership
 from gantt.engine.gantt import Gantt
 from gantt.errors import StoreFailed
 from gantt.store import open_store
-from gantt.store.interface import Lead
+from gantt.store.interface import LEADER_TASKS, Lead
 from tests.engine.conftest import Connect, opened
 from tests.engine.test_outcomes import create
 from tests.waiting import until
@@ -109,7 +109,7 @@ def test_an_outage_is_logged_once(
     store = opened(url)
     asked = []
 
-    def fail() -> Lead:
+    def fail(of: int = LEADER_TASKS) -> Lead:
         asked.append(1)
         raise StoreFailed("no answer")
 
@@ -125,7 +125,7 @@ def test_leader_tasks_survive_an_exception(url: str, connect: Connect) -> None:
     store = opened(url)
     asked = []
 
-    def fail() -> Lead:
+    def fail(of: int = LEADER_TASKS) -> Lead:
         asked.append(1)
         raise RuntimeError("a bug")
 

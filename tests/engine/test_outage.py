@@ -207,7 +207,7 @@ def test_lost_leadership_does_not_end_a_write_outage() -> None:
     store, beats = open_store("memory://"), []
     one = Leadership(store, "one", 4, Stopped(), lambda: beats.append(1))
     seen = store.leader()
-    store.leader = lambda: seen  # type: ignore[method-assign]
+    store.leader = lambda of=1: seen  # type: ignore[method-assign]
     assert store.lead("other", seen)
     assert not one.look()
     assert not beats

@@ -52,7 +52,7 @@ def uuid_of(number: int) -> str:
 
 @contextlib.contextmanager
 def unwritten(state: State) -> Iterator[None]:
-    """Whoever writes to a column of the State meanwhile fails."""
+    """What writes to a column of the State meanwhile fails."""
     columns = [one for one in _arrays(state, set()) if one.flags.writeable]
     columns.sort(key=lambda one: one.base is not None)  # a part needs its whole
     for one in columns:

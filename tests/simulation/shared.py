@@ -20,6 +20,7 @@ from gantt.model.rows import ROW_TYPES, Key, LinkRow, Row
 from gantt.model.usage_history import HistoryQuery, UsageRecord
 from gantt.store.changelog.log_pages import page_of
 from gantt.store.interface import (
+    LEADER_TASKS,
     Asked,
     Chunks,
     Drop,
@@ -234,10 +235,13 @@ class SharedStore:
     def history(self, after: Cursor) -> Page:
         return self.ask("history", lambda: page_of(self.books.log, after))
 
-    def leader(self) -> Lead:
+    def leader(self, of: int = LEADER_TASKS) -> Lead:
+        assert of == LEADER_TASKS, "no feeds are simulated"
         return self.ask("leader", lambda: self.books.lead)
 
-    def lead(self, holder: str, seen: Lead) -> Lead | None:
+    def lead(self, holder: str, seen: Lead, of: int = LEADER_TASKS) -> Lead | None:
+        assert of == LEADER_TASKS, "no feeds are simulated"
+
         def take() -> Lead | None:
             if seen != self.books.lead:
                 return None

@@ -18,6 +18,7 @@ from gantt.store.database import Database, open_database
 from gantt.store.interface import (
     ADVICE,
     DECISIONS,
+    LEADER_TASKS,
     Asked,
     Chunks,
     Drop,
@@ -386,13 +387,13 @@ class WiredStore:
         with self._reading:
             return self.inner.history(after)
 
-    def leader(self) -> Lead:
+    def leader(self, of: int = LEADER_TASKS) -> Lead:
         with self._reading:
-            return self.inner.leader()
+            return self.inner.leader(of)
 
-    def lead(self, holder: str, seen: Lead) -> Lead | None:
+    def lead(self, holder: str, seen: Lead, of: int = LEADER_TASKS) -> Lead | None:
         with self._committer:
-            return self.inner.lead(holder, seen)
+            return self.inner.lead(holder, seen, of)
 
     def compact(self, keep: int) -> int:
         with self._committer:

@@ -94,7 +94,7 @@ def test_deciders_rules_and_views_write_no_state() -> None:
     assert wrong == []
 
 
-def test_nobody_writes_to_a_column_while_a_desk_plans_or_decides() -> None:
+def test_no_column_is_written_while_a_desk_plans_or_decides() -> None:
     desk = Desk(1)
     desk.add_hosts(2)
     used = desk.state.fleet.hosts.vcpus_used

@@ -135,7 +135,7 @@ def test_what_is_typed_in_a_root_is_started_by_the_build_server() -> None:
     """The module by a script, which `.ci/run` runs; it types what the guide has."""
     run = (ROOT / ".ci" / "run").read_text()
     scripts = {
-        "scripts/deb": "\nmake deb\n",
+        "scripts/deb": "    make deb\n",
         "scripts/fresh": "\nmake fresh ARGS=--servers\n",
     }
     for of in IN_A_ROOT.values():

@@ -108,6 +108,7 @@ ORDER = {
             whole_host
         commands facts scheduling
         forms operation_bodies protocol
+        advice_operations
         operations
     """,
     "observe": """

@@ -117,7 +117,7 @@ class Standby:
             try:
                 self._look()
             except GanttError as error:
-                # Nobody can be fed now: whose turn it was goes on.
+                # The service takes nothing in now: whose turn it was goes on.
                 LOG.debug("Whose turn it is to feed cannot be asked: %s", error)
 
     def _look(self) -> None:

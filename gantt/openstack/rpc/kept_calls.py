@@ -5,7 +5,7 @@ The library acknowledges a call when it comes: its caller then waits for an answ
 its time-out, and the build fails. Here it is acknowledged once it is answered. Another
 process may meet it a second time, which costs nothing: a claim that was made is the
 answer to the same request. A call that comes back is acknowledged first, so that one
-that ends whoever answers it ends two processes and no more.
+that kills the process which answers it kills two and no more.
 """
 
 from __future__ import annotations
