@@ -50,10 +50,15 @@ def channel(rabbitmq: Rabbitmq) -> Iterator[amqp.Channel]:
 
 def is_kept(rabbitmq: Rabbitmq) -> bool:
     """Whether the broker would deliver a call again if its process died."""
+    return calls(rabbitmq, "messages_unacknowledged") == "1"
+
+
+def calls(rabbitmq: Rabbitmq, which: str) -> str | None:
+    """How many the broker has."""
     said = rabbitmq.control(
-        "rabbitmqctl -q list_queues --no-table-headers name messages_unacknowledged"
+        f"rabbitmqctl -q list_queues --no-table-headers name {which}"
     )
-    return dict(line.split("\t") for line in said.splitlines()).get("scheduler") == "1"
+    return dict(line.split("\t") for line in said.splitlines()).get("scheduler")
 
 
 @pytest.fixture
@@ -88,6 +93,23 @@ def test_it_is_acknowledged_once_it_is_answered(
         held.came.clear()
         started(rabbitmq, gantt, "two").drain()
         assert not held.came.is_set()
+        assert answers(channel) == 1
+
+
+def test_one_that_is_sent_twice_is_answered_once_and_does_not_stay(
+    rabbitmq: Rabbitmq, channel: amqp.Channel, held: Held
+) -> None:
+    """Its caller lost the connection, and does not know whether it was sent."""
+    with open_gantt("memory://") as gantt:
+        server = started(rabbitmq, gantt, "one")
+        call = ping_of(REPLIES)
+        for _ in range(2):
+            channel.basic_publish(call, "nova", "scheduler")
+        assert held.came.wait(30)
+        held.go.set()
+        until(lambda: answers(channel) == 1)
+        until(lambda: calls(rabbitmq, "messages") == "0")
+        server.drain()
         assert answers(channel) == 1
 
 

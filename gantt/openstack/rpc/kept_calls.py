@@ -11,6 +11,7 @@ that kills the process which answers it kills two and no more.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Any
 
 from oslo_messaging._drivers.amqpdriver import AMQPListener, RpcAMQPListener
@@ -24,8 +25,12 @@ class KeepingListener(RpcAMQPListener):  # type: ignore[misc]
     def __call__(self, message: Any) -> None:
         if message._raw_message.delivery_info.get("redelivered"):
             super().__call__(message)
-        else:
-            AMQPListener.__call__(self, message)
+            return
+        before = len(self.incoming)
+        AMQPListener.__call__(self, message)
+        if len(self.incoming) == before:
+            # Sent twice, as a caller does whose connection is lost: nobody answers it.
+            _try_to(message.acknowledge)
 
     def cleanup(self) -> None:
         """Every call was answered: tell the broker of the last ones, too."""
@@ -68,11 +73,15 @@ def _acknowledge(incoming: Any) -> None:
         return
 
     def acknowledge() -> None:
-        try:
-            with incoming.listener.conn._connection_lock:
-                message.acknowledge()
-        except Exception as error:
-            # The connection was lost meanwhile: the broker delivers it again.
-            LOG.info("A call that was answered could not be acknowledged: %s", error)
+        with incoming.listener.conn._connection_lock:
+            message.acknowledge()
 
-    incoming._message_operations_handler.do(acknowledge)
+    incoming._message_operations_handler.do(lambda: _try_to(acknowledge))
+
+
+def _try_to(acknowledge: Callable[[], None]) -> None:
+    try:
+        acknowledge()
+    except Exception as error:
+        # The connection was lost meanwhile: the broker delivers it again.
+        LOG.info("A call that was answered could not be acknowledged: %s", error)
