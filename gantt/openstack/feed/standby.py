@@ -1,7 +1,8 @@
 """Several feeds of one Gantt: one of them reads, the others wait for its turn to end.
 
 Whose turn it is stands in the books, so it does not matter by which address a feed
-reaches them. Two that feed for a while do no harm: both say the same.
+reaches them. It is asked, not enforced: one that stood still after it had read may pass
+that on over what the other has said since, which stands until the rows are read again.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from gantt.store.interface import Lead
 LOG = logging.getLogger(__name__)
 SILENCE_S: Final = 10.0
 """A feed that has not said for so long that it goes on has died."""
-_LOOK_S: Final = 1.0
+_LOOK_S: Final = SILENCE_S / 4
 
 
 class _Turns:
@@ -86,7 +87,7 @@ class Standby:
                 pass
 
     def close(self) -> None:
-        """Stop feeding, and let another feed at once."""
+        """Stop feeding, and let another feed as soon as it asks."""
         self._over.set()
         if self._thread.is_alive():
             self._thread.join(2 * SILENCE_S)
@@ -119,6 +120,8 @@ class Standby:
             except GanttError as error:
                 # The service takes nothing in now: whose turn it was goes on.
                 LOG.debug("Whose turn it is to feed cannot be asked: %s", error)
+            except Exception:  # a bug must not end the thread: both would feed
+                LOG.exception("Whose turn it is to feed could not be asked")
 
     def _look(self) -> None:
         try:

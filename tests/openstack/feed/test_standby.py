@@ -19,6 +19,7 @@ from tests.openstack.feed.conftest import Cloud
 from tests.waiting import until
 
 SILENCE_S = 1.0
+LOOKS_PER_SILENCE = standby.SILENCE_S / standby._LOOK_S  # before ``quick``
 
 
 class Running:
@@ -117,6 +118,30 @@ def test_one_that_stood_still_stands_by_when_it_goes_on(
     assert second.feeds.counts()["standby"] == 0
     second.die()
     until(lambda: len(first.started) == 2, 30)
+
+
+def test_one_that_could_not_ask_stands_by_as_soon_as_it_can(
+    two: tuple[Running, Running],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    first, second = two
+    look = first.feeds._look
+
+    def fails() -> None:
+        if not second.started:
+            raise ValueError("nobody expected this")
+        look()
+
+    monkeypatch.setattr(first.feeds, "_look", fails)
+    until(lambda: second.started != [], 30)
+    until(lambda: first.feeds.counts()["standby"] == 1, 30)
+    assert second.feeds.counts()["standby"] == 0
+    assert "ValueError: nobody expected this" in caplog.text
+
+
+def test_it_asks_some_times_before_it_is_missed_and_not_each_second() -> None:
+    assert 3 <= LOOKS_PER_SILENCE <= 4
 
 
 def test_a_service_of_an_earlier_release_is_fed_by_all(
