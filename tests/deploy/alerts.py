@@ -85,6 +85,8 @@ HEALTHY: Final[dict[str, str]] = {
     at("gantt_hosts", 'state="down"'): _ZERO,
     at("gantt_stream_lag"): "400x60",
     at("gantt_stream_batch_limit"): "500x60",
+    at("gantt_feed_standby", 'host="one"'): _ZERO,
+    at("gantt_feed_standby", 'host="two"'): "1x60",
     at("gantt_rpc_failures_total", 'method="m",kind="NoValidHost"'): _GROWS,
     at("gantt_rpc_failures_total", 'method="m",kind="Invalid"'): _ZERO,
 }
@@ -138,6 +140,7 @@ FAULTS: Final[dict[str, dict[str, str]]] = {
     "GanttAgentKafkaFails": _counts("gantt_agent_stream_undelivered_total"),
     "GanttFeedLag": {at("gantt_feed_lag_seconds"): "121x60"},
     "GanttCellsDown": {at("gantt_feed_cells_down"): "1x60"},
+    "GanttNobodyFeeds": {at("gantt_feed_standby", 'host="one"'): "1x60"},
     "GanttMessagesFail": _counts(
         "gantt_rpc_failures_total", 'method="m",kind="Invalid"'
     ),
