@@ -66,6 +66,13 @@ CALLER = "gantt.caller"
 
 _GLOBAL_ID = re.compile(r"req-[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\Z")
 _PLAIN_PATH = re.compile(r"[!-~]*\Z")
+_OWN = "/gantt/"
+# What is searched may be the name of an instance.
+_SEARCH = re.compile(
+    "((?:^|&)" + "".join(f"(?:{one}|%{ord(one):x})" for one in "search") + "=)[^&]+",
+    re.IGNORECASE,
+)
+_HIDDEN = r"\1…"
 _LINE = '[%s %s %s %s] %s "%s %s" status: %s len: %s microversion: %s seconds: %.6f'
 _FIELDS = tuple(
     (
@@ -262,6 +269,8 @@ def _fields(
             version = value.rpartition(".")[2]
     caller: Caller = environ.get(CALLER, ANONYMOUS)
     query = environ.get("QUERY_STRING")
+    if query and _OWN in path:
+        query = _SEARCH.sub(_HIDDEN, query)
     uri = path if _PLAIN_PATH.match(path) else quote(path, encoding="latin-1")
     return (
         sent_id or "-",

@@ -231,7 +231,7 @@ class _Parts:
             threads=threads,
             remote=None if remote is None else remote.books,
         )
-        self._recent = RecentMethods(access, self._scheduling)
+        self._recent = RecentMethods(access, self._scheduling, threads)
         self._planning = Planning(
             self._scheduling,
             checks,

@@ -11,6 +11,7 @@ from typing import Final
 
 from gantt.engine.scheduling.decider import Scheduling
 from gantt.engine.scheduling.state_access import StateAccess, StateMethods
+from gantt.engine.threads import Threads
 from gantt.errors import Invalid
 from gantt.model.paging import PAGE
 from gantt.model.recent import LONGEST_S, MOST_REASONS, Recent, RefusalCount
@@ -29,9 +30,12 @@ _FRESH_TIMES: Final = 2
 class RecentMethods(StateMethods):
     """``recent`` of the engine."""
 
-    def __init__(self, state: StateAccess, scheduling: Scheduling) -> None:
+    def __init__(
+        self, state: StateAccess, scheduling: Scheduling, threads: Threads
+    ) -> None:
         super().__init__(state)
         self._scheduling = scheduling
+        self._turn = threads.lock()
         self._known: tuple[float, Recent] | None = None
 
     def recent(self, within_s: float = 3_600.0) -> Recent:
@@ -41,14 +45,16 @@ class RecentMethods(StateMethods):
                 f"within_s must be above 0 and at most {LONGEST_S:g} seconds; got "
                 f"{within_s}."
             )
-        now = self._clock.now()
-        if self._known is not None:
-            asked, found = self._known
-            if asked == within_s and 0 <= now - found.at < _KEPT_US:
-                return found
-        found = self._look(now, now - int(within_s * _US))
-        self._known = within_s, found
-        return found
+        asked_at = self._clock.now()
+        with self._turn:  # those who wait for it take the answer of who looks
+            now = self._clock.now()
+            if self._known is not None:
+                asked, found = self._known
+                if asked == within_s and asked_at - _KEPT_US < found.at <= now:
+                    return found
+            found = self._look(now, now - int(within_s * _US))
+            self._known = within_s, found
+            return found
 
     def _look(self, now: int, since: int) -> Recent:
         options = self._scheduling.options

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Final, TypeVar
 
 import msgspec
@@ -27,18 +27,24 @@ Name = TypeVar("Name", str, tuple[str, str])
 T = TypeVar("T")
 
 
+def slices(names: Collection[T]) -> Iterator[list[T]]:
+    """All of them, so many at a time that others need not wait for longer. A list that
+    others write is read as it is then, anything else as it was at the beginning."""
+    listed = names if isinstance(names, list) else list(names)
+    for start in range(0, len(listed), _SLICE):
+        yield listed[start : start + _SLICE]
+
+
 def first(
-    names: Collection[Name],
+    names: Iterable[list[Name]],
     most: int,
     is_meant: Callable[[Name], bool],
     rest: Pause,
 ) -> list[Name]:
     """The first ``most`` of those that are meant, in order, each once. ``rest`` is
     called between slices of ``names``, and may let others write."""
-    listed = list(names)
     found: list[Name] = []
-    for start in range(0, len(listed), _SLICE):
-        some = listed[start : start + _SLICE]
+    for some in names:
         if len(found) == most:
             last = found[-1]
             some = [one for one in some if one < last]
@@ -78,7 +84,7 @@ def services(state: State, query: ServiceQuery, rest: Pause = never) -> Listed[S
     elif query.marker is not None:
         after = _place(query.marker)
     fleet = state.fleet
-    known = [*fleet.services.by_place, *fleet.facts.by_place]
+    known = slices([*fleet.services.by_place, *fleet.facts.by_place])
 
     def is_meant(place: tuple[str, str]) -> bool:
         return (
@@ -135,7 +141,7 @@ def server_groups(
         row = table.by_uuid.get(place[0])
         return None if row is None else _group(row)
 
-    uuids = first(table.by_uuid, query.limit + 1, is_meant, rest)
+    uuids = first(slices(table.by_uuid), query.limit + 1, is_meant, rest)
     return page([(uuid,) for uuid in uuids], query.limit, show)
 
 
@@ -170,7 +176,7 @@ def host_aggregates(
         uuid = place[1]
         return _aggregate(state, uuid) if uuid in table.by_uuid else None
 
-    names = [(row.name, row.uuid) for row in table.rows()]
+    names = slices([(row.name, row.uuid) for row in table.rows()])
     return page(first(names, query.limit + 1, is_meant, rest), query.limit, show)
 
 

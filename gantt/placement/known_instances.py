@@ -8,10 +8,10 @@ from msgspec.structs import replace
 
 from gantt.model.fleet_lists import InstanceQuery
 from gantt.model.hosts import InstanceView
-from gantt.model.names import canonical, spellings
+from gantt.model.names import canonical, canonical_uuid, spellings
 from gantt.model.paging import Listed, page_of
 from gantt.model.rows import ClaimRow, InstanceRow
-from gantt.placement.fleet_pages import after_uuid, first, page
+from gantt.placement.fleet_pages import after_uuid, first, page, slices
 from gantt.placement.fleet_queries import claim_project
 from gantt.placement.pause import Pause, never
 from gantt.placement.queries import amounts_of
@@ -27,10 +27,11 @@ def known_instances(
     the state is held: a page costs as many views as it has, or as one host or claim.
     Raises Invalid for a place of another form."""
     claims, named = state.fleet.claims.by_instance, state.fleet.instances.by_uuid
-    after = after_uuid(query, lambda uuid: uuid in claims or uuid in named)
     has_all = query.claim is None and not query.is_claimed
     has_others = has_all and bool(query.search or query.project_id)
     fits = _condition(state, query)
+    # Whether there is another's must not show.
+    after = after_uuid(query, lambda one: (one in claims or one in named) and fits(one))
 
     def is_meant(uuid: str) -> bool:
         if after is not None and uuid <= after:
@@ -54,9 +55,7 @@ def known_instances(
     if query.host is not None or query.claim is not None:
         narrow = sorted(filter(is_meant, _of_place(state, query)))
         return page_of([(uuid,) for uuid in narrow], query.limit, show)
-    every = [*claims, *(named if has_all else ())]
-    if has_others:
-        every += _consumers(state)
+    every = _uuids(state, has_all, has_others)
     return page(
         [(uuid,) for uuid in first(every, query.limit + 1, is_meant, rest)],
         query.limit,
@@ -64,9 +63,14 @@ def known_instances(
     )
 
 
-def _consumers(state: State) -> Iterator[str]:
-    table = state.consumers
-    return (table.uuids[row] for row in list(table.row_by_uuid.values()))
+def _uuids(state: State, has_all: bool, has_others: bool) -> Iterator[list[str]]:
+    """A slice at a time: others may write in between."""
+    yield from slices(state.fleet.claims.by_instance)
+    if has_all:
+        yield from slices(state.fleet.instances.by_uuid)
+    if has_others:
+        for some in slices(state.consumers.uuids):
+            yield [uuid for uuid in some if uuid]
 
 
 def _condition(state: State, query: InstanceQuery) -> Callable[[str], bool]:
@@ -93,8 +97,8 @@ def _condition(state: State, query: InstanceQuery) -> Callable[[str], bool]:
 
 def _spelled(project: str) -> set[str]:
     """How a project may be written in the books: Keystone's have no hyphens."""
-    found = canonical(project)
-    return {project, found, found.replace("-", "")}
+    found = canonical_uuid(project)
+    return {project} if found is None else {project, found, found.replace("-", "")}
 
 
 def _project(state: State, uuid: str) -> str | None:

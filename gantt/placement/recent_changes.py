@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from heapq import nlargest, nsmallest
-from typing import Final
+from typing import Final, TypeVar
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from gantt.model.fleet_map import STATES
 from gantt.model.printable import counted
@@ -23,17 +22,19 @@ from gantt.model.rows import (
     ServiceRow,
 )
 from gantt.placement import listings
+from gantt.placement.fleet_pages import slices
 from gantt.placement.fleet_queries import LISTING
 from gantt.placement.pause import Pause
 from gantt.placement.usages import states_of
 from gantt.state.column import NO_TIME
-from gantt.state.fleet_tables import COMPUTE
+from gantt.state.fleet_tables import COMPUTE, FleetTable
 from gantt.state.report_decoder import LISTED
 from gantt.state.state import State
 
 SILENT: Final = "silent"
 _FEW: Final = 10
 _Dated = ServiceRow | FactRow | HostAggregateRow | ServerGroupRow
+_Row = TypeVar("_Row", ServiceRow, FactRow, HostAggregateRow, ServerGroupRow)
 _ENABLED: Final = STATES.index("enabled")
 
 
@@ -63,7 +64,7 @@ def fleet_news(state: State, rest: Pause, terms: RecentTerms) -> FleetNews:
     states = sorted(_counts(out), key=lambda one: (one.state == "disabled", -one.hosts))
     size = {one.state: one.hosts for one in states}
     rest()
-    changes = [one for one in _changes(state) if one.at > terms.since]
+    changes = list(_changes(state, terms.since, rest))
     return FleetNews(
         tuple(
             nsmallest(
@@ -137,32 +138,58 @@ def _latest(row: ServiceRow | FactRow) -> int | None:
     return row.updated_at or row.created_at
 
 
-def _changes(state: State) -> Iterator[FleetChange]:
-    """The last one of each row that has a time."""
+def _changes(state: State, since: int, rest: Pause) -> Iterator[FleetChange]:
+    """The last one of each row that has a time, if it is later."""
     fleet = state.fleet
-    for service in fleet.services.rows():
-        if not _is_heartbeat(service):
-            yield _change(service, "service", service.host, _service(service))
-    for fact in fleet.facts.rows():
-        if fact.kind == "cell" and not (fact.away or fact.disabled):
-            fact = replace(fact, updated_at=None)  # it is told of at every reading
+    for service in _late(fleet.services, since, rest):
+        yield _change(service, "service", service.host, _service(service))
+    for fact in _late(fleet.facts, since, rest):
         yield _change(fact, fact.kind, fact.subject, _fact(fact))
-    for one in fleet.aggregates.rows():
+    for one in _late(fleet.aggregates, since, rest):
         told = counted(len(fleet.aggregates.hosts[one.uuid]), "host")
         yield _change(one, "aggregate", one.name or one.uuid, told)
-    for group in fleet.groups.rows():
+    for group in _late(fleet.groups, since, rest):
         told = f"policy {group.policy}"
         yield _change(group, "group", group.name or group.uuid, told)
     table = fleet.hosts
-    for row in table.live_rows().tolist():
-        at = int(table.created_at[row])
-        yield FleetChange(at, "host", table.hosts[row], "reports here", is_new=True)
+    rows = table.live_rows()
+    for host_id in table.id[rows[table.created_at[rows] > since]].tolist():
+        row = table.row_by_id.get(host_id)
+        if row is not None:
+            at = int(table.created_at[row])
+            yield FleetChange(at, "host", table.hosts[row], "reports here", is_new=True)
+        rest()
+
+
+def _late(table: FleetTable[_Row], since: int, rest: Pause) -> Iterator[_Row]:
+    """Its rows that changed later, as they are when they are looked at."""
+    for some in slices(sorted(table.by_id)):
+        for key in some:
+            row = table.get(key)
+            if row is not None and _time(row)[0] > since:
+                yield row
+                rest()  # one that is told costs much more than one that is not
+        rest()
 
 
 def _change(row: _Dated, what: str, name: str, now: str) -> FleetChange:
-    is_new = row.updated_at is None
-    at = row.created_at if is_new else row.updated_at
-    return FleetChange(at or 0, what, name, now, is_new)
+    at, is_new = _time(row)
+    return FleetChange(at, what, name, now, is_new)
+
+
+def _time(row: _Dated) -> tuple[int, bool]:
+    """When it changed, and whether it came then; 0: it was only seen again."""
+    if isinstance(row, ServiceRow) and _is_heartbeat(row):
+        return 0, False
+    is_new = row.updated_at is None or _is_read_again(row)
+    return (row.created_at if is_new else row.updated_at) or 0, is_new
+
+
+def _is_read_again(row: _Dated) -> bool:
+    """Whether it is a cell as it should be, which is told of at every reading."""
+    if not isinstance(row, FactRow) or row.kind != "cell":
+        return False
+    return not (row.away or row.disabled)
 
 
 def _is_heartbeat(row: ServiceRow) -> bool:

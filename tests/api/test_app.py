@@ -202,6 +202,25 @@ def test_each_request_is_logged_on_one_line(caplog: pytest.LogCaptureFixture) ->
     assert 0 < float(seconds) < 60
 
 
+@pytest.mark.parametrize(
+    ("query", "shown"),
+    [
+        ("search=web-17", "search=…"),
+        ("limit=1&search=web%2017&names=true", "limit=1&search=…&names=true"),
+        ("%73e%61rch=web-17", "%73e%61rch=…"),
+        ("search=&research=1", "search=&research=1"),
+    ],
+)
+def test_what_is_searched_is_not_logged(
+    caplog: pytest.LogCaptureFixture, query: str, shown: str
+) -> None:
+    """It may be the name of an instance."""
+    caplog.set_level(logging.INFO, "gantt.api.access")
+    client_for(answer_nothing)("GET", f"/gantt/instances?{query}")
+    [line] = caplog.messages
+    assert f'"GET /gantt/instances?{shown}" status: ' in line
+
+
 def test_log_line_cannot_be_broken(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "gantt.api.access")
     headers = {"x-openstack-request-id": "forged\nline", "x-auth-token": None}

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
 from gantt.engine.factory import standard_names
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
+from gantt.engine.recent_methods import RecentMethods
 from gantt.errors import Invalid, NoValidHost
 from gantt.model.fleet import AGENT, OPERATOR
 from gantt.model.hosts import HostAggregate, Service
+from gantt.model.recent import Recent
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
+from gantt.placement import fleet_pages, recent_changes
+from gantt.placement.recent_changes import RecentTerms
 from gantt.scheduler.options import SchedulerOptions
 from gantt.store.memory_store import MemoryStore
 from tests.engine.faults import ScriptedClock
 from tests.engine.test_fleet_map_methods import NOW, stats
+from tests.waiting import until
 
 RACK = "0000000a-0000-4000-8000-000000000001"
 HOUR = 3_600_000_000
@@ -86,6 +93,58 @@ def test_changes_are_of_the_time_that_is_asked_for(
     assert books.recent(5 * 3600.0).changed == 1 + 4 + 4  # services, hosts
     with pytest.raises(Invalid, match="within_s must be above 0"):
         books.recent(0)
+
+
+def test_what_is_older_is_not_told_and_others_may_write_after_each_that_is(
+    books: Gantt, clock: ScriptedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fleet_pages, "_SLICE", 2)
+    clock.last += 2 * HOUR
+    for name in ("one", "three", "four"):
+        books.update_service(Service(name, disabled=True))
+    terms = RecentTerms(clock.last, clock.last - HOUR, HOUR, HOUR)
+    events: list[str] = []
+    change: Any = recent_changes._change
+
+    def noted(*given: Any) -> Any:
+        events.append("told")
+        return change(*given)
+
+    monkeypatch.setattr(recent_changes, "_change", noted)
+    with books._replica.lock:
+        news = recent_changes.fleet_news(
+            books._replica.state, lambda: events.append("rest"), terms
+        )
+    assert [one.name for one in news.changes] == ["one", "three", "four"]
+    # After each of 4 hosts, between both parts, after each of 3 changes, and after each
+    # 2 of 4 services.
+    assert events.count("told") == 3
+    assert "".join(one[0] for one in events) == "rrrrr" + "trr" + "trtrr"
+
+
+def test_those_who_ask_at_the_same_time_share_one_answer(
+    books: Gantt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if it takes longer than an answer is kept."""
+    looks: list[int] = []
+    look: Any = RecentMethods._look
+
+    def slow(self: Any, *given: Any) -> Any:
+        looks.append(1)
+        until(lambda: len(asked) == 8)
+        return look(self, *given)
+
+    monkeypatch.setattr(RecentMethods, "_look", slow)
+    asked: list[int] = []
+
+    def ask(_: int) -> Recent:
+        asked.append(1)
+        return books.recent()
+
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(ask, range(8)))
+    assert len(looks) == 1
+    assert all(one is found[0] for one in found)
 
 
 def test_refusals_are_counted_by_what_would_have_had_to_be_given_up(

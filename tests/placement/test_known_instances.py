@@ -110,3 +110,38 @@ def test_others_may_write_between_slices_of_a_long_list(
     assert (shown, end) == ([one for one in every if one != uuid(31)], "")
     assert len(found) == 7
     assert len(rests) >= 5
+
+
+class Noted(dict[str, Any]):
+    """Tells when all of it is read."""
+
+    events: list[str]
+
+    def __iter__(self) -> Iterator[str]:
+        self.events.append("all names")
+        return super().__iter__()
+
+
+def test_others_may_write_before_the_next_table_is_read(
+    books: Gantt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fleet_pages, "_SLICE", 4)
+    events: list[str] = []
+
+    def condition(*_: Any) -> Any:
+        return lambda uuid: events.append("look") or True
+
+    monkeypatch.setattr(module, "_condition", condition)
+    with books._replica.lock:
+        state = books._replica.state
+        table = state.fleet.instances
+        table.by_uuid = Noted(table.by_uuid)
+        table.by_uuid.events = events
+        query = InstanceQuery(search="x")
+        found, _ = module.known_instances(state, query, lambda: events.append("rest"))
+    assert len(found) == 9
+    at = events.index("all names")
+    assert events[:at] == ["look"] * 4 + ["rest"]  # of claims
+    after = "".join(one[0] for one in events[at + 1 :])
+    assert max(map(len, after.split("r"))) <= 4
+    assert events[at + 1 :].count("rest") == 2 + 2  # names, consumers

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
+from msgspec.structs import replace
 
 from gantt.api.app import build_app
 from gantt.engine.gantt import Gantt
@@ -25,10 +27,7 @@ def service(books: Gantt, folder: Path, policy: str = "") -> WsgiClient:
     client = WsgiClient(build_app(books, settings))
     report(client, "one")
     for uuid, project in ((A, "blue"), (B, "blue"), (C, "red")):
-        spec = {**SPEC, "project_id": project, "flavor": {"vcpus": 1, "memory_mb": 1}}
-        asked = {"request_spec": spec, "instance_uuids": [uuid]}
-        answer = client("POST", "/gantt/select", body=asked)
-        assert answer.status == 200, answer.text
+        _claim(client, uuid, project)
     books.update_instances(
         "one",
         [
@@ -37,6 +36,13 @@ def service(books: Gantt, folder: Path, policy: str = "") -> WsgiClient:
         ],
     )
     return client
+
+
+def _claim(client: WsgiClient, uuid: str, project: str) -> None:
+    spec = {**SPEC, "project_id": project, "flavor": {"vcpus": 1, "memory_mb": 1}}
+    asked = {"request_spec": spec, "instance_uuids": [uuid]}
+    answer = client("POST", "/gantt/select", body=asked)
+    assert answer.status == 200, answer.text
 
 
 def ask(client: WsgiClient, query: str, headers: Any = None) -> Any:
@@ -94,6 +100,52 @@ def test_a_member_finds_only_its_own(books: Gantt, tmp_path: Path) -> None:
         assert refused.status == 403 and f"{wrong} is " in refused.text
     no_role = {"x-auth-token": "ann:blue", "x-roles": "none"}
     assert client("GET", "/gantt/instances", headers=no_role).status == 403
+
+
+@pytest.mark.parametrize(("own", "others"), [("a-b", "ab"), ("ab", "a-b")])
+def test_hyphens_tell_projects_apart_that_have_no_uuid(
+    books: Gantt, tmp_path: Path, own: str, others: str
+) -> None:
+    client = service(books, tmp_path)
+    uuids = {own: str(UUID(int=14 << 76 | 8 << 60)), others: str(UUID(int=8 << 60))}
+    for project, uuid in uuids.items():
+        _claim(client, uuid, project)
+    reader = {"x-auth-token": f"ann:{own}", "x-roles": "reader"}
+    for query in ("", f"search={own}", "search=-", f"project_id={own}"):
+        assert [one["uuid"] for one in ask(client, query, reader)] == [uuids[own]]
+    assert ask(client, f"search={others}", reader) == []
+    assert ask(client, f"uuid={uuids[others]}", reader) == []
+    found = ask(client, f"project_id={others}")
+    assert [one["uuid"] for one in found] == [uuids[others]]
+
+
+def test_a_project_with_a_uuid_is_found_with_hyphens_and_without(
+    books: Gantt, tmp_path: Path
+) -> None:
+    client = service(books, tmp_path)
+    project, uuid = "c0ffee00-0000-4000-8000-000000000001", str(UUID(int=8 << 60))
+    _claim(client, uuid, project.replace("-", ""))
+    for written in (project, project.replace("-", ""), project.upper()):
+        for query in (f"search={written}", f"project_id={written}"):
+            assert [one["uuid"] for one in ask(client, query)] == [uuid]
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_page_of_a_member_does_not_tell_whether_another_instance_is_there(
+    books: Gantt, tmp_path: Path, is_there: bool
+) -> None:
+    """One that the books have in capitals, which come before ``own``, as they do not
+    where it is unknown."""
+    client = service(books, tmp_path)
+    own, marker = "c" * 8 + A[8:], "F" * 8 + A[8:]
+    _claim(client, own, "blue")
+    if is_there:
+        with books._replica.lock:
+            named = books._replica.state.fleet.instances.by_uuid
+            named[marker] = replace(named[C], uuid=marker)
+    assert ask(client, f"marker={marker}", READER) == []
+    assert [one["uuid"] for one in ask(client, f"marker={marker}")] == [own] * is_there
+    assert [one["uuid"] for one in ask(client, f"marker={A}", READER)] == [B, own]
 
 
 @pytest.mark.parametrize("headers", [{}, READER])
