@@ -33,15 +33,17 @@ def find_instance(books: GanttProtocol, name: str) -> InstanceView:
         return known_instance(books, name)
     found = books.list_instances(InstanceQuery(search=name, limit=_MOST))
     called = [one for one in found if one.name == name]
-    if len(called or found) == 1:
+    is_cut = len(found) == _MOST  # others may be called so, too
+    if len(called or found) == 1 and not is_cut:
         return (called or found)[0]
     if not found:
         raise NotFound(
             f"No instance has {name!r} in its name or uuid, nor is that a project with "
             "instances: 'gantt instance list' shows those that are known."
         )
-    count = f"{_MOST} or more" if len(found) == _MOST else str(len(found))
-    some = ", ".join(f"{one.uuid} ({one.name or '-'})" for one in found[:_SHOWN])
+    count = f"{_MOST} or more" if is_cut else str(len(found))
+    first = (called + [one for one in found if one.name != name])[:_SHOWN]
+    some = ", ".join(f"{one.uuid} ({one.name or '-'})" for one in first)
     raise Invalid(
         f"{count} instances have {name!r}: {some}{', …' * (len(found) > _SHOWN)}. Give "
         "the uuid of one; 'gantt instance list --search' shows all."

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 from uuid import uuid4
 
 import pytest
 
 import gantt as gantt_library
+from gantt.cli.instance_lookup import find_instance
 from gantt.cli.main import gantt
-from gantt.model.hosts import Instance
+from gantt.errors import Invalid
+from gantt.model.hosts import Instance, InstanceView
+from gantt.model.protocol import GanttProtocol
 from tests import inprocess
 from tests.cli.conftest import Program
 from tests.cli.test_scheduling import REPORT, SIZE
@@ -88,3 +93,17 @@ def test_an_instance_is_found_by_name_or_a_part(fleet: Program) -> None:
     assert "No instance has 'mail'" in fleet.fail("instance", "show", "mail")
     assert f"{web} web" in fleet.do("explain", "web")
     assert "no record of a decision about 'mail'" in fleet.fail("explain", "mail")
+
+
+def test_a_name_that_too_many_have_in_theirs_is_never_taken_for_the_only_one() -> None:
+    """Those past the first 200 may be called so, too."""
+    some = [InstanceView(str(uuid4()), "named", name=f"web-{n}") for n in range(199)]
+    web = InstanceView(str(uuid4()), "named", name="web")
+    books = SimpleNamespace(list_instances=lambda _: [*some, web])
+    with pytest.raises(Invalid) as refused:
+        find_instance(cast("GanttProtocol", books), "web")
+    text = refused.value.message
+    assert text.startswith(f"200 or more instances have 'web': {web.uuid} (web), ")
+    assert "Give the uuid of one" in text
+    some.pop()
+    assert find_instance(cast("GanttProtocol", books), "web") == web
