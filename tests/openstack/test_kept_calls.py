@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import urlsplit
 
 import amqp
 import pytest
+from nova.baserpc import BaseAPI
+from oslo_messaging import MessagingTimeout
 
 from gantt.connection import open_gantt
 from gantt.openstack.rpc.methods import LifeSigns
 from gantt.openstack.rpc.rpc_server import RpcServer
 from tests.brokers import Rabbitmq
-from tests.openstack.conductor import options
+from tests.openstack.conductor import conductor, context, options
 from tests.openstack.test_late_replies import ping_of
 from tests.waiting import until
 
@@ -129,3 +132,23 @@ def test_one_that_came_back_is_acknowledged_first(
         held.go.set()
         until(lambda: answers(channel) == 1)
         server.drain()
+
+
+def test_one_whose_caller_gave_up_does_not_come_back(
+    rabbitmq: Rabbitmq, channel: amqp.Channel
+) -> None:
+    """However late its process dies: the broker keeps a call for as long as its caller
+    waits, and none that was delivered before for longer."""
+    with open_gantt("memory://") as gantt:
+        started(rabbitmq, gantt, "one").drain()  # makes the queue
+    taken = channel.connection.channel()
+    with conductor(rabbitmq.url), ThreadPoolExecutor() as pool:
+        asked = pool.submit(
+            lambda: BaseAPI("scheduler").ping(context(), "late", timeout=3)
+        )
+        until(lambda: taken.basic_get("scheduler") is not None)
+        assert is_kept(rabbitmq)
+        with pytest.raises(MessagingTimeout):
+            asked.result(30)
+    taken.close()
+    until(lambda: calls(rabbitmq, "messages") == "0")

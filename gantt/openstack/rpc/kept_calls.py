@@ -3,9 +3,10 @@ dies go to another at once.
 
 The library acknowledges a call when it comes: its caller then waits for an answer until
 its time-out, and the build fails. Here it is acknowledged once it is answered. Another
-process may meet it a second time, which costs nothing: a claim that was made is the
-answer to the same request. A call that comes back is acknowledged first, so that one
-that kills the process which answers it kills two and no more.
+process may meet it a second time: the claim that was made is the answer while it stands;
+where a host names the instance already it is taken for a move, and claimed beside. The
+broker drops what is older than its caller's time-out. A call that comes back is
+acknowledged first: one that kills the process which answers it kills two and no more.
 """
 
 from __future__ import annotations
