@@ -3,8 +3,8 @@ dies go to another at once.
 
 The library acknowledges a call when it comes: its caller then waits for an answer until
 its time-out, and the build fails. Here it is acknowledged once it is answered. Another
-process may meet it a second time: the claim that was made is the answer while it stands;
-where a host names the instance already it is taken for a move, and claimed beside. The
+process may meet it a second time: the claim that was made is the answer while it is
+there; where a host names the instance it is taken for a move, and claimed beside. The
 broker drops what is older than its caller's time-out. A call that comes back is
 acknowledged first: one that kills the process which answers it kills two and no more.
 """
@@ -30,7 +30,7 @@ class KeepingListener(RpcAMQPListener):  # type: ignore[misc]
         before = len(self.incoming)
         AMQPListener.__call__(self, message)
         if len(self.incoming) == before:
-            # Sent twice, as a caller does whose connection is lost: nobody answers it.
+            # A caller sends again where its connection is lost: the first is answered.
             _try_to(message.acknowledge)
 
     def cleanup(self) -> None:
