@@ -6,6 +6,7 @@ its YAML is read when the tests run.
 
 from __future__ import annotations
 
+import os
 import unittest
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, distribution
@@ -20,15 +21,29 @@ from gantt.api.middleware import WsgiApp
 PACKAGE = "openstack-placement"
 # Releases -> their files, and the tests in them.
 VERSIONS = {"15.0.0": (79, 1313), "16.0.0": (79, 1316)}
-# Files in which release 15 lets a token for the system act, which 16 and Gantt refuse.
-_OF_15 = (
-    "aggregate allocation-candidates allocations inventory resource-provider".split()
-)
-CHANGED = {"15.0.0": frozenset(f"{one}-legacy-rbac" for one in _OF_15)}
-try:
-    VERSION = distribution(PACKAGE).version
-except PackageNotFoundError:
-    VERSION = "not installed"
+# A token for the system may act in release 15; 16 and Gantt refuse it. Files in which
+# it does -> what is then refused to others, as it builds on what the first did.
+SYSTEM = "system admin can "
+_FOLLOW = {
+    "aggregate": ("update aggregates", "list aggregates"),
+    "allocation-candidates": (),
+    "allocations": (
+        "update allocation",
+        "delete allocations",
+        "list allocations for resource provider",
+        "manage allocations",
+    ),
+    "inventory": (),
+    "resource-provider": (),
+}
+CHANGED = {
+    "15.0.0": {
+        f"{name}-legacy-rbac": frozenset(f"project admin can {one}" for one in tests)
+        for name, tests in _FOLLOW.items()
+    }
+}
+# scripts/releases names another than that of .venv.
+VERSION = os.environ.get("GANTT_PLACEMENT_RELEASE", "16.0.0")
 FOLDER = "placement/tests/functional/gabbits"
 
 
@@ -46,9 +61,13 @@ class Suite(Struct, frozen=True):
 
 def folder() -> Path:
     """Where the files are. Raises AssertionError when they are not those we mean."""
-    known = ", ".join(VERSIONS)
-    assert VERSION in VERSIONS, f"{PACKAGE} is {VERSION}, none of {known}: make setup"
-    return Path(str(distribution(PACKAGE).locate_file(FOLDER)))
+    wanted = f"{PACKAGE}=={VERSION}"
+    try:
+        found = distribution(PACKAGE)
+    except PackageNotFoundError:
+        raise AssertionError(f"{wanted} is not installed: make setup") from None
+    assert found.version == VERSION, f"{PACKAGE} is {found.version}, not {VERSION}"
+    return Path(str(found.locate_file(FOLDER)))
 
 
 def suite_names() -> list[str]:
