@@ -108,8 +108,13 @@ def _written(url: URL) -> str:
 @pytest.mark.server("mariadb")
 def test_a_dump_of_mariadb_is_restored(tmp_path: Path, databases: Databases) -> None:
     (block,) = (one for one in shown("back-up") if "mariadb-dump" in one.text)
-    with databases.database("mariadb") as url, Terminal(folder=tmp_path) as terminal:
-        place = make_url(url)
+    assert "`mariadb gantt < gantt.sql` fills an empty database" in guide("back-up")
+    with (
+        databases.database("mariadb") as url,
+        databases.database("mariadb", is_furnished=False) as empty,
+        Terminal(folder=tmp_path) as terminal,
+    ):
+        place, elsewhere = (make_url(one) for one in (url, empty))
         client = {"host": place.host, "port": place.port, "user": place.username}
         client |= {
             "password": place.password,
@@ -118,13 +123,20 @@ def test_a_dump_of_mariadb_is_restored(tmp_path: Path, databases: Databases) -> 
         told = [f"{name}={value}" for name, value in client.items() if value]
         (tmp_path / ".my.cnf").write_text("\n".join(["[client]", *told]))
         terminal.environ["HOME"] = str(tmp_path)
-        dump, restore = (
-            re.sub(r"\bgantt\b(?!\.sql)", str(place.database), one)
-            for one in block.commands
+        dump, restore = block.commands
+        dump, restore, move = (
+            re.sub(r"\bgantt\b(?!\.sql)", str(where.database), one)
+            for one, where in (
+                (dump, place),
+                (restore, place),
+                (restore, elsewhere),
+            )
         )
         terminal.type(f"gantt provider create kept --url '{url}'")
         assert terminal.type(dump) == ""
         terminal.type(f"gantt provider create lost --url '{url}'")
         assert terminal.type(restore) == ""
-        said = terminal.type(f"gantt provider list -o value -c name --url '{url}'")
-        assert said.split() == ["kept"]
+        assert terminal.type(move) == ""
+        for each in (url, empty):
+            said = terminal.type(f"gantt provider list -o value -c name --url '{each}'")
+            assert said.split() == ["kept"]
