@@ -38,16 +38,28 @@ def documents() -> Iterator[Path]:
 
 
 def renewed(text: str) -> str:
-    """``text`` with the figures of the reports that it names."""
+    """``text`` with the figures of the reports that it names, or how to measure those
+    of a suite that were never kept."""
 
     def figures(found: re.Match[str]) -> str:
         file = KEPT / f"{found[3]}.json"
         is_suite = found[2] == "bench"
         size = int(found[4].replace(",", "")) if found[4] else None
-        text = rows_of(kept(file)) if is_suite else block(reports.read(file), size)
+        if is_suite:
+            text = rows_of(kept(file)) if file.exists() else _unmeasured(found[3])
+        else:
+            text = block(reports.read(file), size)
         return f"{found[1]}{text}{found[5]}"
 
     return BLOCK.sub(figures, text)
+
+
+def _unmeasured(name: str) -> str:
+    command = f"`python -m bench {name} --out FILE`"
+    return (
+        f"\nNot measured yet: {command}, FILE being `{name}.json` in `docs/bench`, "
+        "and then `python -m bench.document` write figures here.\n\n"
+    )
 
 
 def rows_of(found: Kept) -> str:

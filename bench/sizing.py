@@ -134,11 +134,9 @@ def _served(url: str, folder: Path, what: str, workers: int = 1) -> Iterator[Row
                 request = ScheduleRequest(spec, names, request_id=f"req-{names[0]}")
                 books.schedule(request)
 
-            began = time.perf_counter()
             with ThreadPoolExecutor(CALLERS) as callers:
                 list(callers.map(decide, range(DECISIONS)))
-            per_s = DECISIONS / (time.perf_counter() - began)
-        of = f"after {DECISIONS:,} decisions, at {per_s:,.0f}/s"
+        of = f"after {DECISIONS:,} decisions"
         told = f"{what}: resident, {workers} {'workers' if workers > 1 else 'worker'}"
         yield Row(told, "", f"{megabytes(resident_mb(server))} {of}")
 
