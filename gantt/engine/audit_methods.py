@@ -11,9 +11,11 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from gantt.engine.kept_answer import KeptAnswer
 from gantt.engine.scheduling.decision_record import Repaired
 from gantt.engine.scheduling.records import Records
 from gantt.engine.scheduling.state_access import StateAccess, StateMethods
+from gantt.engine.threads import Threads
 from gantt.errors import Invalid
 from gantt.model import commands as c
 from gantt.model.audit import (
@@ -43,8 +45,9 @@ DRIVER: Final = "audit"
 class Auditing(StateMethods):
     """Asks the columns, and repairs through the committer."""
 
-    def __init__(self, state: StateAccess, records: Records) -> None:
+    def __init__(self, state: StateAccess, records: Records, threads: Threads) -> None:
         super().__init__(state)
+        self._kept = KeptAnswer[Audit](self._clock, threads)
         self._records = records
         self._audits = 0
         self._repairs = 0
@@ -57,13 +60,19 @@ class Auditing(StateMethods):
         kinds: Iterable[Kind] = (),
         host: str = "",
         after: str = "",
+        max_age_s: float = 0.0,
     ) -> Audit:
-        """See GanttProtocol. ``after``: only findings beyond the ``next`` of an earlier
-        answer."""
+        """See EngineProtocol."""
         place: FindingPlace | None = read(after, FindingPlace) if after else None
         terms = self._terms(grace_s, limit)
         terms = replace(terms, kinds=_kinds(kinds), host=host, after=place)
-        now = self._clock.now()
+        if max_age_s > 0:
+            return self._kept.get(
+                terms, int(max_age_s * _US), lambda now: self._found(now, terms)
+            )
+        return self._found(self._clock.now(), terms)
+
+    def _found(self, now: int, terms: AuditTerms) -> Audit:
         found = self._reader.survey(lambda state, rest: audit(state, now, terms, rest))
         self._audits += 1
         return found

@@ -109,9 +109,11 @@ class Engine(GanttProtocol, Protocol):
         kinds: Iterable[Kind] = (),
         host: str = "",
         after: str = "",
+        max_age_s: float = 0.0,
     ) -> Audit:
         """See GanttProtocol. ``after``: only findings beyond the ``next`` of an earlier
-        answer."""
+        answer; ``max_age_s``: the last answer of this process will do if it is no
+        older, so that however many ask together they cost one audit."""
 
     def shadow_page(self, asked: ShadowQuery, after: str = "") -> ShadowPage:
         """Shadow records, the latest first: a page, likewise. Raises Invalid."""

@@ -219,7 +219,7 @@ class _Parts:
             heartbeats=self._heartbeats,
             needs=lambda: self._scheduling.needs().digest,
         )
-        self._auditing = Auditing(access, self._scheduling.records)
+        self._auditing = Auditing(access, self._scheduling.records, threads)
         self._takeovers = Takeovers(access, self._scheduling.records)
         self._shadow = Shadow(
             scheduling=self._scheduling,

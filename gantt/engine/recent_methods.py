@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
+from gantt.engine.kept_answer import KeptAnswer
 from gantt.engine.scheduling.decider import Scheduling
 from gantt.engine.scheduling.state_access import StateAccess, StateMethods
 from gantt.engine.threads import Threads
@@ -35,8 +36,7 @@ class RecentMethods(StateMethods):
     ) -> None:
         super().__init__(state)
         self._scheduling = scheduling
-        self._turn = threads.lock()
-        self._known: tuple[float, Recent] | None = None
+        self._kept = KeptAnswer[Recent](self._clock, threads)
 
     def recent(self, within_s: float = 3_600.0) -> Recent:
         """See the protocol. Raises Invalid, StoreFailed."""
@@ -45,16 +45,10 @@ class RecentMethods(StateMethods):
                 f"within_s must be above 0 and at most {LONGEST_S:g} seconds; got "
                 f"{within_s}."
             )
-        asked_at = self._clock.now()
-        with self._turn:  # those who wait for it take the answer of who looks
-            now = self._clock.now()
-            if self._known is not None:
-                asked, found = self._known
-                if asked == within_s and asked_at - _KEPT_US < found.at <= now:
-                    return found
-            found = self._look(now, now - int(within_s * _US))
-            self._known = within_s, found
-            return found
+        within_us = int(within_s * _US)
+        return self._kept.get(
+            within_s, _KEPT_US, lambda now: self._look(now, now - within_us)
+        )
 
     def _look(self, now: int, since: int) -> Recent:
         options = self._scheduling.options

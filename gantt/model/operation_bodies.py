@@ -207,13 +207,15 @@ class AggregateQuery(Struct, frozen=True, forbid_unknown_fields=True):
 class AuditQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """GET /gantt/audit. ``grace_s``: what is claimed for less may not run yet;
     ``limit``: of findings, of which an answer has at most 1,000; ``kinds``: only these,
-    with commas between them; ``host``: only findings about it."""
+    with commas between them; ``host``: only findings about it; ``max_age_s``: the last
+    answer of the process that is asked will do if it is no older; 0: look now."""
 
     grace_s: Grace = GRACE_S
     limit: Findings = 1000
     kinds: str = ""
     host: str = ""
     after: After = ""
+    max_age_s: Annotated[float, Meta(ge=0, le=3_600)] = 0.0
 
 
 class RepairBody(Struct, frozen=True, forbid_unknown_fields=True):

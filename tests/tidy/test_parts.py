@@ -78,7 +78,7 @@ ORDER = {
     """,
     "engine": """
         clock memberships observer options threads uuids
-        reading
+        kept_answer reading
         commit recording table_check log_watch
         books scheduling
         audit_methods background clock_watch fleet_methods fleet_map_methods

@@ -72,4 +72,5 @@ def audit(call: Call) -> Audit:
         kinds=cast(tuple[Kind, ...], tuple(filter(None, asked.kinds.split(",")))),
         host=asked.host,
         after=asked.after,
+        max_age_s=asked.max_age_s,
     )

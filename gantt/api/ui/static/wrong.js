@@ -9,6 +9,8 @@ import { age, amount, percent, span } from "./text.js";
 
 const LOOK_MS = 15000;
 const SELDOM_MS = 300000; // what looks at everything
+const FORECAST_MS = 1800000; // from the usage of hours
+const AUDIT_S = 60; // how old an audit may be: all who look share one
 const FULL = 0.95;
 const SOON_S = 14 * 86400;
 const FEW = 3; // hosts in one state that are named each
@@ -74,7 +76,8 @@ export class Wrong {
 		const poll = (name, every, ask) => new Poll((signal) => Promise.all(ask(signal)), (found) => { this[name] = found; this.draw(); }, () => {}, every);
 		this._polls = [
 			poll("_now", LOOK_MS, (signal) => [perhaps(get("gantt/recent", {}, signal)), probe("readyz", signal)]),
-			poll("_seldom", SELDOM_MS, (signal) => [perhaps(get("gantt/audit", { limit: 1 }, signal)), perhaps(post("gantt/capacity/runs-out", { request_specs: [] }, signal))]),
+			poll("_audited", SELDOM_MS, (signal) => [perhaps(get("gantt/audit", { limit: 1, max_age_s: AUDIT_S }, signal))]),
+			poll("_foreseen", FORECAST_MS, (signal) => [perhaps(post("gantt/capacity/runs-out", { request_specs: [] }, signal))]),
 		];
 	}
 
@@ -88,7 +91,7 @@ export class Wrong {
 
 	draw() {
 		const [recent, ready] = this._now ?? [];
-		const [audit, forecast] = this._seldom ?? [];
+		const [[audit], [forecast]] = [this._audited ?? [], this._foreseen ?? []];
 		const empty = full(this._columns);
 		const notice = ready?.replace(/^OK:? ?/, "").trim();
 		const items = [
@@ -101,7 +104,7 @@ export class Wrong {
 		this._shown = shown;
 		fill(this.root,
 			items.length > 0 && el("ul", items.map(({ text, to, isBad }) => el("li", el(isBad ? "a.bad" : "a", { href: to }, text)))),
-			recent && audit && !items.length && el("p.none", "Nothing is wrong that is known here."),
+			recent && audit && this._foreseen && !items.length && el("p.none", "Nothing is wrong that is known here."),
 			recent && el("a.quiet", { href: link("health") }, `Within the hour: ${[many(recent.changed, "change"), `${amount(recent.placed)} placed`, `${amount(recent.refused)} refused`].join(", ")}`));
 	}
 }
@@ -129,7 +132,7 @@ export function changeTables(recent) {
 			column("Latest", "at", (one) => el("a", { href: link("decisions", { show: "refused", request: one.request_id, at: one.at }) }, ago(one.at, at))),
 		], some),
 		el("p.none", `${amount(recent.placed)} placed, ${amount(recent.refused)} refused${seen > from ? `, counted since ${age(seen, at)} ago: there were more` : ""}. `,
-			"This process decides by its policy since ", ago(recent.policy_since, at), `: ${recent.filters.join(", ")}. `,
+			"This process decides by these since ", ago(recent.policy_since, at), `, when it began or took other options over: ${recent.filters.join(", ")}. `,
 			`Gantt ${recent.version}; nova-compute ${versions || "none"}.`),
 	];
 }

@@ -1,0 +1,62 @@
+"""An audit that may be older is shared; one that may not is made anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from gantt.engine.factory import standard_names
+from gantt.engine.gantt import Gantt
+from gantt.engine.options import EngineOptions
+from gantt.store.memory_store import MemoryStore
+from tests.engine.faults import ScriptedClock
+from tests.engine.test_fleet_map_methods import NOW
+
+SECOND = 1_000_000
+
+
+@pytest.fixture
+def clock() -> ScriptedClock:
+    found = ScriptedClock()
+    found.last = NOW
+    return found
+
+
+@pytest.fixture
+def books(clock: ScriptedClock) -> Iterator[Gantt]:
+    with Gantt(
+        MemoryStore(), EngineOptions(), clock=clock, standard_names=standard_names()
+    ) as found:
+        yield found
+
+
+def test_ten_that_take_an_older_audit_cost_one(
+    books: Gantt, clock: ScriptedClock
+) -> None:
+    for _ in range(10):
+        assert books.audit(limit=1, max_age_s=60).at == NOW
+        clock.last += SECOND
+    assert books.counts()["audits"] == 1
+    clock.last = NOW + 60 * SECOND
+    assert books.audit(limit=1, max_age_s=60).at == clock.last
+
+
+def test_who_asks_for_another_audit_or_a_new_one_gets_it(
+    books: Gantt, clock: ScriptedClock
+) -> None:
+    books.audit(limit=1, max_age_s=60)
+    clock.last += SECOND
+    assert books.audit(limit=1).at == clock.last
+    assert books.audit(limit=2, max_age_s=60).at == clock.last
+    assert books.audit(limit=1, max_age_s=0.5).at == clock.last
+    assert books.counts()["audits"] == 4
+
+
+def test_no_answer_is_kept_from_the_time_before_the_clock_was_set_back(
+    books: Gantt, clock: ScriptedClock
+) -> None:
+    books.audit(max_age_s=60)
+    clock.last = NOW - 3_600 * SECOND
+    books.audit(max_age_s=60)
+    assert books.counts()["audits"] == 2
