@@ -129,7 +129,11 @@ def test_others_may_write_before_the_next_table_is_read(
     events: list[str] = []
 
     def condition(*_: Any) -> Any:
-        return lambda uuid: events.append("look") or True
+        def looked(uuid: str) -> bool:
+            events.append("look")
+            return True
+
+        return looked
 
     monkeypatch.setattr(module, "_condition", condition)
     with books._replica.lock:
