@@ -345,10 +345,12 @@ class Aggregates(Enclosing, frozen=True):
 
 
 class Instances(Enclosing, frozen=True):
-    """A page of instances, by uuid. ``next``: continue after it; "": it is the last."""
+    """A page of instances, by uuid. ``next``: continue after it; "": it is the last.
+    ``project_id``: the caller's, where it sees those of its own project only."""
 
     instances: tuple[InstanceView, ...]
     next: str = ""
+    project_id: str | None = None
 
 
 class Synced(Enclosing, frozen=True):

@@ -6,7 +6,7 @@ import re
 
 from gantt.api.ui.dashboard import STATIC
 
-MOST_BYTES = 170 * 1024
+MOST_BYTES = 170_000
 MOST_LINES = 600
 # What makes markup or code of text, and what a strict policy refuses.
 UNSAFE = re.compile(

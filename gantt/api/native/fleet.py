@@ -96,7 +96,7 @@ def instances(call: Call) -> Instances:
     bare = (
         replace(one, host=None, node=None, allocations={}) for one in found.instances
     )
-    return replace(found, instances=tuple(bare))
+    return replace(found, instances=tuple(bare), project_id=own)
 
 
 def _page(call: Call, asked: InstanceQuery) -> Instances:

@@ -45,11 +45,7 @@ export function headers(more = {}) {
 	return { "X-Auth-Token": token(), Accept: "application/json", "OpenStack-API-Version": "placement latest", ...more };
 }
 
-export function path(...steps) {
-	return steps.map(encodeURIComponent).join("/");
-}
-
-export async function get(place, query = {}, signal = undefined) {
+export async function get(place, query = {}, signal) {
 	const given = Object.entries(query).filter(([, value]) => value != null);
 	const asked = given.length ? `?${new URLSearchParams(given)}` : "";
 	return (await answered(`${place}${asked}`, { headers: headers(), signal })).json();
@@ -66,7 +62,7 @@ export async function list(place, name, limit, signal, query = {}) {
 	return found;
 }
 
-export async function post(place, body, signal = undefined) {
+export async function post(place, body, signal) {
 	const about = { method: "POST", headers: headers({ "Content-Type": "application/json" }), body: JSON.stringify(body), signal };
 	return (await answered(place, about)).json();
 }

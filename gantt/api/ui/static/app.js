@@ -4,7 +4,6 @@ import { get } from "./api.js";
 import { CapacityView } from "./capacity.js";
 import { DecisionsView } from "./decisions.js";
 import { button, el, fill } from "./elements.js";
-import { finder } from "./find.js";
 import { FleetView } from "./fleet.js";
 import { HealthView } from "./health.js";
 import { InstancesView } from "./instances.js";
@@ -12,6 +11,7 @@ import { live } from "./live.js";
 import { login } from "./login.js";
 import { ProjectView } from "./project.js";
 import { current, link, route } from "./router.js";
+import { finder } from "./search.js";
 import { end, session, token } from "./session.js";
 import { ShadowView } from "./shadow.js";
 import { isDark, theme, toggle } from "./theme.js";
@@ -26,7 +26,6 @@ const STATES = { off: "not connected", live: "live", polling: "polling: no strea
 
 let page = null; // what is open: { about, opened }
 let main = null;
-let isMember = false; // it may not list hosts
 
 function shell() {
 	const links = PAGES.map((one) => el("a", { href: link(one.name), data: { page: one.name } }, one.title));
@@ -67,7 +66,7 @@ function show() {
 	if (page?.about !== about) {
 		page?.opened.close();
 		main.replaceChildren(el("h2.spoken", about.title));
-		page = { about, opened: new (isMember && about.View === FleetView ? ProjectView : about.View)(main) };
+		page = { about, opened: new ("member" in root.dataset && about.View === FleetView ? ProjectView : about.View)(main) };
 		document.title = `${about.title} · Gantt`;
 		for (const one of root.querySelectorAll("nav a")) one.ariaCurrent = one.dataset.page === about.name ? "page" : null;
 	}
@@ -75,7 +74,6 @@ function show() {
 }
 
 function begin() {
-	isMember = false;
 	delete root.dataset.member;
 	shell();
 	live.start();
@@ -86,8 +84,7 @@ function begin() {
 
 /** Offer what a member of a project may see. */
 function limit() {
-	if (!main || isMember) return;
-	isMember = true;
+	if (!main || "member" in root.dataset) return;
 	root.dataset.member = "";
 	fill(root.querySelector("nav a"), "Project");
 	if (page.about.View !== FleetView) return;

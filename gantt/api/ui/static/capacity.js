@@ -4,7 +4,7 @@ import { get, post } from "./api.js";
 import { chart, minute } from "./chart.js";
 import { Columns, Refresher } from "./columns.js";
 import { reasons } from "./decision.js";
-import { bar, el, fill, select, toolbar, wrong } from "./elements.js";
+import { bar, el, fill, offer, select, toolbar, wrong } from "./elements.js";
 import { Poll } from "./poll.js";
 import { flavor } from "./request.js";
 import { change } from "./router.js";
@@ -35,7 +35,7 @@ const weighed = (words) => {
 	return [rest, +weight];
 };
 
-export const where = ({ hosts }) => (hosts ? listed("Where", "capacity-by-host.csv", [column("host", "0", ([host]) => hostLink(host)), number("more", "1")], Object.entries(hosts), MOST_ROWS) : null);
+export const where = ({ hosts }) => (hosts ? listed("Where", [column("host", "0", ([host]) => hostLink(host)), number("more", "1")], Object.entries(hosts), MOST_ROWS) : null);
 
 export class CapacityView {
 	constructor(root) {
@@ -58,7 +58,6 @@ export class CapacityView {
 		this.by = { name, zone, period: PERIODS.includes(period) ? period : "hour", by: PARTS.includes(by) ? by : "fleet" };
 		this.asked = [...new Map(flavors.split(/\s+/).filter(Boolean).map(weighed))].slice(0, MOST_FLAVORS);
 		this.input.value = flavors;
-		this._offered = null;
 		this._zones();
 		this.poll.look(true);
 	}
@@ -93,34 +92,31 @@ export class CapacityView {
 		const { name, zone, period, by } = this.by;
 		const { classes, zones } = this.columns;
 		const offered = [[name, ...classes.keys()], ["", zone, ...zones], PERIODS, PARTS].map((names) => sorted(names).map((one) => [one, one || "all"]));
-		if (JSON.stringify(offered) === this._offered) return;
-		this._offered = JSON.stringify(offered);
-		fill(this.bar, ["class", "zone", "period", "by"].map((key, at) => select(key, offered[at], [name, zone, period, by][at], (one) => change({ [key]: one }))));
+		offer(this.bar, [offered, this.by], () => ["class", "zone", "period", "by"].map((key, at) => select(key, offered[at], [name, zone, period, by][at], (one) => change({ [key]: one }))));
 	}
 
 	_zones() {
 		this._offer();
 		const zones = this.by.zone ? [this.by.zone] : sorted(this.columns.zones);
 		const rows = zones.flatMap((zone) => [...this.columns.totals(zone)].map(([name, sum]) => ({ zone, name, ...sum })));
-		fill(this.zones, listed("Zones now", "zones.csv", [
+		fill(this.zones, listed("Zones now", [
 			column("zone"), column("resource_class", "name"),
 			...["hosts", "capacity", "used"].map((key) => number(key, key, (one) => (key === "hosts" ? amount(one[key]) : sized(one[key], one.name)))),
 			number("percent", (one) => share(one.used, one.capacity), (one) => [percent(one.used / one.capacity), bar(one.used / one.capacity, "used")]),
 		], rows, MOST_ROWS));
 	}
 
-	/** How many of all flavors fit together, and until when room lasts. */
 	_plan({ splits, wrong }, forecast) {
 		const rows = splits?.flatMap((one) => one.shares.map((share) => ({ ...share, where: one.name })));
-		fill(this.split, wrong ? el("p.note", wrong) : listed("How many fit together, fairly split", "fair-split.csv", [
+		fill(this.split, wrong ? el("p.note", wrong) : listed("How many fit together, fairly split", [
 			column("where"), column("flavor", "flavor", (one) => told(one.flavor)),
 			number("weight"), more("more"), number("alone"), blockers,
 		], rows, MOST_ROWS));
-		const { outlooks, at, history_s: known, horizon_s: reach } = forecast;
+		const { outlooks, history_s: known, horizon_s: reach } = forecast;
 		fill(this.ahead, outlooks ? [
-			listed("Until when room lasts", "runs-out.csv", [
+			listed("Until when room lasts", [
 				column("where"), column("kind"), column("name", "name", (one) => told(one.name)), number("left", "left", (one) => sized(one.left, one.name)), column("state"),
-				...[["90 % until", "lasts_until"], ["50 %", "likely_until"], ["10 %", "latest_until"]].map(([label, key]) => column(label, (one) => minute(one[key]), (one) => ago(one[key], at))),
+				...[["90 % until", "lasts_until"], ["50 %", "likely_until"], ["10 %", "latest_until"]].map(([label, key]) => column(label, (one) => minute(one[key]), (one) => ago(one[key]))),
 				number("chance", "chance", (one) => percent(one.chance ?? NaN)), column("ends by", "ends_by"),
 			], outlooks, MOST_ROWS),
 			el("p.none", `There is room until these dates with these chances. Chance: that it runs out within ${span(reach)}. From ${span(known)} of history.`),
@@ -132,16 +128,15 @@ export class CapacityView {
 		const { name, zone } = this.by;
 		const { outlooks, at, horizon_s: reach } = own ?? forecast;
 		const outlook = outlooks?.find((one) => one.kind === "class" && one.name === name && one.where === zone);
-		const last = records.at(-1);
 		const label = [name, zone, "over time"].filter(Boolean).join(" ");
-		const table = listed(label, "usage-history.csv", [
-			column("start", (one) => minute(one.start), (one) => ago(one.start, at ?? last.start)), column("resource_class"),
+		const table = listed(label, [
+			column("start", (one) => minute(one.start), (one) => ago(one.start)), column("resource_class"),
 			...["capacity", "used_min", "used_avg", "used_max"].map((key) => number(key, (one) => Math.round(one[key] * 100) / 100, (one) => sized(one[key], one.resource_class))),
 			number("percent", (one) => share(one.used_avg, one.capacity)), number("samples"),
 		], records.toReversed(), LATEST);
 		if (records.length) table.firstChild.after(chart(records, label, outlook && { ...outlook, at, until: at + reach * 1e6 }));
 		fill(this.history, table);
-		fill(this.fits, listed("How many more fit now", "capacity.csv", [
+		fill(this.fits, listed("How many more fit now", [
 			column("flavor", "words", (one) => told(one.words)),
 			more("total"),
 			number("hosts", (one) => one.hosts && Object.keys(one.hosts).length),

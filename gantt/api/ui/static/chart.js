@@ -1,7 +1,8 @@
 // What was used of a class over time, and until when it lasts.
 
 import { el, sign, svg } from "./elements.js";
-import { amount, moment, percent } from "./text.js";
+import { ago } from "./table.js";
+import { amount, local, moment, percent } from "./text.js";
 
 const [WIDTH, HEIGHT] = [1000, 160];
 // A band that leaves the past less room than this is cut off.
@@ -31,7 +32,7 @@ export function chart(records, label, outlook) {
 	// Periods without a record stay empty.
 	const line = (key) => records.map((one, at) => (at && end(records[at - 1]) === one.start ? "L" : "M") + from(one, key)).join("");
 	const band = records.map((one) => `M${from(one, "used_max")}V${y(one.used_min)}H${x(one.start)}Z`).join("");
-	const told = (one) => `${minute(one.start)}: ${amount(one.used_avg)} of ${amount(one.capacity)} used, ${percent(one.used_avg / one.capacity)}`;
+	const told = (one) => `${local(one.start)}: ${amount(one.used_avg)} of ${amount(one.capacity)} used, ${percent(one.used_avg / one.capacity)}`;
 	const fullest = records.reduce((one, other) => (other.used_avg / other.capacity > one.used_avg / one.capacity ? other : one));
 	const future = () => {
 		const [lasts, likely, latest] = dates;
@@ -46,7 +47,7 @@ export function chart(records, label, outlook) {
 			svg("path", { class: "band", d: band }), svg("path", { d: line("used_avg") }), svg("path", { class: "most", d: `${line("capacity")}H${x(right)}` }),
 			dates && future(),
 			records.map((one) => svg("rect", { x: x(one.start), width: x(end(one)) - x(one.start), height: HEIGHT }, svg("title", {}, told(one))))),
-		el("div.ends.along", { "aria-hidden": "true" }, el("small", minute(first.start)), el("small", minute(right))),
+		el("div.ends.along", { "aria-hidden": "true" }, el("small", ago(first.start)), el("small", ago(right))),
 		el("figcaption.legend", sign("hollow", "used, from least to most"), sign("dashed", `capacity, at most ${amount(most)}`),
 			ahead && sign("ahead", ahead)));
 }

@@ -31,7 +31,6 @@ export class Columns {
 		return node === this.hosts[index] ? node : `${this.hosts[index]}/${node}`;
 	}
 
-	/** What the address of a page says of a host. */
 	address(index) {
 		const [host, node] = [this.hosts[index], this.nodes[index]];
 		return { host, node: node === host ? "" : node };
@@ -50,10 +49,8 @@ export class Columns {
 
 	/** The part of a class that is used; null: the host has none of it. */
 	use(index, className) {
-		const column = this.classes.get(className);
-		const capacity = column?.capacity[index];
-		if (!capacity) return column?.used[index] ? Infinity : null;
-		return column.used[index] / capacity;
+		const { used, capacity } = this.classes.get(className) ?? {};
+		return used?.[index] || capacity?.[index] ? used[index] / capacity[index] : null;
 	}
 
 	/** The class of which the largest part is used, and that part; null: it has none. */
@@ -141,7 +138,6 @@ export class Columns {
 		return this.sums(zone === null ? all : all.filter((index) => this.zones[index] === zone));
 	}
 
-	/** The same of some hosts. */
 	sums(indices) {
 		const found = new Map();
 		for (const [name, { capacity, used }] of this.classes) {

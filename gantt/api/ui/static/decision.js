@@ -1,21 +1,19 @@
 // One decision: its funnel, scores and choice, or what would help.
 
-import { bar, el, fill, region, terms } from "./elements.js";
+import { bar, el, fill, region, section, terms } from "./elements.js";
 import { kept, wanted, worded } from "./request.js";
 import { link } from "./router.js";
 import { hostsOf, lacked, outcome, reason, stepsOf, took, weighersOf, without } from "./ranking.js";
 import { code, column, csvButton, headed, hostLink, hostOf, listed, named, number, small, told } from "./table.js";
-import { amount, local, moment, span } from "./text.js";
+import { amount, local, many, moment, span } from "./text.js";
 
 const MOST_NAMED = 3;
 const MOST_SCORES = 50;
 
-const counted = (number, one, many = `${one}s`) => `${amount(number)} ${number === 1 ? one : many}`;
 const milliseconds = (seconds) => `${amount(seconds * 1000)} ms`;
 const score = (number) => (Math.round(number * 1e4) / 1e4).toString();
 
-const section = (title, ...inside) => el("section", el("h3", title), inside);
-const some = (title, name, columns, rows) => rows.length > 0 && listed(title, name, columns, rows);
+const some = (title, columns, rows) => rows.length > 0 && listed(title, columns, rows);
 
 function level(all, before, after) {
 	const width = (part) => ({ width: `${all ? (100 * part) / all : 0}%` });
@@ -38,8 +36,7 @@ function funnel(decision) {
 	const table = small(columns, rows, "Filters, in order");
 	table.classList.add("funnel");
 	table.querySelectorAll("tbody tr").forEach((row, at) => row.classList.toggle("idle", at > 0 && rows[at].before === rows[at].after));
-	return el("section",
-		el("h3", "Filters ", el("small", `${amount(all)} → ${amount(steps.at(-1).after)} hosts`), csvButton("filters.csv", columns, () => rows.slice(1))),
+	return section(["Filters ", el("small", `${amount(all)} → ${amount(steps.at(-1).after)} hosts`), csvButton("filters", columns, () => rows.slice(1))],
 		region("div.wide", "Filters", table),
 		el("p.none", alone(steps)));
 }
@@ -62,7 +59,7 @@ function scores(decision) {
 		number("Weight", "weight", (one) => el("b", score(one.weight))),
 		...weighersOf(rows).map((name) => number(name, (one) => one.parts[name]?.[1], (one) => part(one.parts[name], name, most))),
 	];
-	const found = listed("Scores of the best hosts", "scores.csv", columns, rows, MOST_SCORES);
+	const found = listed("Scores of the best hosts", columns, rows, MOST_SCORES);
 	found.append(changes(decision.scores));
 	return found;
 }
@@ -78,11 +75,11 @@ function changes(scored) {
 	const found = without(scored);
 	const first = scored[0].host;
 	if (!found.length) return el("p.none", "No weigher told these hosts apart.");
-	const same = found.filter((one) => one.isSame).map((one) => one.weigher);
+	const { true: same = [], false: others = [] } = Object.groupBy(found, (one) => one.isSame);
 	return el("ul.changes",
-		found.filter((one) => !one.isSame).map((one) =>
+		others.map((one) =>
 			el("li", "Without ", el("b", one.weigher), ", host ", hostLink(one.first.host, one.first.node), ` would be first (${score(one.ahead)} ahead of ${first}).`)),
-		same.length > 0 && el("li.none", `${first} would stay first without ${same.join(", or without ")}.`),
+		same.length > 0 && el("li.none", `${first} would stay first without ${same.map((one) => one.weigher).join(", or without ")}.`),
 		el("li.none", `Among the ${amount(scored.length)} hosts whose scores are recorded, for the first instance.`));
 }
 
@@ -90,7 +87,7 @@ function choice(decision) {
 	if (!decision.chosen.length) return null;
 	const rows = decision.chosen.map(([first, ...others], at) => ({ ...first, others, instance: decision.instance_uuids[at] }));
 	const linked = (one) => hostLink(one.service_host, one.nodename);
-	return listed("Choice", "choice.csv", [
+	return listed("Choice", [
 		column("Instance", "instance", (one) => named(one.instance, decision.names)),
 		column("Host", "service_host", linked),
 		column("Node", "nodename"),
@@ -112,7 +109,7 @@ function help({ change, is_truncated: isCut, nearest: near }) {
 export const reasons = (why, more) => [!more && help(why), funnel(why), nearest(why)];
 
 function nearest(why) {
-	return some("Nearest hosts", "nearest.csv", [
+	return some("Nearest hosts", [
 		hostOf("Host"),
 		column("Removed by", (one) => one.removed_by.join(" "), (one) => told(one.removed_by.join(", "))),
 		column("Lacks", "lacks", (one) => told(one.lacks)),
@@ -124,9 +121,9 @@ function undone({ repair, takeover }) {
 	return [
 		takeover && section("Takeover", el("p",
 			`Host ${takeover.new_host}, node ${takeover.new_node} took over what host ${takeover.host}, node ${takeover.node} had: `
-			+ `${counted(Object.keys(takeover.allocations).length, "instance")} with allocations, ${counted(takeover.claims.length, "claim")}.`)),
+			+ `${many(Object.keys(takeover.allocations).length, "instance")} with allocations, ${many(takeover.claims.length, "claim")}.`)),
 		repair && section("Repair", el("p", `${repair.kind}: ${repair.repair}, as ${repair.detail}.`)),
-		some("What it removed", "removed.csv", [column("Provider", "uuid"), column("Class", "name"), number("Amount", "used")], removed),
+		some("What it removed", [column("Provider", "uuid"), column("Class", "name"), number("Amount", "used")], removed),
 	];
 }
 
@@ -142,7 +139,7 @@ function facts(decision) {
 		["Time", moment(decision.at), local(decision.at)],
 		["Instances", instances.length ? [instances.slice(0, MOST_NAMED).map((one) => [named(one, decision.names), " "]), instances.length > MOST_NAMED ? `and ${amount(instances.length - MOST_NAMED)} more` : ""] : "not named"],
 		["Project", decision.project_id === null ? "–" : code(decision.project_id)],
-		["Made", `by ${decision.driver} at revision ${decision.revision}, ${counted(decision.attempts, "attempt")}`],
+		["Made", `by ${decision.driver} at revision ${decision.revision}, ${many(decision.attempts, "attempt")}`],
 		["Took", stages.length ? `${milliseconds(took(decision))}: ${stages.join(", ")}` : "–"],
 	];
 	return terms(told);

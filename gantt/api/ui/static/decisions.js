@@ -1,6 +1,6 @@
 // The page Decisions: a list, and one of them beside it.
 
-import { clock, get, list } from "./api.js";
+import { get, list } from "./api.js";
 import { headline, showDecision } from "./decision.js";
 import { button, el, fill, loading, refuse, say, select, toolbar } from "./elements.js";
 import { hostsOf, lacked, namesOf, outcome, reason, stepsOf, took } from "./ranking.js";
@@ -8,13 +8,9 @@ import { Poll } from "./poll.js";
 import { wanted } from "./request.js";
 import { change } from "./router.js";
 import { Search } from "./search.js";
-import { Table, column, csv, headed, number, save } from "./table.js";
-import { age, amount, local, moment } from "./text.js";
+import { Table, ago, column, csvButton, headed, limitOf, limits, number } from "./table.js";
+import { UUID, amount, moment } from "./text.js";
 
-const LIMITS = ["50", "200", "1000"];
-const AGES_MS = 10000;
-// What the service can look up: a request or an instance.
-const NAME = /^(req-)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const KINDS = ["placed", "refused", "repair", "takeover"];
 
 const askedOf = (one) => one.request && wanted(one.request.request_spec).map(([, text]) => text).join(" · ");
@@ -30,7 +26,7 @@ function columnsOf(of) {
 	const about = (kind) => (key, label, value, show) => kind(label, (row) => value(of(row)), show && ((row) => show(of(row))), key);
 	const [text, count] = [about(column), about(number)];
 	return [
-		text("at", "When", (one) => moment(one.at), (one) => el("span", { title: local(one.at) }, `${age(one.at, clock())} ago`)),
+		text("at", "When", (one) => moment(one.at), (one) => ago(one.at)),
 		text("outcome", "Outcome", outcome, (one) => [el(`span.badge.${outcome(one)}`, outcome(one)), one.is_dry_run && el("small", " dry run")]),
 		text("hosts", "Hosts", (one) => hostsOf(one).join(" "), (one) => hostsOf(one).join(", ") || "–"),
 		text("asked", "Asked", askedOf, (one) => told(askedOf(one))),
@@ -52,14 +48,13 @@ export class DecisionsView {
 		this.found = new Map(); // key -> decision, the latest first
 		this.apart = new Map(); // those that were asked for by name
 		this._sought = new Map(); // what was asked for so -> whether it was answered
+		this._fail = (error) => refuse(this.note, "list decisions", error);
 		this._parts(root);
-		this._ages = setInterval(() => this.table.mark(), AGES_MS);
-		this.poll = new Poll((signal) => list("gantt/decisions", "decisions", this._limit, signal), (decisions) => this._take(decisions), (error) => this._fail(error));
+		this.poll = new Poll((signal) => list("gantt/decisions", "decisions", limitOf(this.params), signal), (decisions) => this._take(decisions), this._fail);
 	}
 
 	close() {
 		this._isClosed = true;
-		clearInterval(this._ages);
 		this.poll.close();
 		this.search.close();
 		this.table.close();
@@ -82,9 +77,9 @@ export class DecisionsView {
 		this.count = el("span.legend", { role: "status" });
 		this.controls = toolbar(
 			select("Show", [["", "all"], ...KINDS], "", (show) => change({ show })),
-			select("Latest", LIMITS.map((one) => [one, amount(Number(one))]), LIMITS[0], (limit) => change({ limit: limit === LIMITS[0] ? "" : limit })),
+			limits("Latest"),
 			this.pause,
-			button("CSV", () => save("decisions.csv", csv(this.columns, this.table.shown))));
+			csvButton("decisions", this.columns, () => this.table.shown));
 		this.aside = el("aside.host.decision", { hidden: true, "aria-label": "Decision", tabindex: "-1" });
 		root.append(
 			el("section.fleet", el("div.controls", this.search.input, this.controls, this.count), this.note, el("div.stage", this.table.root)),
@@ -97,14 +92,10 @@ export class DecisionsView {
 		this.params = params;
 		this.search.show(params.q);
 		const [show, limit] = this.controls.querySelectorAll("select");
-		[show.value, limit.value] = [params.show ?? "", this._limit];
-		this.table.sortBy(this.columns.some((one) => one.key === params.sort?.replace(/^-/, "")) ? params.sort : "-at");
+		[show.value, limit.value] = [params.show ?? "", limitOf(params)];
+		this.table.sortBy(params.sort);
 		if (isOther) this.poll.look(true);
 		if (this._isLoaded) this._draw();
-	}
-
-	get _limit() {
-		return LIMITS.includes(this.params.limit) ? this.params.limit : LIMITS[0];
 	}
 
 	_of(key) {
@@ -128,10 +119,6 @@ export class DecisionsView {
 			found.set(key, one);
 		}
 		return found;
-	}
-
-	_fail(error) {
-		refuse(this.note, "list decisions", error);
 	}
 
 	async _seek(name) {
@@ -162,7 +149,7 @@ export class DecisionsView {
 		const query = q.trim().toLowerCase();
 		const all = new Map([...this.found, ...(query ? this.apart : [])]);
 		const rows = [...all].filter(([, one]) => (!show || outcome(one) === show) && (!query || textOf(one).includes(query))).map(([key]) => key);
-		if (NAME.test(query) && !rows.length) this._seek(q.trim());
+		if (UUID.test(query.replace(/^req-/, "")) && !rows.length) this._seek(q.trim());
 		return rows;
 	}
 
@@ -180,7 +167,7 @@ export class DecisionsView {
 	_select() {
 		const { at, request = "" } = this.params;
 		const key = at ? `${at} ${request}` : null;
-		if (key !== this._chosen) this.table.mark();
+		if (key !== this._chosen) this.table.request();
 		this._chosen = key;
 		this.aside.hidden = !key;
 		const decision = this._of(key);
@@ -204,11 +191,11 @@ export class DecisionsView {
 	}
 
 	_key(event) {
-		if (event.key === "p") {
-			this._pause();
-		} else if ((event.key === "ArrowDown" || event.key === "ArrowUp") && !this.aside.contains(event.target)) {
+		const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+		if (event.key === "p") this._pause();
+		else if (by && !this.aside.contains(event.target)) {
 			event.preventDefault();
-			this._step(event.key === "ArrowDown" ? 1 : -1);
+			this._step(by);
 		}
 	}
 

@@ -36,8 +36,14 @@ export function svg(tag, about = {}, ...children) {
 	return filled(document.createElementNS(SVG, tag), about, children);
 }
 
-/** A sign of a legend and what it means. */
 export const sign = (kind, told, style = {}) => el("span", el(`i.key.${kind}`, { style }), told);
+
+/** Fill `bar` where `offered` is other than before: else an open choice stays so. */
+export function offer(bar, offered, make) {
+	const text = JSON.stringify(offered);
+	if (text !== bar.offered) fill(bar, make());
+	bar.offered = text;
+}
 
 export const toolbar = (...inside) => el("div.controls", { role: "toolbar", "aria-label": "What is shown" }, inside);
 
@@ -90,6 +96,7 @@ export function say(text) {
 	if (place) place.textContent = plain(text);
 }
 
+export const section = (title, ...inside) => el("section", el("h3", title), inside);
 export const region = (kind, label, inside) => el(kind, { tabindex: "0", role: "group", "aria-label": label }, inside);
 export const wrong = (error) => el("p.note", error.message);
 export const loading = () => el("p.note", { role: "status" }, "Loading …");

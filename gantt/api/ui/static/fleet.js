@@ -1,22 +1,21 @@
 // The page Fleet: a map or a table, and one host.
 
-import { get, path } from "./api.js";
+import { get } from "./api.js";
 import { STATES } from "./columns.js";
-import { bar, button, el, fill, loading, refuse, say, select, toolbar } from "./elements.js";
+import { bar, button, el, fill, loading, offer, refuse, say, select, toolbar } from "./elements.js";
 import { HostPanel } from "./host.js";
 import { change } from "./router.js";
 import { Search } from "./search.js";
 import { session } from "./session.js";
 import { Stage, measure } from "./stage.js";
-import { Table, column, csv, number, save } from "./table.js";
-import { age, amount, local, percent, sized } from "./text.js";
+import { Table, ago, column, csv, number, save } from "./table.js";
+import { UUID, amount, percent, sized } from "./text.js";
 import { Wrong } from "./wrong.js";
 
 const LEAST_SIZE = 0.42;
 // There a map has no room for names, and a table has.
 const small = matchMedia("(max-width: 480px)");
 const SHOWN_CLASSES = 6;
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 export class FleetView {
 	constructor(root) {
@@ -42,7 +41,7 @@ export class FleetView {
 		this.wrong.close();
 		this.stage.close();
 		this.table?.close();
-		this.panel.close();
+		this.panel.hide();
 	}
 
 	_parts(root) {
@@ -156,7 +155,7 @@ export class FleetView {
 		if (uuid === this._sought) return;
 		this._sought = uuid;
 		try {
-			const { allocations } = await get(path("allocations", uuid));
+			const { allocations } = await get(`allocations/${uuid}`);
 			const provider = Object.keys(allocations)[0] ?? uuid;
 			const found = await get("resource_providers", { in_tree: provider });
 			const names = new Set(found.resource_providers.map((one) => one.name));
@@ -196,20 +195,14 @@ export class FleetView {
 			...classes.map((one) => [`use:${one}`, `use of ${one}`]), ["count:instances", "instances"], ["age:report", "age of the report"],
 			...[...columns.metrics.keys()].map((one) => [`metric:${one}`, `metric ${one}`]),
 		];
-		const offered = JSON.stringify([groups, colours]);
-		if (offered !== this._offered) { // else an open choice stays so
-			this._offered = offered;
-			const show = (label, view) => button(label, () => change({ view }), { value: view });
-			fill(this.bar,
-				select("Group by", groups, by.group, (group) => change({ group })),
-				select("Colour", colours, by.colour, (colour) => change({ colour })),
-				select("Size", [["", "equal"], ...classes.map((one) => [one, `capacity of ${one}`])], by.size, (size) => change({ size })),
-				el("span.pair", { role: "group", "aria-label": "Show as" }, show("Map", "map"), show("Table", "table")),
-				button("CSV", () => this._save()));
-		}
-		const [group, colour, size] = this.bar.querySelectorAll("select");
-		[group.value, colour.value, size.value] = [by.group, by.colour, by.size];
-		for (const one of this.bar.querySelectorAll(".pair button")) one.ariaPressed = String(one.value === this._view);
+		const show = (label, view) => button(label, () => change({ view }), { "aria-pressed": String(view === this._view) });
+		offer(this.bar, [groups, colours, by, this._view], () => [
+			select("Group by", groups, by.group, (group) => change({ group })),
+			select("Colour", colours, by.colour, (colour) => change({ colour })),
+			select("Size", [["", "equal"], ...classes.map((one) => [one, `capacity of ${one}`])], by.size, (size) => change({ size })),
+			el("span.pair", { role: "group", "aria-label": "Show as" }, show("Map", "map"), show("Table", "table")),
+			button("CSV", () => this._save()),
+		]);
 	}
 
 	_legend() {
@@ -239,16 +232,16 @@ export class FleetView {
 	_tableColumns() {
 		const { columns } = this;
 		return [
-			column("Host", (index) => columns.name(index), null, "host"),
-			column("Zone", (index) => columns.zones[index], null, "zone"),
-			column("State", (index) => STATES[columns.states[index]], null, "state"),
-			number("Instances", (index) => columns.instances[index], null, "instances"),
+			column("Host", (index) => columns.name(index)),
+			column("Zone", (index) => columns.zones[index]),
+			column("State", (index) => STATES[columns.states[index]]),
+			number("Instances", (index) => columns.instances[index]),
 			...[...columns.classes].flatMap(([name, { capacity, used }]) => [
 				number(`${name} used`, (index) => used[index], (index) => [sized(used[index], name), " ", el("small", `of ${sized(capacity[index], name)}`)], `use:${name}`),
 				number("%", (index) => columns.use(index, name), (index) => percent(columns.use(index, name) ?? NaN), `part:${name}`),
 			]),
 			...[...columns.metrics].map(([name, values]) => number(name, (index) => values[index], (index) => amount(values[index]), `metric:${name}`)),
-			number("Report", (index) => columns.age(index), (index) => el("span", { title: local(columns.updatedAt[index]) }, age(columns.updatedAt[index], columns.at)), "age"),
+			number("Report", (index) => columns.age(index), (index) => ago(columns.updatedAt[index]), "age"),
 		];
 	}
 

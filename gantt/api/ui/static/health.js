@@ -1,12 +1,12 @@
 // The page Health: the service, silent hosts, the audit.
 
-import { get, now, probe } from "./api.js";
+import { get, probe } from "./api.js";
 import { button, el, fill, loading, svg, wrong } from "./elements.js";
 import { growth, quantile, read, total } from "./metrics.js";
 import { Poll } from "./poll.js";
 import { ago, column, hostOf, listed, told } from "./table.js";
 import { amount, short } from "./text.js";
-import { changeTables, outTable } from "./wrong.js";
+import { changeTables, outTable, silences } from "./wrong.js";
 
 const LONG_S = 10; // less: a question runs
 const KEPT = 60; // looks that a line shows
@@ -94,15 +94,13 @@ export class HealthView {
 			tile("HTTP requests", perSecond(requests), `${told("requests_waiting")} wait, of ${told("requests_waiting_limit")}`, { values: this.history.requests }),
 			tile("event streams", told("watchers"), `of ${told("watchers_limit")}, ${told("watchers_turned_away_total")} turned away`, { isWrong: of("watchers") >= of("watchers_limit") }),
 			tile("reports in Kafka", told("stream_lag"), `${told("stream_records_total")} read, ${told("stream_dead_letters_total")} dead letters`, { isWrong: of("stream_silence_seconds") > LONG_S }),
-			recent?.at
-				? tile("requests without a host", amount(recent.refused), `${amount(recent.placed)} placed, within the hour`)
-				: tile("requests without a host", amount(counted("no_valid_host")), `${amount(counted("placed"))} placed`),
+			tile("requests without a host", amount(recent?.refused ?? counted("no_valid_host")), `${amount(recent?.placed ?? counted("placed"))} placed${recent?.at ? ", within the hour" : ""}`),
 			tile("plug-ins suspended", told("plugins_suspended"), `${told("plugin_failures_total")} failures`, { isWrong: of("plugins_suspended") > 0 }),
 		];
 	}
 
 	_news(recent) {
-		const text = JSON.stringify({ ...recent, at: Math.floor(recent.at / 6e7), since: 0 });
+		const text = JSON.stringify({ ...recent, at: 0, since: 0 });
 		if (text === this._known) return;
 		this._known = text;
 		fill(this.silent, outTable(recent, OUT));
@@ -110,20 +108,20 @@ export class HealthView {
 	}
 
 	async _examine() {
-		const again = button("Audit again", () => this._examine(), { class: "small" });
-		fill(this.audit, el("h3", "Audit", button("Audit again", null, { class: "small", "aria-disabled": "true" })), el("p.note", "Looking for what disagrees …"));
+		const again = button("Audit again", () => { if (!again.ariaDisabled) this._examine(); }, { class: "small", "aria-disabled": "true" });
+		fill(this.audit, el("h3", "Audit", again), el("p.note", "Looking for what disagrees …"));
 		try {
 			const found = await get("gantt/audit", { limit: MOST_FINDINGS });
 			const counts = Object.entries(found.counts).map(([kind, count]) => `${amount(count)} ${kind}`);
-			const table = listed("Audit findings", "audit.csv", [
+			const table = listed("Audit findings", [
 				column("Kind", "kind"),
 				hostOf("Host"),
 				column("Instance", "instance_uuid"),
 				column("Detail", "detail", (one) => told(one.detail)),
 			], found.findings, MOST_FINDINGS);
+			again.ariaDisabled = null;
 			table.querySelector("h3").append(again);
-			const silent = Object.entries(found.silent).map(([why, count]) => `, ${amount(count)} ${why.replace("_", " ")}`);
-			table.append(el("p.none", ago(found.at, (await now()) * 1000), `, revision ${found.revision}: ${counts.join(", ") || (found.is_blind ? "nothing could be compared" : "nothing disagrees")}. What runs is known of ${amount(found.listing)} of ${amount(found.hosts)} hosts${silent.join("")}.`));
+			table.append(el("p.none", ago(found.at), `, revision ${found.revision}: ${counts.join(", ") || (found.is_blind ? "nothing could be compared" : "nothing disagrees")}. What runs is known of ${amount(found.listing)} of ${amount(found.hosts)} hosts${silences(found.silent)}.`));
 			fill(this.audit, table);
 		} catch (error) {
 			this.audit.hidden = error.status === 403;

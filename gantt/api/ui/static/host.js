@@ -2,13 +2,11 @@
 
 import { get } from "./api.js";
 import { STATES } from "./columns.js";
-import { el, fill, loading, terms } from "./elements.js";
-import { code, column, headed, listed, named, number, use } from "./table.js";
-import { age, amount, local, moment, sized, span } from "./text.js";
-import { topology } from "./topology.js";
+import { el, fill, loading, section, terms } from "./elements.js";
+import { ago, code, column, headed, listed, named, number, use } from "./table.js";
+import { age, amount, local, moment, sized } from "./text.js";
 
 const PAUSE_MS = 500;
-const LEASE_MS = 1000;
 
 function classes(inventories) {
 	return Object.entries(inventories).map(([name, one]) => {
@@ -44,18 +42,55 @@ function consumers(books) {
 	return [...found.values()];
 }
 
+function kindOf(cell, cpu) {
+	return ["claimed", "pinned", "shared"].find((kind) => cell[kind].has(cpu)) ?? "free";
+}
+
+function cpus(cell) {
+	const sets = {
+		claimed: new Set(cell.claimed_cpus),
+		pinned: new Set(cell.pinned_cpus),
+		shared: new Set(cell.shared_cpus.filter((one) => !cell.pinnable_cpus.includes(one))),
+	};
+	const all = [...new Set([...cell.shared_cpus, ...cell.pinnable_cpus])].sort((one, other) => one - other);
+	const told = `${amount(cell.free_cpus.length)} free, ${amount(cell.pinned_cpus.length)} pinned, ${amount(cell.claimed_cpus.length)} claimed, ${amount(sets.shared.size)} shared`;
+	return el("div",
+		el("div.cpus", { role: "img", "aria-label": `CPUs: ${told}` }, all.map((cpu) => el("i", { class: kindOf(sets, cpu), title: `CPU ${cpu}: ${kindOf(sets, cpu)}` }))),
+		el("small", told));
+}
+
+function cellView(cell) {
+	const taken = cell.memory_used_mb + cell.memory_claimed_mb;
+	return el("div.cell",
+		el("h4", `Cell ${cell.id}`, el("small", cell.socket === null ? "" : ` socket ${cell.socket}`)),
+		cpus(cell),
+		use("memory", taken, cell.memory_mb, "MEMORY_MB"),
+		cell.pages.filter((one) => one.total).map((one) => use(`pages ${amount(one.size_kib)} KiB`, one.total - one.free, one.total)),
+		cell.physical_networks.length > 0 && el("p.traits", cell.physical_networks.map((one) => el("code", one))));
+}
+
+function pool(one) {
+	const tags = Object.entries(one.tags).map(([name, value]) => `${name}=${Array.isArray(value) ? value.join(",") : value}`);
+	return el("li",
+		el("b", `${amount(one.free)} free`), one.claimed ? `, ${amount(one.claimed)} claimed` : "", one.numa_node === null ? "" : `, cell ${one.numa_node}`, " ",
+		tags.map((tag) => el("code", tag)),
+		one.addresses.length > 0 && el("small", ` ${one.addresses.join(" ")}`));
+}
+
+/** `view`: of …/topology; null: nothing to show. */
+function topology(view) {
+	if (!view.cells.length && !view.pools?.length) return null;
+	return section(["Cells and devices", view.is_closed && el("span.badge.down", "a claim no longer fits")],
+		el("div.cells", view.cells.map(cellView)),
+		view.pools?.length > 0 && el("ul.pools", view.pools.map(pool)));
+}
+
 export class HostPanel {
 	constructor(root, leave) {
 		this.root = root;
 		this._leave = leave;
 		this._place = null;
 		this._asked = this._timer = 0;
-		this._leases = setInterval(() => this._count(), LEASE_MS);
-	}
-
-	close() {
-		this.hide();
-		clearInterval(this._leases);
 	}
 
 	hide() {
@@ -70,7 +105,7 @@ export class HostPanel {
 		if (this._place?.host === host && this._place.node === node) return;
 		this._place = { host, node };
 		this.root.hidden = false;
-		fill(this.root, this._title(host, node, ""), loading());
+		fill(this.root, this._title(host, node), loading());
 		this._ask();
 	}
 
@@ -93,12 +128,12 @@ export class HostPanel {
 			if (turn === this._asked && this._place) this._draw(found);
 		} catch (error) {
 			if (turn === this._asked && this._place) {
-				fill(this.root, this._title(host, node, ""), el("p.wrong", { role: "alert" }, error.message));
+				fill(this.root, this._title(host, node), el("p.wrong", { role: "alert" }, error.message));
 			}
 		}
 	}
 
-	_title(host, node, state) {
+	_title(host, node, state = "") {
 		return headed([host, node !== host && el("small", ` ${node}`)], this._leave,
 			state && el(`span.badge.${state}`, state));
 	}
@@ -107,19 +142,17 @@ export class HostPanel {
 		const { view } = books;
 		const scrolled = this.root.scrollTop;
 		const index = this._columns.find(view.host, view.node);
-		this._offset = books.at - Date.now() * 1000;
 		fill(
 			this.root,
 			this._title(view.host, view.node, index === undefined ? "" : STATES[this._columns.states[index]]),
 			this._facts(view, books, index),
-			books.providers.length ? el("section", el("h3", "Providers"), tree(books.providers)) : el("p.none", "It has no provider here."),
+			books.providers.length ? section("Providers", tree(books.providers)) : el("p.none", "It has no provider here."),
 			topology(books.topology),
 			this._claims(books),
 			this._instances(view, books),
 			el("section", el("details", el("summary", "Report"), el("pre", JSON.stringify(view.stats, null, 1).split("\n").map((line) => el("div", line))))),
 		);
 		this.root.scrollTop = scrolled;
-		this._count();
 	}
 
 	_facts(view, books, index) {
@@ -131,8 +164,8 @@ export class HostPanel {
 			service.disabled && ["Disabled", `by its service: ${service.disabled_reason ?? ""}`],
 			service.forced_down && ["Down", "forced down by hand"],
 			agent && !agent.is_member && ["Down", `no report of its agent for ${age(agent.since, books.at)}`, local(agent.since)],
-			["Report", `${age(view.updated_at, books.at)} old`, local(view.updated_at)],
-			["Service", service.last_seen_up ? `seen ${age(service.last_seen_up, books.at)} ago` : "never seen", local(service.last_seen_up)],
+			["Report", ago(view.updated_at)],
+			["Service", service.last_seen_up ? ["seen ", ago(service.last_seen_up)] : "never seen"],
 			["Zone", index === undefined ? "–" : columns.zones[index]],
 			["Aggregates", view.aggregates.map((uuid) => columns.aggregateNames.get(uuid) || uuid).join(", ") || "none"],
 			["Hypervisor", [view.stats.hypervisor_type, view.stats.hypervisor_version].filter(Boolean).join(" ") || "–"],
@@ -147,9 +180,9 @@ export class HostPanel {
 			number("VCPU", "vcpus"),
 			number("Memory", "memory_mb", (one) => sized(one.memory_mb, "MEMORY_MB")),
 			number("Lease", (one) => (one.leased_until === null ? "confirmed" : moment(one.leased_until)),
-				(one) => el("span.lease", { data: { until: one.leased_until ?? "" } })),
+				(one) => el("span.lease", one.leased_until === null ? "confirmed" : ago(one.leased_until))),
 		];
-		return listed("Pending claims", "claims.csv", columns, books.claims);
+		return listed("Pending claims", columns, books.claims);
 	}
 
 	_instances(view, books) {
@@ -164,16 +197,8 @@ export class HostPanel {
 			column("On host", (one) => (there.has(one.uuid) ? "yes" : "not named yet")),
 			...classNames.map((name) => number(name, (one) => one.resources[name], (one) => amount(one.resources[name]))),
 		];
-		const section = listed("Instances and other consumers", "consumers.csv", columns, rows);
+		const section = listed("Instances and other consumers", columns, rows);
 		if (books.consumers_left_out) section.append(el("p.none", `${amount(books.consumers_left_out)} more are not listed.`));
 		return section;
-	}
-
-	_count() {
-		const now = Date.now() * 1000 + (this._offset ?? 0);
-		for (const one of this.root.querySelectorAll(".lease")) {
-			const until = one.dataset.until;
-			one.textContent = until ? (until > now ? span((until - now) / 1e6) : "ended") : "confirmed";
-		}
 	}
 }

@@ -1,25 +1,28 @@
 // The page Instances: those that are known, or that are searched, and where each leads.
 
-import { clock, list } from "./api.js";
-import { el, fill, loading, refuse, select, toolbar } from "./elements.js";
+import { list } from "./api.js";
+import { el, fill, loading, refuse, toolbar } from "./elements.js";
 import { Poll } from "./poll.js";
 import { change, link } from "./router.js";
-import { Table, code, column, csvButton, hostLink } from "./table.js";
-import { amount, local, moment, span } from "./text.js";
+import { Table, ago, code, column, csvButton, hostLink, limitOf, limits } from "./table.js";
+import { amount, moment } from "./text.js";
 
-const LIMITS = ["50", "200", "1000"];
 const EVERY_MS = 10000;
 const TYPED_MS = 250;
 
+/** A lease is at its host; what made a claim is its decision. */
+const claimed = ({ claim, uuid, host, node, leased_until: lease }) => (claim
+	? el("a", { href: lease && host ? link("fleet", { host, node }) : link("decisions", { q: uuid }) }, code(claim)) : "–");
+
 const COLUMNS = [
-	column("Name", "name", undefined, "name"),
-	column("Instance", "uuid", (one) => code(one.uuid), "uuid"),
-	column("Project", "project_id", (one) => code(one.project_id), "project"),
-	column("State", "state", undefined, "state"),
-	column("Host", "host", (one) => hostLink(one.host, one.node ?? one.host), "host"),
-	column("Claim", "claim", (one) => code(one.claim), "claim"),
-	column("Lease", (one) => one.leased_until && moment(one.leased_until), (one) => (one.leased_until ? el("span", { title: local(one.leased_until) }, span((one.leased_until - clock()) / 1e6)) : "–"), "lease"),
-	column("Decisions", () => "", (one) => el("a", { href: link("decisions", { q: one.uuid }), "aria-label": `Decisions about ${one.name ?? one.uuid}` }, "show"), "decisions"),
+	column("Name", "name"),
+	column("Instance", "uuid", (one) => code(one.uuid)),
+	column("Project", "project_id", (one) => code(one.project_id)),
+	column("State", "state"),
+	column("Host", "host", (one) => hostLink(one.host, one.node ?? one.host)),
+	column("Claim", "claim", claimed),
+	column("Lease", (one) => one.leased_until && moment(one.leased_until), (one) => ago(one.leased_until)),
+	column("Decisions", () => "", (one) => el("a", { href: link("decisions", { q: one.uuid }), "aria-label": `Decisions about ${one.name ?? one.uuid}` }, "show")),
 ];
 
 export class InstancesView {
@@ -29,11 +32,11 @@ export class InstancesView {
 		this.note = loading();
 		this.count = el("span.legend", { role: "status" });
 		this.controls = toolbar(
-			select("At most", LIMITS.map((one) => [one, amount(Number(one))]), LIMITS[0], (limit) => change({ limit: limit === LIMITS[0] ? "" : limit })),
-			csvButton("instances.csv", COLUMNS, () => this.table.shown));
+			limits("At most"),
+			csvButton("instances", COLUMNS, () => this.table.shown));
 		root.append(el("section.fleet", el("div.controls", this.controls, this.count), this.note, el("div.stage", this.table.root)));
 		this.poll = new Poll(
-			(signal) => list("gantt/instances", "instances", this._limit, signal, { search: this._sought || null }),
+			(signal) => list("gantt/instances", "instances", limitOf(this.params), signal, { search: this._sought || null }),
 			(found) => this._take(found), (error) => refuse(this.note, "list instances", error), EVERY_MS);
 	}
 
@@ -47,16 +50,12 @@ export class InstancesView {
 		return (this.params.q ?? "").trim();
 	}
 
-	get _limit() {
-		return LIMITS.includes(this.params.limit) ? this.params.limit : LIMITS[0];
-	}
-
 	update(params) {
-		const [sought, limit] = [this._sought, this._limit];
+		const [sought, limit] = [this._sought, limitOf(this.params)];
 		this.params = params;
-		this.controls.querySelector("select").value = this._limit;
-		this.table.sortBy(COLUMNS.some((one) => one.key === params.sort?.replace(/^-/, "")) ? params.sort : "name");
-		if (this._isAsked && sought === this._sought && limit === this._limit) return;
+		this.controls.querySelector("select").value = limitOf(params);
+		this.table.sortBy(params.sort);
+		if (this._isAsked && sought === this._sought && limit === limitOf(params)) return;
 		clearTimeout(this._typed);
 		this._typed = setTimeout(() => this.poll.look(true), this._isAsked ? TYPED_MS : 0);
 		this._isAsked = true;
@@ -69,7 +68,7 @@ export class InstancesView {
 		if (!found.length) {
 			fill(this.note, q ? ["No instance has this in its name or uuid, nor is it a project's. ", el("a", { href: link("decisions", { q }) }, "Decisions about it")] : "No instance is known.");
 		}
-		const isCut = found.length >= Number(this._limit);
+		const isCut = found.length >= limitOf(this.params);
 		fill(this.count, isCut ? `the first ${amount(found.length)} by uuid: search for one, or show more` : `${amount(found.length)} ${q ? "found" : "shown"}`);
 	}
 }

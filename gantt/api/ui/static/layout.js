@@ -87,10 +87,10 @@ export function hostAt(arranged, x, y) {
 export function neighbour(arranged, index, key) {
 	const at = arranged.order.indexOf(index);
 	if (at < 0) return arranged.order[0] ?? -1;
-	const block = arranged.blocks.find((one) => at >= one.first && at < one.first + one.group.members.length);
+	const block = arranged.blocks.findLast((one) => at >= one.first);
 	const inside = at - block.first;
 	const size = block.group.members.length;
-	const number = arranged.blocks.indexOf(block);
+	const first = (by) => (arranged.blocks[arranged.blocks.indexOf(block) + by] ?? block).first;
 	const move = {
 		ArrowLeft: at - 1,
 		ArrowRight: at + 1,
@@ -98,8 +98,8 @@ export function neighbour(arranged, index, key) {
 		ArrowDown: inside + block.columns < size ? at + block.columns : block.first + size,
 		Home: 0,
 		End: arranged.order.length - 1,
-		PageUp: arranged.blocks[Math.max(0, number - 1)].first,
-		PageDown: arranged.blocks[Math.min(arranged.blocks.length - 1, number + 1)].first,
+		PageUp: first(-1),
+		PageDown: first(1),
 	}[key];
 	return arranged.order[Math.max(0, Math.min(arranged.order.length - 1, move))];
 }

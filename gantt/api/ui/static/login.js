@@ -1,9 +1,8 @@
 // Asks for a token.
 
 import { get, post } from "./api.js";
-import { button, el } from "./elements.js";
+import { button, el, fill } from "./elements.js";
 import { begin } from "./session.js";
-import { plain } from "./text.js";
 
 const HINTS = {
 	noauth2: "This service believes every token: USER or USER:PROJECT; admin has the role admin.",
@@ -34,7 +33,7 @@ async function exchange(form, wrong) {
 	try {
 		begin((await post("gantt/ui/sign-in", given)).token);
 	} catch (error) {
-		wrong.textContent = plain(error.message);
+		fill(wrong, error.message);
 		form.elements.password.value = "";
 		form.elements.password.focus();
 	}

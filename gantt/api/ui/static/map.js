@@ -17,9 +17,7 @@ export class HostMap {
 	/** `name(index)`, `figure(index)`: of a host, `total(members)`: of a group, as text;
 	 * `pick(index)`, `open(index)`: what the user does. */
 	constructor(canvas, { name, figure = () => "", total = () => "", pick, open, hover }) {
-		this.canvas = canvas;
-		this._draw = canvas.getContext("2d", { alpha: false });
-		Object.assign(this, { _name: name, _figure: figure, _total: total, _pick: pick, _open: open, _hover: hover });
+		Object.assign(this, { canvas, _draw: canvas.getContext("2d", { alpha: false }), _name: name, _figure: figure, _total: total, _pick: pick, _open: open, _hover: hover });
 		this.groups = [];
 		this.steps = new Uint8Array(0);
 		this.sizes = new Float32Array(0);
@@ -74,7 +72,12 @@ export class HostMap {
 	}
 
 	fit() {
-		this._view = { scale: this._least, x: 0, y: 0 };
+		this._look({ scale: this._least, x: 0, y: 0 });
+	}
+
+	_look(view) {
+		this._view = view;
+		this._clamp();
 		this.restyle();
 	}
 
@@ -88,18 +91,14 @@ export class HostMap {
 		const most = Math.max(1, MOST_ZOOM / this._arranged.pitch);
 		const scale = Math.min(most, Math.max(this._least, view.scale * factor));
 		const by = scale / view.scale;
-		this._view = { scale, x: x - (x - view.x) * by, y: y - (y - view.y) * by };
-		this._clamp();
-		this.restyle();
+		this._look({ scale, x: x - (x - view.x) * by, y: y - (y - view.y) * by });
 	}
 
 	zoomTo(index) {
 		const { pitch, x, y } = this._arranged;
 		const scale = Math.max(this._view.scale, Math.min(NAMED_PX * 1.4, MOST_ZOOM) / pitch);
 		const { width, height } = this;
-		this._view = { scale, x: width / 2 - (x[index] + pitch / 2) * scale, y: height / 2 - (y[index] + pitch / 2) * scale };
-		this._clamp();
-		this.restyle();
+		this._look({ scale, x: width / 2 - (x[index] + pitch / 2) * scale, y: height / 2 - (y[index] + pitch / 2) * scale });
 	}
 
 	_resize() {
@@ -131,7 +130,6 @@ export class HostMap {
 		view.y = Math.min(0, Math.max(height - down, view.y));
 	}
 
-	/** Where a host's slot is on the canvas. */
 	_slot(index) {
 		const { pitch, x, y } = this._arranged;
 		const { scale, x: dx, y: dy } = this._view;
@@ -190,7 +188,7 @@ export class HostMap {
 		draw.fillStyle = this._ink.page;
 		draw.fillRect(0, 0, this.width, this.height);
 		for (const block of this._arranged.blocks) {
-			if (!this._isSeen(block.x, block.y, block.width, block.height)) continue;
+			if (!this._isSeen(block)) continue;
 			this._head(block);
 			for (const index of block.group.members) this._cell(index, now, true);
 		}
@@ -198,7 +196,7 @@ export class HostMap {
 
 	_some(now) {
 		if (this._isStale && now > (this._headsAt ?? 0) + HEADS_MS) {
-			for (const block of this._arranged.blocks) if (this._isSeen(block.x, block.y, block.width, block.head)) this._head(block);
+			for (const block of this._arranged.blocks) if (this._isSeen({ ...block, height: block.head })) this._head(block);
 			this._isStale = false;
 			this._headsAt = now;
 		}
@@ -206,7 +204,7 @@ export class HostMap {
 		for (const index of this._glow.keys()) if (!this._dirty.has(index)) this._cell(index, now);
 	}
 
-	_isSeen(x, y, width, height) {
+	_isSeen({ x, y, width, height }) {
 		const { scale, x: left, y: top } = this._view;
 		return x * scale + left < this.width && y * scale + top < this.height && (x + width) * scale + left > 0 && (y + height) * scale + top > 0;
 	}
@@ -230,7 +228,7 @@ export class HostMap {
 
 	_cell(index, now, isFresh = false) {
 		const { pitch, x: xs, y: ys } = this._arranged;
-		if (!this._isSeen(xs[index], ys[index], pitch, pitch)) return;
+		if (!this._isSeen({ x: xs[index], y: ys[index], width: pitch, height: pitch })) return;
 		const draw = this._draw;
 		const slot = this._slot(index);
 		const [left, top] = [Math.round(slot.left), Math.round(slot.top)];
@@ -293,26 +291,24 @@ export class HostMap {
 		draw.fill();
 	}
 
-	/** The colour to write with on a tile. */
-	_on(index) {
-		return this.states[index] === 1 || this.steps[index] === NONE ? this._ink.text : inkOn(this.steps[index], this._shade);
+	_write(index, size, baseline) {
+		const isEmpty = this.states[index] === 1 || this.steps[index] === NONE;
+		Object.assign(this._draw, {
+			fillStyle: isEmpty ? this._ink.text : inkOn(this.steps[index], this._shade), font: `${size}px system-ui, sans-serif`, textBaseline: baseline,
+		});
 	}
 
 	_number(index, x, y, side) {
 		const draw = this._draw;
 		const isNamed = side > NAMED_PX;
-		draw.fillStyle = this._on(index);
-		draw.font = `${isNamed ? Math.min(22, side / 4) : Math.min(13, side / 2.2)}px system-ui, sans-serif`;
-		draw.textBaseline = "middle";
+		this._write(index, isNamed ? Math.min(22, side / 4) : Math.min(13, side / 2.2), "middle");
 		const text = this._figure(index);
 		draw.fillText(text, x + (side - draw.measureText(text).width) / 2, y + side * (isNamed ? 0.6 : 0.53));
 	}
 
 	_label(index, x, y, side) {
 		const draw = this._draw;
-		draw.fillStyle = this._on(index);
-		draw.font = `${Math.min(12, side / 6)}px system-ui, sans-serif`;
-		draw.textBaseline = "top";
+		this._write(index, Math.min(12, side / 6), "top");
 		draw.fillText(cut(draw, plain(this._name(index)), side - 12), x + 6, y + 6);
 	}
 
@@ -354,12 +350,7 @@ export class HostMap {
 			},
 			pointermove: ({ offsetX: x, offsetY: y }) => {
 				isPan ||= Boolean(from) && Math.hypot(x - from.x, y - from.y) > PAN_PX;
-				if (from && isPan) {
-					this._view.x = from.view.x + x - from.x;
-					this._view.y = from.view.y + y - from.y;
-					this._clamp();
-					this.restyle();
-				}
+				if (from && isPan) this._look({ ...this._view, x: from.view.x + x - from.x, y: from.view.y + y - from.y });
 				this._hover(from && isPan ? -1 : this.at(x, y), x, y);
 			},
 			pointerup: (event) => {
@@ -389,18 +380,13 @@ export class HostMap {
 				this.focus(next);
 				this._pick(next);
 			}
-		} else if ((key === "Enter" || key === " ") && this.focused >= 0) {
-			this._open(this.focused);
-		} else if (key === "+" || key === "=") {
+		} else if ((key === "Enter" || key === " ") && this.focused >= 0) this._open(this.focused);
+		else if (key === "+" || key === "=") {
 			if (this.focused >= 0 && this._view.scale === this._least) this.zoomTo(this.focused);
 			else this.zoom(1.5);
-		} else if (key === "-") {
-			this.zoom(1 / 1.5);
-		} else if (key === "0") {
-			this.fit();
-		} else {
-			return;
-		}
+		} else if (key === "-") this.zoom(1 / 1.5);
+		else if (key === "0") this.fit();
+		else return;
 		event.preventDefault();
 	}
 }

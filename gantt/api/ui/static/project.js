@@ -4,7 +4,7 @@ import { get } from "./api.js";
 import { el, fill, loading, refuse } from "./elements.js";
 import { link } from "./router.js";
 import { column, listed, number } from "./table.js";
-import { amount, sized } from "./text.js";
+import { amount, many, sized } from "./text.js";
 
 const LATEST = 100;
 const COLUMNS = [column("Of", "type"), column("Class", "name"), number("Used", "sum", (one) => sized(one.sum, one.name))];
@@ -25,16 +25,15 @@ export class ProjectView {
 
 	async _look() {
 		try {
-			const { decisions } = await get("gantt/decisions", { limit: LATEST });
-			const project = decisions[0]?.project_id;
-			const { usages } = project ? await get("usages", { project_id: project }) : { usages: {} };
+			const [{ project_id: project }, { decisions }] = await Promise.all([get("gantt/instances", { limit: 1 }), get("gantt/decisions", { limit: LATEST })]);
+			const { usages } = project ? await get("usages", { project_id: project }) : {};
 			const refused = decisions.filter((one) => one.failure !== null).length;
 			this.note.hidden = true;
 			this.part.hidden = false;
-			fill(this.part, listed(`What project ${project ?? ""} uses`, "usage.csv", COLUMNS, rows(usages)),
-				el("a", { href: link("decisions") }, `${amount(refused)} of its latest ${amount(decisions.length)} requests were refused`));
+			fill(this.part, usages ? listed(`What project ${project} uses`, COLUMNS, rows(usages)) : el("p.none", "This token is not bound to one project."),
+				el("a", { href: link("decisions") }, `${amount(refused)} of ${project ? "its" : "the"} latest ${many(decisions.length, "request")} were refused`));
 		} catch (error) {
-			refuse(this.note, "list decisions of its project", error);
+			refuse(this.note, "list what its project has", error);
 		}
 	}
 }

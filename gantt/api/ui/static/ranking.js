@@ -59,5 +59,4 @@ export function reason(decision) {
 	return made.length ? `first by ${made.join(", ")}` : null;
 }
 
-/** Its instances, each by its name where that is known. */
 export const namesOf = ({ instance_uuids: uuids, names = {} }) => uuids.map((uuid) => names[uuid] ?? uuid);

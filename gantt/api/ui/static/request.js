@@ -5,7 +5,6 @@ import { amount, sized } from "./text.js";
 const AMOUNTS = ["vcpus", "memory_mb", "disk_gb"];
 export const POLICIES = ["anti-affinity", "affinity", "soft-anti-affinity", "soft-affinity"];
 
-/** Names in one parameter, each on a line of its own. */
 export const names = (text = "") => text.split("\n").filter(Boolean);
 
 const isNothing = (value) => value === null || (typeof value === "object" && !Object.keys(value).length);

@@ -1,6 +1,7 @@
 // What is shown is in the fragment of the address, #/PAGE?name=value; no server sees it.
 
 export const route = new EventTarget();
+const tell = () => route.dispatchEvent(new Event("change"));
 
 export function current() {
 	const [place, query = ""] = location.hash.replace(/^#\/?/, "").split("?", 2);
@@ -20,10 +21,8 @@ export function change(params, quietly = false) {
 	if (target === location.hash) return;
 	if (quietly) {
 		history.replaceState(null, "", target);
-		route.dispatchEvent(new Event("change"));
-	} else {
-		location.hash = target;
-	}
+		tell();
+	} else location.hash = target;
 }
 
-addEventListener("hashchange", () => route.dispatchEvent(new Event("change")));
+addEventListener("hashchange", tell);

@@ -16,16 +16,11 @@ function mixed(stops, part) {
 
 export function palette(isDark) {
 	const stops = isDark ? DARK : LIGHT;
-	const found = [];
-	for (let at = 0; at < STEPS; at++) {
-		found.push(`rgb(${mixed(stops, at / (STEPS - 1)).join(" ")})`);
-	}
-	found.push("#d55e00", isDark ? "#262d36" : "#e6e8eb");
-	return found;
+	const found = Array.from({ length: STEPS }, (_, at) => `rgb(${mixed(stops, at / (STEPS - 1)).join(" ")})`);
+	return [...found, "#d55e00", isDark ? "#262d36" : "#e6e8eb"];
 }
 
 export function inkOn(at, isDark) {
-	if (at === NONE) return isDark ? "#98a5b3" : "#57636f";
 	if (at === OVER) return "#000000";
 	return at < STEPS / 2 === isDark ? "#ffffff" : "#10161d";
 }

@@ -1,10 +1,10 @@
 // The page Shadow: how far Gantt and Nova agree, where they differ and why.
 
 import { get, now } from "./api.js";
-import { button, el, fill, select, terms, toolbar, wrong } from "./elements.js";
+import { button, el, fill, loading, select, terms, toolbar, wrong } from "./elements.js";
 import { Poll } from "./poll.js";
 import { change, link } from "./router.js";
-import { code, column, hostLink, hostOf, listed, number, told } from "./table.js";
+import { ago, code, column, hostLink, hostOf, listed, number, told } from "./table.js";
 import { amount, moment, percent } from "./text.js";
 
 const MOST_RECORDS = 200;
@@ -26,17 +26,17 @@ function whole(one) {
 	const fields = Object.entries(one).filter(([name, value]) => value && !LISTS.includes(name)).flatMap(([name, value]) => flat(value, name));
 	const node = [hostOf("host"), column("node")];
 	return [
-		terms(fields.map(([name, value]) => [name, name.endsWith("_at") ? moment(value) : value])),
+		terms(fields.map(([name, value]) => [name, name.endsWith("_at") ? ago(value) : value])),
 		one.source === "advice" && el("p", el("a", { href: link("decisions", { q: one.request_id }) }, "The decision")),
-		listed("ranked", "ranked.csv", [...node, number("weight")], one.ranked),
-		listed("refused_hosts", "refused.csv", [...node, column("refused_by")], one.refused_hosts),
+		listed("ranked", [...node, number("weight")], one.ranked),
+		listed("refused_hosts", [...node, column("refused_by")], one.refused_hosts),
 	];
 }
 
 export class ShadowView {
 	constructor(root) {
 		this.bar = toolbar();
-		this.part = el("div.part", "Loading …");
+		this.part = el("div.part", loading());
 		root.append(el("section.health", this.bar, this.part));
 		this.poll = new Poll((signal) => this._ask(signal), (found) => this._draw(found), (error) => fill(this.part, wrong(error)), 5000);
 	}
@@ -63,8 +63,8 @@ export class ShadowView {
 
 	_draw([{ shadow_records: records }, report]) {
 		if (!records.length && !report?.records) fill(this.part, el("p.note", "There are no shadow records of this time, or none is kept."));
-		else fill(this.part, report ? this._report(report) : null, report ? listed("Latest", "shadow.csv", [
-			column("at", (one) => moment(one.asked_at)), column("verdict"), ...both((one) => one), number("rank"), column("refused_by"),
+		else fill(this.part, report ? this._report(report) : null, report ? listed("Latest", [
+			column("at", (one) => moment(one.asked_at), (one) => ago(one.asked_at)), column("verdict"), ...both((one) => one), number("rank"), column("refused_by"),
 			...["gantt", "nova", "lag"].map((key) => number(`${key}_ms`, (one) => ms(one[`${key}_s`]))),
 		], records) : records.map(whole));
 	}
@@ -72,10 +72,10 @@ export class ShadowView {
 	_report({ records, first_at, last_at, verdicts, disagreements, notes, ...figures }) {
 		const show = ([name, one]) => (/(same|top_\d+)$/.test(name) ? percent(one ?? NaN) : name.endsWith("_s") ? `${ms(one) ?? "–"} ms` : amount(one));
 		return [
-			el("p", `${amount(records)} instances from ${moment(first_at)} to ${moment(last_at)}.`),
-			listed("Verdicts", "verdicts.csv", [column("verdict", "0"), number("count", "1")], Object.entries(verdicts)),
-			listed("Agreement", "agreement.csv", [column("figure", "0"), number("value", "1", show)], flat(figures)),
-			listed("Differences by reason", "differences.csv", [column("verdict"), column("reason", "reason", (one) => told(one.reason)), number("count"), ...both((one) => one.example)], disagreements),
+			el("p", `${amount(records)} instances from `, ago(first_at), " to ", ago(last_at), "."),
+			listed("Verdicts", [column("verdict", "0"), number("count", "1")], Object.entries(verdicts)),
+			listed("Agreement", [column("figure", "0"), number("value", "1", show)], flat(figures)),
+			listed("Differences by reason", [column("verdict"), column("reason", "reason", (one) => told(one.reason)), number("count"), ...both((one) => one.example)], disagreements),
 			notes.map((one) => el("p.none", `Note: ${one}`)),
 		];
 	}

@@ -9,17 +9,12 @@ import { use } from "./table.js";
 import { age, amount, percent, short, sized } from "./text.js";
 import { isDark, theme } from "./theme.js";
 
-const NO_ZONE = "no zone";
-
 /** What colours hosts: { label, value(index), least, most, text(value) }. */
 export function measure(columns, by) {
 	const [kind, name] = [by.slice(0, by.indexOf(":")), by.slice(by.indexOf(":") + 1)];
-	if (by === "fullest") {
-		return { label: "Fullest class", value: (index) => columns.fullest(index)?.part, least: 0, most: 1, text: percent, sum: (members) => fullestOf(columns.sums(members)) };
-	}
-	if (kind === "use") {
-		return { label: `${name} used`, value: (index) => columns.use(index, name), least: 0, most: 1, text: percent, sum: (members) => shareOf(name, columns.sums(members)) };
-	}
+	const part = { least: 0, most: 1, text: percent };
+	if (by === "fullest") return { ...part, label: "Fullest class", value: (index) => columns.fullest(index)?.part, sum: (members) => fullestOf(columns.sums(members)) };
+	if (kind === "use") return { ...part, label: `${name} used`, value: (index) => columns.use(index, name), sum: (members) => shareOf(name, columns.sums(members)) };
 	if (by === "age:report") {
 		const value = (index) => columns.age(index) && columns.age(index) / 60;
 		return { label: "Minutes since the last report", value, ...range(columns, value, 1), text: amount };
@@ -64,7 +59,7 @@ export function grouped(columns, by) {
 			const names = columns.aggregates[index].map((uuid) => columns.aggregateNames.get(uuid) || uuid);
 			put(names.filter((name) => name !== columns.zones[index]).join(" + ") || "no aggregate", index);
 		} else if (by === "state") put(STATES[columns.states[index]], index);
-		else put(by === "none" ? "all hosts" : columns.zones[index] || NO_ZONE, index);
+		else put(by === "none" ? "all hosts" : columns.zones[index] || "no zone", index);
 	}
 	const collator = new Intl.Collator(undefined, { numeric: true });
 	const names = columns.hosts.map((_, index) => columns.name(index));
@@ -165,7 +160,7 @@ export class Stage {
 	sentence(index) {
 		const { columns } = this;
 		const uses = columns.uses(index).map(([name, used, capacity]) => `${name} ${sized(used, name)} of ${sized(capacity, name)}`);
-		return `${columns.name(index)}, ${columns.zones[index]}, ${STATES[columns.states[index]]}, ${this._measured(index)}, ${uses.join(", ")}`;
+		return [columns.name(index), columns.zones[index], STATES[columns.states[index]], this._measured(index), ...uses].join(", ");
 	}
 
 	_hover(index, x, y) {

@@ -1,11 +1,14 @@
 // Tables: cells, sorting, drawing what is seen, CSV.
 
-import { bar, button, el, fill, region } from "./elements.js";
-import { link } from "./router.js";
-import { age, amount, local, moment, percent, sized, span } from "./text.js";
+import { clock } from "./api.js";
+import { bar, button, el, fill, region, section, select } from "./elements.js";
+import { change, link } from "./router.js";
+import { amount, local, moment, percent, sized, span } from "./text.js";
 
 const ROW_PX = 28;
 const SPARE = 8;
+const AGES_MS = 1000;
+const LIMITS = ["50", "200", "1000"];
 
 const FORMULA = /^[=+\-@\t\r]/;
 
@@ -16,23 +19,25 @@ function cell(value) {
 	return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** `rows` as CSV; `columns`: { label, value }. */
 export function csv(columns, rows) {
 	const lines = [columns.map((one) => cell(one.label)), ...rows.map((row) => columns.map((one) => cell(one.value(row))))];
 	return `${lines.map((line) => line.join(",")).join("\r\n")}\r\n`;
 }
 
-export function save(name, text, kind = "text/csv") {
-	const url = URL.createObjectURL(new Blob([text], { type: `${kind};charset=utf-8` }));
+export function save(name, text) {
+	const url = URL.createObjectURL(new Blob([text], { type: "text/csv;charset=utf-8" }));
 	const anchor = el("a", { href: url, download: name });
 	anchor.click();
 	setTimeout(() => URL.revokeObjectURL(url), 1000);
 }
 
-export function csvButton(name, columns, rows) {
-	return button("CSV", () => save(name, csv(columns, rows())), { class: "small" });
+/** Saves the `rows()` as a file that is called like `title`. */
+export function csvButton(title, columns, rows) {
+	const name = title.toLowerCase().replace(/\W+/g, "-");
+	return button("CSV", () => save(`${name}.csv`, csv(columns, rows())), { class: "small" });
 }
 
+const kind = (column) => ({ class: column.isNumber && "number" });
 const seen = (column, row) => (column.show ? column.show(row) : column.value(row) ?? "–");
 
 export const compare = (one, other) => {
@@ -49,14 +54,14 @@ export const compare = (one, other) => {
  * `isCurrent(row)`: it is the one that is open. */
 export class Table {
 	constructor({ columns, caption, open, sort, sorted, isCurrent = () => false }) {
-		Object.assign(this, { columns, sort, _open: open, _sorted: sorted, _isCurrent: isCurrent, _rows: [], shown: [] });
+		Object.assign(this, { columns, sort, _first: sort, _open: open, _sorted: sorted, _isCurrent: isCurrent, _rows: [], shown: [] });
 		this._body = el("tbody");
 		[this._above, this._below] = [1, 2].map(() => el("tr", { "aria-hidden": "true" }, el("td", { colspan: columns.length })));
 		this._head = el("tr");
 		this._table = el("table.long", el("caption.spoken", caption), el("thead", this._head), this._body);
 		this.root = region("div.scroll", caption, this._table);
-		this.root.addEventListener("scroll", () => this._request(), { passive: true });
-		this._watcher = new ResizeObserver(() => this._request());
+		this.root.addEventListener("scroll", () => this.request(), { passive: true });
+		this._watcher = new ResizeObserver(() => this.request());
 		this._watcher.observe(this.root);
 		this._pending = 0;
 		this._heads();
@@ -72,10 +77,6 @@ export class Table {
 		this._order();
 	}
 
-	mark() {
-		this._request();
-	}
-
 	reveal(place) {
 		const { scrollTop, clientHeight } = this.root;
 		const top = place * ROW_PX;
@@ -84,7 +85,9 @@ export class Table {
 		else if (bottom > scrollTop + clientHeight) this.root.scrollTop = bottom - clientHeight;
 	}
 
-	sortBy(key) {
+	/** By a column that there is, else as at first. */
+	sortBy(wanted) {
+		const key = this.columns.some((one) => one.key === wanted?.replace(/^-/, "")) ? wanted : this._first;
 		if (key === this.sort) return;
 		this.sort = key;
 		this._heads();
@@ -102,7 +105,7 @@ export class Table {
 		keyed.sort(([one], [other]) => (isDown ? -compare(one, other) : compare(one, other)));
 		this.shown = keyed.map(([, row]) => row);
 		this._table.ariaRowCount = this.shown.length + 1;
-		this._request();
+		this.request();
 	}
 
 	_heads() {
@@ -113,12 +116,12 @@ export class Table {
 				this.sortBy(isHere && !isDown ? `-${one.key}` : one.key);
 				this._sorted(this.sort);
 			};
-			return el("th", { scope: "col", class: one.isNumber && "number", "aria-sort": isHere ? (isDown ? "descending" : "ascending") : null },
+			return el("th", { scope: "col", ...kind(one), "aria-sort": isHere ? (isDown ? "descending" : "ascending") : null },
 				button(one.label + (isHere ? (isDown ? " ↓" : " ↑") : ""), act));
 		}));
 	}
 
-	_request() {
+	request() {
 		this._pending ||= requestAnimationFrame(() => {
 			this._pending = 0;
 			this._draw();
@@ -143,7 +146,7 @@ export class Table {
 				const inside = number === 0 && this._open
 					? button(shown, (event) => { event.stopPropagation(); this._open(row); }, { class: "link" })
 					: shown;
-				return el("td", { class: one.isNumber && "number" }, inside);
+				return el("td", kind(one), inside);
 			}),
 		);
 	}
@@ -152,14 +155,13 @@ export class Table {
 export function small(columns, rows, caption) {
 	return el("table",
 		el("caption.spoken", caption),
-		el("thead", el("tr", columns.map((one) => el("th", { scope: "col", class: one.isNumber && "number" }, one.label)))),
-		el("tbody", rows.map((row) => el("tr", columns.map((one) => el("td", { class: one.isNumber && "number" }, seen(one, row)))))));
+		el("thead", el("tr", columns.map((one) => el("th", { scope: "col", ...kind(one) }, one.label)))),
+		el("tbody", rows.map((row) => el("tr", columns.map((one) => el("td", kind(one), seen(one, row)))))));
 }
 
 /** The same with a heading and a button that saves all `rows`; `most` are shown. */
-export function listed(title, name, columns, rows, most = Infinity) {
-	return el("section",
-		el("h3", title, " ", el("small", amount(rows.length)), rows.length > 0 && csvButton(name, columns, () => rows)),
+export function listed(title, columns, rows, most = Infinity) {
+	return section([title, " ", el("small", amount(rows.length)), rows.length > 0 && csvButton(title, columns, () => rows)],
 		rows.length
 			? region("div.wide", title, small(columns, rows.slice(0, most), title))
 			: el("p.none", "none"),
@@ -168,7 +170,7 @@ export function listed(title, name, columns, rows, most = Infinity) {
 
 /** A column; `value`: the field of a row, if it is not `label`, or what finds it; `show`: what is seen of it;
  * `key`: what a long table is sorted by. */
-export function column(label, value = label, show = undefined, key = undefined) {
+export function column(label, value = label, show, key = label.toLowerCase()) {
 	return { label, value: typeof value === "string" ? (row) => row[value] : value, show, key };
 }
 
@@ -181,8 +183,19 @@ export const named = (uuid, names = {}) => [names[uuid] && el("b", names[uuid]),
 
 export const told = (text) => el("span.told", text ?? "–");
 
+function since(at) {
+	const passed = (clock() - at) / 1e6;
+	return passed < -2 ? `in ${span(-passed)}` : `${span(Math.max(0, passed))} ago`;
+}
+
 /** How long ago it was, or in how long it will be, with the local time on hover. */
-export const ago = (at, now) => (at == null ? "–" : el("time", { title: local(at), datetime: moment(at) }, at > now + 2e6 ? `in ${span((at - now) / 1e6)}` : `${age(Math.min(at, now), now)} ago`));
+export const ago = (at) => (at == null ? "–" : el("time", { title: local(at), datetime: moment(at) }, since(at)));
+
+setInterval(() => { for (const one of document.querySelectorAll("time")) one.textContent = since(Date.parse(one.dateTime) * 1000); }, AGES_MS);
+
+/** How many are asked for, as the address says it, and the choice of it. */
+export const limitOf = ({ limit }) => (LIMITS.includes(limit) ? limit : LIMITS[0]);
+export const limits = (label) => select(label, LIMITS.map((one) => [one, amount(+one)]), LIMITS[0], (limit) => change({ limit }));
 
 export function hostLink(host, node = host) {
 	if (!host) return "–";
@@ -192,7 +205,7 @@ export function hostLink(host, node = host) {
 export const hostOf = (label) => column(label, "host", (one) => hostLink(one.host, one.node));
 
 export function use(name, used, capacity, className = name) {
-	const part = capacity ? used / capacity : used ? Infinity : 0;
+	const part = used ? used / capacity : 0;
 	return el("div.use", el("span", name), bar(part, `${name}: ${percent(part)} used`), el("span", `${sized(used, className)} / ${sized(capacity, className)}`));
 }
 

@@ -1,5 +1,7 @@
 // Numbers, times and names as text.
 
+export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
 // What would hide text or turn it round, and halves of characters.
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
@@ -15,6 +17,8 @@ export function amount(number) {
 	if (number == null) return "–";
 	return (Number.isInteger(number) || Math.abs(number) >= 1000 ? whole : fine).format(number);
 }
+
+export const many = (count, noun) => `${amount(count)} ${noun}${count === 1 ? "" : "s"}`;
 
 // How much of each is a GiB: one unit, so that amounts compare at a look.
 const GIB = { MEMORY_MB: 1024, DISK_GB: 1 };

@@ -3,7 +3,7 @@
 import { list, post } from "./api.js";
 import { limitsOf, where } from "./capacity.js";
 import { headline, showDecision } from "./decision.js";
-import { button, el, fill, say, sign, select, toolbar } from "./elements.js";
+import { button, el, fill, offer, say, sign, select, toolbar } from "./elements.js";
 import { POLICIES, asked, conceded, names } from "./request.js";
 import { change, link } from "./router.js";
 import { Stage, measure, range } from "./stage.js";
@@ -170,10 +170,10 @@ export class TryView {
 		const chosen = (this.decision?.chosen ?? []).map(([one]) => columns.find(one.service_host, one.nodename));
 		stage.map.chosen = chosen.filter((one) => one !== undefined);
 		stage.explain(key.startsWith("use:") ? "none here" : "cannot take it", chosen.length > 0 && sign("ring", "chosen"));
-		if (this._painted === [...measures.keys(), key, by].join()) return; // an open choice stays so
-		this._painted = [...measures.keys(), key, by].join();
-		fill(this.bar,
-			select("Colour", [...measures].map(([name, one]) => [name, one.label]), key, (one) => change({ colour: one })),
-			select("Group by", GROUPINGS, by, (one) => change({ by: one })));
+		const colours = [...measures].map(([name, one]) => [name, one.label]);
+		offer(this.bar, [colours, key, by], () => [
+			select("Colour", colours, key, (one) => change({ colour: one })),
+			select("Group by", GROUPINGS, by, (one) => change({ by: one })),
+		]);
 	}
 }

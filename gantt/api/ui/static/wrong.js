@@ -5,7 +5,7 @@ import { el, fill } from "./elements.js";
 import { Poll } from "./poll.js";
 import { link } from "./router.js";
 import { ago, column, hostOf, listed, number, told } from "./table.js";
-import { age, amount, percent, span } from "./text.js";
+import { age, amount, many, percent, span } from "./text.js";
 
 const LOOK_MS = 15000;
 const SELDOM_MS = 300000; // what looks at everything
@@ -21,7 +21,6 @@ const KINDS = {
 	inventory_drift: "inventories unlike the reports", claim_changed: "changed claims",
 };
 
-const many = (count, noun) => `${amount(count)} ${noun}${count === 1 ? "" : "s"}`;
 const since = (one, at) => (one.since === null ? "" : ` for ${age(one.since, at)}`);
 const left = (until, at) => span(Math.max(0, until - at) / 1e6);
 const item = (text, page, params = {}, isBad = true) => ({ text, to: link(page, params), isBad });
@@ -43,13 +42,11 @@ function refusals({ refusals: some, refused, placed }) {
 /** Classes of which hardly anything is left, in all or in a zone. */
 export function full(columns) {
 	const found = [];
-	const look = (zone) => {
+	for (const zone of new Set([null, ...columns.zones])) {
 		for (const [name, { used, capacity }] of columns.totals(zone)) {
 			if (capacity && used / capacity >= FULL && !found.some((one) => one.name === name)) found.push({ name, zone: zone ?? "", part: used / capacity });
 		}
-	};
-	look(null);
-	for (const zone of new Set(columns.zones)) look(zone);
+	}
 	return found.slice(0, MOST_FULL);
 }
 
@@ -59,10 +56,12 @@ const endings = ({ outlooks, at }, gone) => outlooks
 	.filter((one) => one.kind === "class" && one.lasts_until && one.lasts_until - at < SOON_S * 1e6 && !gone.includes(one.name))
 	.map((one) => item(`${one.name} runs out in ${left(one.lasts_until, at)} with a chance of 10 %${one.likely_until ? `, in ${left(one.likely_until, at)} with one of 50 %` : ""}`, "capacity", { class: one.name }, false));
 
+/** Of how many hosts it is not known what runs, by why. */
+export const silences = (silent) => Object.entries(silent).map(([why, count]) => `, ${amount(count)} ${why.replace("_", " ")}`).join("");
+
 function audited({ counts, hosts: count, listing, silent }) {
 	const found = Object.entries(counts).map(([kind, number]) => item(`The audit found ${amount(number)} × ${KINDS[kind] ?? kind}`, "health"));
-	const reasons = Object.entries(silent).map(([reason, number]) => `${amount(number)} ${reason.replace("_", " ")}`).join(", ");
-	if (listing < count) found.push(item(`The audit compared ${amount(listing)} of ${many(count, "host")}: ${reasons}`, "health", {}, false));
+	if (listing < count) found.push(item(`The audit compared ${amount(listing)} of ${many(count, "host")}: ${silences(silent).slice(2)}`, "health", {}, false));
 	return found;
 }
 
@@ -109,30 +108,29 @@ export class Wrong {
 	}
 }
 
-/** Hosts that take no requests, in full. */
-export const outTable = ({ out, at }, title) => listed(title, "out.csv", [
+export const outTable = ({ out }, title) => listed(title, [
 	hostOf("Host"),
 	column("State", "state", (one) => el(`span.badge.${one.state}`, one.state)),
-	column("Since", "since", (one) => ago(one.since, at)),
+	column("Since", "since", (one) => ago(one.since)),
 	column("By", "by", (one) => told(one.by)), column("Reason", "reason", (one) => told(one.reason || "–")),
 	number("Instances", "instances", (one) => amount(one.instances)),
 ], out);
 
 /** What changed within the hour: the fleet, refusals by reason, policy and versions. */
 export function changeTables(recent) {
-	const { at, changes, refusals: some, seen_since: seen, since: from } = recent;
+	const { changes, refusals: some, seen_since: seen, since: from } = recent;
 	const versions = Object.entries(recent.versions).map(([version, count]) => `${version || "untold"} on ${amount(count)}`).join(", ");
 	return [
-		listed("Changed within the hour", "changes.csv", [
-			column("When", "at", (one) => ago(one.at, at)), column("What", "what"), column("Name", "name", (one) => told(one.name)),
+		listed("Changed within the hour", [
+			column("When", "at", (one) => ago(one.at)), column("What", "what"), column("Name", "name", (one) => told(one.name)),
 			column("Now", "now", (one) => told(`${one.is_new ? "new: " : ""}${one.now}`)),
 		], changes),
-		listed("Refused within the hour, by reason", "refusals.csv", [
+		listed("Refused within the hour, by reason", [
 			column("Reason", "reason", (one) => told(one.reason)), number("Requests", "count"),
-			column("Latest", "at", (one) => el("a", { href: link("decisions", { show: "refused", request: one.request_id, at: one.at }) }, ago(one.at, at))),
+			column("Latest", "at", (one) => el("a", { href: link("decisions", { show: "refused", request: one.request_id, at: one.at }) }, ago(one.at))),
 		], some),
-		el("p.none", `${amount(recent.placed)} placed, ${amount(recent.refused)} refused${seen > from ? `, counted since ${age(seen, at)} ago: there were more` : ""}. `,
-			"This process decides by these since ", ago(recent.policy_since, at), `, when it began or took other options over: ${recent.filters.join(", ")}. `,
+		el("p.none", `${amount(recent.placed)} placed, ${amount(recent.refused)} refused`, seen > from && [", counted since ", ago(seen), ": there were more"],
+			". This process decides by these since ", ago(recent.policy_since), `, when it began or took other options over: ${recent.filters.join(", ")}. `,
 			`Gantt ${recent.version}; nova-compute ${versions || "none"}.`),
 	];
 }
