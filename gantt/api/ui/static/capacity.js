@@ -79,7 +79,6 @@ export class CapacityView {
 		return { flavor: flavor(words), availability_zone: this.by.zone || null };
 	}
 
-	/** What is wrong with one flavor is told beside the others. */
 	async _count(words, signal) {
 		try {
 			return { words, ...await post("gantt/capacity", { request_spec: this._spec(words) }, signal) };

@@ -21,7 +21,6 @@ const some = (names) => (names.length ? [names[0], names.length > 1 && el("small
 
 const told = (text) => (text ? el("span", { title: text }, text) : "–");
 
-/** The table's columns; `of` finds the decision of a row. */
 function columnsOf(of) {
 	const about = (kind) => (key, label, value, show) => kind(label, (row) => value(of(row)), show && ((row) => show(of(row))), key);
 	const [text, count] = [about(column), about(number)];

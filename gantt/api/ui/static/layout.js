@@ -40,7 +40,6 @@ function shelve(groups, pitch, width, shape) {
 	return { blocks, height: y + tallest };
 }
 
-/** The largest slots with which blocks of one shape fit, in whole pixels. */
 function fitted(groups, width, height, shape) {
 	let [low, high] = [SMALLEST, LARGEST];
 	while (low < high) {

@@ -24,7 +24,6 @@ export function measure(columns, by) {
 	return { label: by === "count:instances" ? "Instances" : name, value, ...range(columns, value), text: amount };
 }
 
-/** What is used of a class in all, as text; "": there is none of it. */
 function shareOf(name, sums) {
 	const { used = 0, capacity = 0 } = sums.get(name) ?? {};
 	return capacity ? `${name} ${Math.round((100 * used) / capacity)} %` : "";
