@@ -108,8 +108,8 @@ export class HealthView {
 	}
 
 	async _examine() {
-		const again = button("Audit again", () => { if (!again.ariaDisabled) this._examine(); }, { class: "small", "aria-disabled": "true" });
-		fill(this.audit, el("h3", "Audit", again), el("p.note", "Looking for what disagrees …"));
+		const again = button("Audit again", () => this._examine(), { class: "small" });
+		fill(this.audit, el("h3", "Audit", button("Audit again", null, { class: "small", "aria-disabled": "true" })), el("p.note", "Looking for what disagrees …"));
 		try {
 			const found = await get("gantt/audit", { limit: MOST_FINDINGS });
 			const counts = Object.entries(found.counts).map(([kind, count]) => `${amount(count)} ${kind}`);
@@ -119,7 +119,6 @@ export class HealthView {
 				column("Instance", "instance_uuid"),
 				column("Detail", "detail", (one) => told(one.detail)),
 			], found.findings, MOST_FINDINGS);
-			again.ariaDisabled = null;
 			table.querySelector("h3").append(again);
 			table.append(el("p.none", ago(found.at), `, revision ${found.revision}: ${counts.join(", ") || (found.is_blind ? "nothing could be compared" : "nothing disagrees")}. What runs is known of ${amount(found.listing)} of ${amount(found.hosts)} hosts${silences(found.silent)}.`));
 			fill(this.audit, table);
