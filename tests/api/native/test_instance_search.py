@@ -102,6 +102,13 @@ def test_a_member_finds_only_its_own(books: Gantt, tmp_path: Path) -> None:
     assert client("GET", "/gantt/instances", headers=no_role).status == 403
 
 
+def test_a_member_hears_which_project_is_its_own(books: Gantt, tmp_path: Path) -> None:
+    client = service(books, tmp_path)
+    for headers, own in ((READER, "blue"), (OTHER, "red"), ({}, None)):
+        found = client("GET", "/gantt/instances?search=-none-", headers=headers)
+        assert found.json["project_id"] == own
+
+
 @pytest.mark.parametrize(("own", "others"), [("a-b", "ab"), ("ab", "a-b")])
 def test_hyphens_tell_projects_apart_that_have_no_uuid(
     books: Gantt, tmp_path: Path, own: str, others: str
