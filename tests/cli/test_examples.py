@@ -55,6 +55,13 @@ SERVING = (
     "gantt-agent --interval 10",
     "gantt watch",
 )
+# A shell has what it begins in the background ignore SIGINT, and that is inherited.
+_INTERRUPTIBLE = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from {} import main
+main()
+"""
 CONFIGURED = """
 [gantt]
 shadow_settle_s = 1
@@ -184,7 +191,7 @@ def test_examples_that_serve_go_on_until_they_are_told_to_end(
     log, before = tmp_path / "log", fleet.heard()
     with log.open("wb") as output:
         running = begun(
-            [sys.executable, "-c", f"from {module} import main; main()", *words],
+            [sys.executable, "-c", _INTERRUPTIBLE.format(module), *words],
             output,
             cwd=fleet.folder,
             env=os.environ | fleet.environ,

@@ -50,6 +50,8 @@ class Rig:
     Attributes that are not its own are those of the books.
     """
 
+    keeps_names = True
+
     def __init__(self) -> None:
         self.gantt = Gantt.__new__(Gantt)
         self.reread: list[str] = []

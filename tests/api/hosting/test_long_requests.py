@@ -47,7 +47,13 @@ POSTS: dict[str, Any] = {
 }
 # Long for other reasons than a search: the database, or the committer.
 # Nor do lists take the turn of a search.
-ELSEWHERE = {"/gantt/audit", "/gantt/shadow/report", "/gantt/verify", "/reshaper"}
+ELSEWHERE = {
+    "/gantt/audit",
+    "/gantt/recent",
+    "/gantt/shadow/report",
+    "/gantt/verify",
+    "/reshaper",
+}
 
 
 class SearchLock:
