@@ -62,6 +62,10 @@ def test_the_map_keeps_up(chromium: Chromium, many: Live) -> None:
         window.open()
         assert window.wait(SHOWN) == f"{MANY:,}"
         window.wait("return document.querySelector('.live').dataset.state === 'live'")
+        # The links above the map come later, and take of its height once.
+        window.wait(
+            "return document.querySelector('.wrongs')?.innerText.includes('The audit')"
+        )
         found = window.await_(COUNT % LONG)
         print(found)
         assert found["events"] > PER_SECOND / 10
