@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Final, TypeAlias, cast
@@ -155,8 +156,9 @@ class _Timed:
 
 def _process(database: str, options: StreamOptions) -> None:
     """One process of the scheduler, once it has its part of the topic."""
-    with open_gantt(database) as inner:
-        server._collect_less()  # as a worker of gantt serve does
+    with ExitStack() as stack:
+        with server.kept_from_collections():  # as a worker of gantt serve does
+            inner = stack.enter_context(open_gantt(database))
         books = _Timed(inner)
         intake = Intake(options, cast(Engine, books))
         intake.start()

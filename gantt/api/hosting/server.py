@@ -17,8 +17,8 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from multiprocessing.util import Finalize
 from typing import TYPE_CHECKING, Any
@@ -138,8 +138,8 @@ def make_worker_app(configured: Configured, run: RunDirectory) -> Front:
     try:
         settings = configured.settings
         begin_logging(settings.log, "gantt")
-        front, gantt, traces = _open_front(settings, run)
-        _collect_less()
+        with kept_from_collections():
+            front, gantt, traces = _open_front(settings, run)
         stack = ExitStack()
         if traces is not None:
             stack.callback(traces.close)
@@ -156,12 +156,17 @@ def make_worker_app(configured: Configured, run: RunDirectory) -> Front:
     return front
 
 
-def _collect_less() -> None:
-    """The books and modules are kept as long as the process: do not look for garbage in
-    them again and again. A report alone makes a thousand objects, all freed without a
-    collection."""
-    gc.collect()
-    gc.freeze()
+@contextmanager
+def kept_from_collections() -> Iterator[None]:
+    """The books and modules that come meanwhile are kept as long as the process: never
+    look for garbage in them. A report alone makes a thousand objects, all freed
+    without a collection."""
+    gc.disable()
+    try:
+        yield
+        gc.freeze()
+    finally:
+        gc.enable()
     gc.set_threshold(*_GARBAGE)
 
 
