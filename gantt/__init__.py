@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from gantt.engine.gantt import Gantt
     from gantt.engine.options import EngineOptions
     from gantt.model.commands import ConsumerAllocations, Inventory, ReshapedProvider
+    from gantt.model.demand import Item
     from gantt.model.diagnosis import Diagnosis
     from gantt.model.protocol import GanttProtocol
     from gantt.model.requests import (
@@ -47,6 +48,7 @@ __all__ = [
     "GanttProtocol",
     "Image",
     "Inventory",
+    "Item",
     "Labels",
     "ProviderQuery",
     "RequestGroup",
@@ -69,6 +71,7 @@ _HOMES: Final = {
     "gantt.engine.gantt": ("Gantt",),
     "gantt.engine.options": ("EngineOptions",),
     "gantt.model.commands": ("ConsumerAllocations", "Inventory", "ReshapedProvider"),
+    "gantt.model.demand": ("Item",),
     "gantt.model.diagnosis": ("Diagnosis",),
     "gantt.model.protocol": ("GanttProtocol",),
     "gantt.model.requests": (

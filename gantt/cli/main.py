@@ -27,6 +27,7 @@ from gantt.cli.instances import instance
 from gantt.cli.inventory import inventory
 from gantt.cli.labels import aggregate, resource_class, trait
 from gantt.cli.launch import launch
+from gantt.cli.place import place, placement
 from gantt.cli.provider import provider
 from gantt.cli.replay import replay
 from gantt.cli.scheduler import scheduler
@@ -40,7 +41,17 @@ from gantt.cli.watch import watch
 from gantt.version import __version__
 
 SECTIONS: Mapping[str, tuple[click.Command, ...]] = {
-    "Start here": (serve, select, claim, launch, explain, top, completion),
+    "Start here": (
+        serve,
+        place,
+        placement,
+        select,
+        claim,
+        launch,
+        explain,
+        top,
+        completion,
+    ),
     "Hosts": (
         host,
         instance,

@@ -22,6 +22,14 @@ def refused(output: str, refusal: NoValidHost) -> click.ClickException:
     return Failed(refusal.message, why_text(why))
 
 
+def refused_plainly(output: str, refusal: NoValidHost) -> click.ClickException:
+    """``refusal`` of what was asked for in plain words."""
+    why = refusal.why if isinstance(refusal.why, Why) else Why()
+    if output in DOCUMENTS:
+        return refused(output, refusal)
+    return Failed(refusal.message, "\n".join(plain(list(why.said))))
+
+
 def why_text(why: Why, *, is_refused: bool = True) -> str:
     """All reasons as paragraphs; empty if none are known. ``is_refused``: nothing fits,
     so that it is told what would help."""

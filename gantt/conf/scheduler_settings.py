@@ -121,6 +121,9 @@ SCHEDULER: Sequence[cfg.Opt] = [
             "Off: such a request is refused. gantt scheduler always has it on.",
             "max_instances 1": "Maximum instances per request; requests for more are "
             "refused.",
+            "max_items 1": "Maximum items of one demand (POST /gantt/place); demands "
+            "with more are refused. Each item may be evaluated on all hosts while no "
+            "other decision runs.",
             "max_request_groups 1": "Maximum request groups, and PCI requests, per "
             "request; requests with more are refused.",
             "max_request_names 1": "Maximum hosts, aggregates, traits and similar "

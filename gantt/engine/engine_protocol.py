@@ -20,6 +20,8 @@ from gantt.model.audit import GRACE_S, Audit, Kind
 from gantt.model.commands import Command
 from gantt.model.fleet_map import FleetMap
 from gantt.model.operation import Operation
+from gantt.model.paging import Listed
+from gantt.model.placements import PlacedQuery, PlacedView
 from gantt.model.protocol import GanttProtocol
 from gantt.model.recent import Recent
 from gantt.model.reports import Delivery, Report, ReportOutcome
@@ -96,6 +98,10 @@ class Engine(GanttProtocol, Protocol):
     def decision_page(self, asked: Asked, after: str = "") -> DecisionPage:
         """Records of decisions, the latest first: a page, and where the next begins.
         ``after``: the ``next`` of the page before. Raises Invalid."""
+
+    def placement_page(self, query: PlacedQuery) -> Listed[PlacedView]:
+        """What was placed by name: a page, and where the next begins. Raises
+        Invalid."""
 
     def answer(self, one: Operation, /, *args: object, **kwargs: object) -> object:
         """What the method of a row returns; of a long list, its page. Raises Invalid,

@@ -32,6 +32,7 @@ from gantt.engine.health import Health
 from gantt.engine.log_watch import Watching
 from gantt.engine.observer import Observer
 from gantt.engine.options import EngineOptions
+from gantt.engine.place_methods import Placing
 from gantt.engine.reading.log_tailer import LogTailer, load_state
 from gantt.engine.reading.reader import CandidateSearch, Consistency, Reader
 from gantt.engine.reading.replica import Replica
@@ -206,6 +207,7 @@ class _Parts:
         """What is made of the parts that decide, or stands beside them."""
         options, remote, checks = self._options, self._remote, self._checks
         self._cycle = SchedulingCycle(self._scheduling)
+        self._placing = Placing(access, self._scheduling)
         self._heartbeats = Heartbeats(
             access,
             self._store.beside(HEARTBEATS),
@@ -357,6 +359,7 @@ class Gantt(_Parts, Library):
     schedule = _of("_cycle", SchedulingCycle.schedule)
     decide = _of("_scheduling", Scheduling.decide)
     order_hosts = _of("_advising", Advising.order_hosts)
+    placement_page = _of("_placing", Placing.placement_page)
     claim_projects = _of("_claims", ClaimMethods.claim_projects)
     expire_claims = _of("_claims", ClaimMethods.expire)
     decision_page = _of("_scheduling.records", Records.decision_page)
@@ -482,6 +485,7 @@ PARTS: Final = {
     "_planning": Planning,
     "_advising": Advising,
     "_claims": ClaimMethods,
+    "_placing": Placing,
     "_background.usage": UsageRecorder,
 }
 _FOUND: Final = {

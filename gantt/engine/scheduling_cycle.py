@@ -10,6 +10,8 @@ answer   the selections, and the record
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -33,11 +35,16 @@ from gantt.model.commands import Claim
 from gantt.model.scheduling import Selections
 from gantt.model.selection import Decision
 from gantt.model.spec import ScheduleRequest
+from gantt.placement.candidates.combination import Budget
+from gantt.scheduler.cycle import hosts_for
 from gantt.scheduler.explain.refusal_reason import Scoreboard
 from gantt.scheduler.feasibility.candidate_sources import CandidateSource, Stale
+from gantt.scheduler.held_host import HeldHost
+from gantt.scheduler.pauses import Pause, RowsMoved, RowValidity, never
 from gantt.scheduler.plugins.policy import Policy
 from gantt.scheduler.selection.answer import repeated
 from gantt.scheduler.selection.claim import claim_of, repeat_of
+from gantt.scheduler.selection.held_hosts import hold_firm
 from gantt.scheduler.selection.picks import InstancePicks
 from gantt.scheduler.stages import OTHER
 from gantt.state.state import State
@@ -49,11 +56,33 @@ class Planned(Struct, frozen=True):
     """A decision made under the lock, and the claim that holds its hosts.
     ``recorded``: its number in the record; None: it is in none."""
 
+    request: ScheduleRequest
     selected: InstancePicks
     claim: Claim
     draft: Decision
     board: Scoreboard
     recorded: int | None
+
+    @property
+    def hosts(self) -> set[str]:
+        """The names of the hosts that were picked first."""
+        names = self.selected.feasible.hosts.fleet.hosts.hosts
+        return {names[first.row] for first, *_ in self.selected.picks}
+
+
+class RequestSet(Protocol):
+    """What is placed together: one request, or several."""
+
+    def requests(self, state: State) -> tuple[Sequence[ScheduleRequest], str]:
+        """In the order of their answers, and the name of all of their claims."""
+
+    def beside(
+        self, request: ScheduleRequest, number: int, planned: Mapping[int, Planned]
+    ) -> ScheduleRequest:
+        """One of these, by its number, where others are planned."""
+
+    def submit(self, committer: Committer, planned: list[Planned]) -> Sequence[Claimed]:
+        """Reserve all of it. Raises ClaimLost."""
 
 
 class SchedulingCycle:
@@ -68,20 +97,23 @@ class SchedulingCycle:
         request = at.checked(request)
         if not request.is_claiming:
             return at.looked(request)
-        run = _Run(at, request, at.amounts(request))
+        run = Run(at, at.amounts(request), request)
         try:
-            return placed(run, run.amounts, at.options.claim_attempts)
+            (found,) = placed(run, run.amounts, at.options.claim_attempts)
+            return found
         except (NoValidHost, PluginFailed) as failure:
-            if isinstance(failure, NoValidHost) and (known := run.known(failure)):
-                return known
-            run.refuse(failure)
+            if isinstance(failure, NoValidHost):
+                known = run.known(failure, request)
+                if known:
+                    return known
+            run.refuse(failure, request)
             raise
 
 
-def placed(run: _Run, amounts: AmountSource, claim_attempts: int) -> Selections:
-    """A host for every instance, claimed and bound. A claim that is lost to another is
-    decided again, ``claim_attempts`` times in all. Raises NoValidHost, PluginFailed,
-    and what the amounts' source raises."""
+def placed(run: Run, amounts: AmountSource, claim_attempts: int) -> list[Selections]:
+    """A host for every instance of each request, claimed and bound. A claim that is
+    lost to another is decided again, ``claim_attempts`` times in all. Raises
+    NoValidHost, PluginFailed, and what the amounts' source raises."""
     tried = lost = 0
     is_again = False
     reason: GanttError | None = None
@@ -96,10 +128,10 @@ def placed(run: _Run, amounts: AmountSource, claim_attempts: int) -> Selections:
                 raise
             reason, is_again, lost = refusal, True, lost + 1
             continue
-        claim = planned.claim
         try:
-            reserved = run.submit(claim)
-            amounts.bind(claim, reserved)
+            reserved = run.submit(planned)
+            for one, held in zip(planned, reserved, strict=True):
+                amounts.bind(one.claim, held)
         except Stale as stale:
             run.note_lost(stale)
             reason = stale.reason
@@ -111,7 +143,8 @@ def placed(run: _Run, amounts: AmountSource, claim_attempts: int) -> Selections:
         try:
             return run.answer(planned, reserved, tried)
         except BaseException as error:
-            amounts.unreserve(claim, reserved)
+            for one, held in zip(planned, reserved, strict=True):
+                amounts.unreserve(one.claim, held)
             if not isinstance(error, ClaimLost):
                 raise
             reason, lost = error, lost + 1
@@ -121,23 +154,28 @@ def placed(run: _Run, amounts: AmountSource, claim_attempts: int) -> Selections:
     )
 
 
-class _Run:
-    """One request in the cycle, and how long its stages took; ``stages``: those of the
-    pure part, None where the observer does not ask for them."""
+class Run:
+    """A request in the cycle, or a set of them, and how long its stages took;
+    ``stages``: those of the pure part, None where the observer does not ask for them.
+    ``deciding``: which of the set is being decided, or was last."""
 
     def __init__(
-        self, at: Scheduling, request: ScheduleRequest, amounts: AmountSource
+        self,
+        at: Scheduling,
+        amounts: AmountSource,
+        asked: ScheduleRequest | RequestSet,
     ) -> None:
         self.at = at
-        self.request = request
         self.amounts = amounts
+        self._asked = asked
         self.began = self._started = self._planned = at.clock.monotonic()
+        self.deciding = 0
         asks = at.records.observer.times_stages
         is_timed = asks is not None and asks()
         self._stages = StageTimes(at.clock) if is_timed else None
 
-    def plan(self, source: CandidateSource) -> Planned:
-        """Hosts for all instances, and the claim that holds them."""
+    def plan(self, source: CandidateSource) -> list[Planned]:
+        """Hosts for all instances, and the claims that hold them."""
         at = self.at
         self._started = at.clock.monotonic()
         plan = at.plugins.decided(self._plan_on)
@@ -145,72 +183,135 @@ class _Run:
         self._planned = at.clock.monotonic()
         return planned
 
-    def _plan_on(self, state: State, source: CandidateSource) -> Planned:
-        at, request = self.at, self.request
-        now, mark = at.clock.now(), self._stages
-        try:
-            selected = at.select(state, request, source, at.driver, now, mark)
-        finally:
-            if mark is not None:
-                mark(OTHER)
-        feasible = selected.feasible
-        return Planned(
-            selected,
-            claim_of(request, feasible, selected.picks, new_uuid()),
-            at.draft(state, request, feasible, now),
-            Scoreboard(state, feasible, now, at.options.record_hosts),
-            None if at.recording is None else at.recording.last,
-        )
+    def _plan_on(self, state: State, source: CandidateSource) -> list[Planned]:
+        at, now, mark = self.at, self.at.clock.now(), self._stages
+        found: dict[int, Planned] = {}
+        firm: dict[int, HeldHost] = {}
+        turns: Iterable[tuple[int, ScheduleRequest, str]]
+        asked = self._asked
+        if isinstance(asked, ScheduleRequest):
+            turns = ((0, asked, new_uuid()),)
+        else:
+            turns = self._turns(asked, state, source, now, found)
+        for self.deciding, request, name in turns:
+            try:
+                selected = at.select(state, request, source, at.driver, now, mark, firm)
+            finally:
+                if mark is not None:
+                    mark(OTHER)
+            feasible = selected.feasible
+            found[self.deciding] = Planned(
+                request,
+                selected,
+                claim_of(request, feasible, selected.picks, name),
+                at.draft(state, request, feasible, now),
+                Scoreboard(state, feasible, now, at.options.record_hosts),
+                None if at.recording is None else at.recording.last,
+            )
+            if not isinstance(asked, ScheduleRequest):
+                hold_firm(firm, feasible.taken, selected.picks)
+        return list(map(found.__getitem__, sorted(found)))
 
-    def submit(self, claim: Claim) -> Claimed:
+    def _turns(
+        self,
+        asked: RequestSet,
+        state: State,
+        source: CandidateSource,
+        now: int,
+        found: Mapping[int, Planned],
+    ) -> Iterator[tuple[int, ScheduleRequest, str]]:
+        """The scarcest of a set first: what it leaves is left for the others."""
+        requests, name = asked.requests(state)
+        counts, pause = [0], never
+        if len(requests) > 1:
+            counts, pause = [], self._pause(state)
+            for self.deciding, request in enumerate(requests):
+                pause()
+                counts.append(self._hosts_for(state, request, source, now))
+        for self.deciding in sorted(range(len(requests)), key=counts.__getitem__):
+            pause()
+            number = self.deciding
+            yield number, asked.beside(requests[number], number, found), name
+
+    def _pause(self, state: State) -> Pause:
+        """Between two requests: what was picked must still be known by its rows."""
+        rows, rest = RowValidity(state), self.at.reader.rest
+
+        def paused() -> None:
+            rest()
+            if not rows.holds(state):
+                raise RowsMoved
+
+        return paused
+
+    def _hosts_for(
+        self, state: State, request: ScheduleRequest, source: CandidateSource, now: int
+    ) -> int:
+        at = self.at
+        budget = Budget(at.search_budget)
+        return hosts_for(state, request, source, at.driver, now=now, budget=budget)
+
+    def submit(self, planned: list[Planned]) -> Sequence[Claimed]:
         """Reserve it. Raises ClaimLost."""
-        return self.at.committer.submit(claim, self.request.request_id)
+        committer, asked = self.at.committer, self._asked
+        if isinstance(asked, ScheduleRequest):
+            return (committer.submit(planned[0].claim, asked.request_id),)
+        return asked.submit(committer, planned)
 
     def note_lost(self, why: Stale | ClaimLost) -> None:
         """Its places were lost to others, and it is decided again."""
         LOG.info("all places of an instance were lost, retrying: %s", why)
         self.at.lost += 1
 
-    def answer(self, planned: Planned, reserved: Claimed, tried: int) -> Selections:
-        """The selections, and the record. Raises ClaimLost when a host is gone."""
-        at, selected, draft = self.at, planned.selected, planned.draft
-        found = at.reader.read(
-            at.plugins.answered(selected.feasible.policy),
-            self.request,
-            selected.feasible,
-            selected.picks,
-            selected.spare,
-            draft.at,
-            reserved,
-            consistency=Consistency.LOCAL,
-        )
+    def answer(
+        self, planned: list[Planned], reserved: Sequence[Claimed], tried: int
+    ) -> list[Selections]:
+        """The selections, and the records. Raises ClaimLost when a host is gone."""
+        at, local = self.at, Consistency.LOCAL
+        found: list[Selections] = []
+        for one, held in zip(planned, reserved, strict=True):
+            selected, feasible = one.selected, one.selected.feasible
+            chosen = at.reader.read(
+                at.plugins.answered(feasible.policy),
+                one.request,
+                feasible,
+                selected.picks,
+                selected.spare,
+                one.draft.at,
+                held,
+                consistency=local,
+            )
+            found += (chosen,)
         timings = {
             "decide": self._planned - self._started,
             "claim": at.clock.monotonic() - self._planned,
         }
         if isinstance(self.amounts, RemoteRequest):
             timings = {"candidates": self.amounts.listed_s, **timings}
-        record = replace(
-            draft,
-            chosen=found,
-            attempts=tried,
-            timings=timings,
-            request=at.records.kept(self.request),
-        )
         stages = () if self._stages is None else self._stages.since(self._started)
-        user = self.request.user_id
-        at.records.add(record, planned.board, stages=stages, user_id=user)
-        if at.recording is not None:
-            hosts = [one[0].service_host for one in found]
-            at.recording.settled(planned.recorded, hosts, tried)
+        for one, chosen in zip(planned, found, strict=True):
+            record = replace(
+                one.draft,
+                chosen=chosen,
+                attempts=tried,
+                timings=timings,
+                request=at.records.kept(one.request),
+            )
+            user = one.request.user_id
+            at.records.add(record, one.board, stages=stages, user_id=user)
+            if at.recording is not None:
+                hosts = [first.service_host for first, *_ in chosen]
+                at.recording.settled(one.recorded, hosts, tried)
         return found
 
-    def known(self, failure: NoValidHost) -> Selections | None:
+    def known(
+        self, failure: NoValidHost, request: ScheduleRequest
+    ) -> Selections | None:
         """The answer of the same request before; None: there was none, or it cannot be
         told whether it still holds. Raises AlreadyClaimed, and then ``failure`` is
         recorded."""
         at = self.at
-        given = at.reader, at.committer, self.request, at.driver.policy
+        given = at.reader, at.committer, request, at.driver.policy
         try:
             self.amounts.look_again()
             return known_answer(*given, at.clock.now())
@@ -218,13 +319,15 @@ class _Run:
             LOG.info("cannot tell what an earlier claim holds: %s", error)
             return None
         except AlreadyClaimed:
-            self.refuse(failure)
+            self.refuse(failure, request)
             raise
 
-    def refuse(self, failure: NoValidHost | PluginFailed) -> None:
+    def refuse(
+        self, failure: NoValidHost | PluginFailed, request: ScheduleRequest
+    ) -> None:
         """Record it."""
         stages = () if self._stages is None else self._stages.since(self.began)
-        self.at.record_failure(self.request, failure, self.began, stages)
+        self.at.record_failure(request, failure, self.began, stages)
 
 
 def known_answer(

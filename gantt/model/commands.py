@@ -32,7 +32,7 @@ from gantt.model.hosts import (
     Service,
 )
 from gantt.model.reports import Report, ReportOutcome, ReportPlace
-from gantt.model.request_identity import RequestIdentity
+from gantt.model.request_identity import Booked, RequestIdentity
 from gantt.model.rows import ClaimRow
 from gantt.model.spec import InstanceGroup
 from gantt.model.takeover import Takeover
@@ -393,11 +393,13 @@ class Choice(Struct, frozen=True):
 
 class InstanceClaim(Struct, frozen=True):
     """``choices``: the first that holds is taken. ``held``: what a remote Placement
-    has for the instance already."""
+    has for the instance already. ``booked``: what it is called in a demand in plain
+    words; None: it is of another request."""
 
     instance_uuid: str
     choices: tuple[Choice, ...]
     held: Held | None = None
+    booked: Booked | None = None
 
 
 class Claim(Command[Claimed], frozen=True):
@@ -414,7 +416,8 @@ class Claim(Command[Claimed], frozen=True):
     ``wanted``: cells and devices that each instance must find free on its host (None:
     none; not ``must_fit``: it is promised none where it does not fit), the fullest
     cells first if it ``packs``. ``identity``: which request this is; an instance that
-    has a claim of the same keeps it. Raises ClaimLost, Forbidden, AlreadyClaimed.
+    has a claim of the same keeps it. ``not_with``: consumers that must not be on its
+    hosts. Raises ClaimLost, Forbidden, AlreadyClaimed.
     """
 
     claim: str
@@ -433,6 +436,21 @@ class Claim(Command[Claimed], frozen=True):
     packs: bool = False
     must_fit: bool = True
     identity: RequestIdentity = RequestIdentity(replaces=True)
+    not_with: frozenset[str] = frozenset()
+
+
+class Book(Command[tuple[Claimed, ...]], frozen=True):
+    """What a demand in plain words asks for, all of it or nothing: a claim for each of
+    its items, all of one name. What it asks for must be new: raises Conflict
+    (of its plan), AlreadyClaimed, and what Claim raises."""
+
+    claims: tuple[Claim, ...]
+
+
+class Unbook(Command[None], frozen=True):
+    """Release all that these consumers have, or nothing. Raises NotFound, Conflict."""
+
+    consumers: tuple[str, ...]
 
 
 class ConfirmClaim(Command[None], frozen=True):

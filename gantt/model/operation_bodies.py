@@ -14,10 +14,12 @@ from gantt.model.advice import AdviceHost, Mode, Operation, Stage
 from gantt.model.audit import GRACE_S, Finding, Findings, Grace, Kind
 from gantt.model.bounds import Lease, Name, RequestId
 from gantt.model.capacity import MOST_DAYS, By
+from gantt.model.demand import Item, PlanName
 from gantt.model.diagnosis import Relaxation
 from gantt.model.fleet import FleetRefusal
 from gantt.model.hosts import HostAggregate, InstanceView, ServerGroup, Service
 from gantt.model.paging import PAGE, After
+from gantt.model.placements import PlacedView
 from gantt.model.reports import Report, ReportOutcome
 from gantt.model.scheduling import Selections
 from gantt.model.shadow import MOST_SHADOWS, Phase, Verdict
@@ -106,6 +108,25 @@ class SelectBody(Struct, frozen=True, forbid_unknown_fields=True):
     context: Context = Context()
     given_up: tuple[Relaxation, ...] = ()
     replaces: bool = False
+
+
+class PlaceBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """POST /gantt/place: a Demand. ``plan``: its name, which the header Idempotency-Key
+    may give instead."""
+
+    items: Annotated[tuple[Item, ...], Meta(min_length=1)]
+    plan: PlanName = ""
+    project: str | None = None
+    lease_s: Lease | None = None
+    dry_run: bool = False
+
+
+class PlacedBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """POST /gantt/placements/confirm and /release: the name of one, or of a plan."""
+
+    name: PlanName = ""
+    plan: PlanName = ""
+    project: str | None = None
 
 
 class CapacityBody(Struct, frozen=True, forbid_unknown_fields=True):
@@ -315,6 +336,14 @@ class Selected(Enclosing, frozen=True):
     """For each instance, in order: its host, then its alternates."""
 
     selections: Selections
+
+
+class Placements(Enclosing, frozen=True):
+    """A page of placements, by uuid. ``next``: continue after it; "": it is the
+    last."""
+
+    placements: tuple[PlacedView, ...]
+    next: str = ""
 
 
 class NamedFlavors(Enclosing, frozen=True):

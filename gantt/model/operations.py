@@ -16,6 +16,7 @@ from gantt.model.advice_operations import ADVICE_OPERATIONS
 from gantt.model.answers import Report
 from gantt.model.audit import Audit, Finding
 from gantt.model.capacity import FairSplit, Forecast, Prices
+from gantt.model.demand import Demand, Item
 from gantt.model.diagnosis import Diagnosis
 from gantt.model.fleet import FeedTurn, FleetStatement
 from gantt.model.fleet_lists import (
@@ -28,6 +29,8 @@ from gantt.model.fleet_map import FleetMap
 from gantt.model.hosts import HostAggregate, HostPage, HostView
 from gantt.model.needs import Needs
 from gantt.model.operation import Operation
+from gantt.model.place_operations import PLACE_OPERATIONS
+from gantt.model.placements import Plan
 from gantt.model.protocol import GanttProtocol
 from gantt.model.recent import Recent, RecentQuery
 from gantt.model.scheduling import SchedulerProtocol
@@ -118,6 +121,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         errors=(409,),
         work="search",
     ),
+    *PLACE_OPERATIONS,
     *ADVICE_OPERATIONS,
     Operation(
         "claims_confirm",
@@ -513,6 +517,21 @@ class Library:
         """The answer of the method ``one.name`` to these arguments."""
         raise NotImplementedError
 
+    def place(
+        self,
+        *items: Item,
+        plan: str = "",
+        project: str | None = None,
+        lease_s: float | None = None,
+        dry_run: bool = False,
+    ) -> Plan:
+        """See SchedulerProtocol."""
+        return self.place_demand(Demand(items, plan, project, lease_s, dry_run))
+
+    place_demand = _row(SchedulerProtocol.place_demand)
+    list_placements = _row(SchedulerProtocol.list_placements)
+    confirm_placement = _row(SchedulerProtocol.confirm_placement)
+    release_placement = _row(SchedulerProtocol.release_placement)
     advise = _row(SchedulerProtocol.advise)
     confirm_claim = _row(SchedulerProtocol.confirm_claim)
     release_claim = _row(SchedulerProtocol.release_claim)

@@ -5,10 +5,54 @@ Apart from the values, which keep the units of Placement and Nova.
 
 from __future__ import annotations
 
-from typing import Final
+import re
+from fractions import Fraction
+from math import ceil
+from typing import Final, TypeAlias
 
 _MEMORY: Final = "MEMORY_MB"
 _GIB: Final = 1024
+Quantity: TypeAlias = int | float | str
+"""An amount as people write it: 4, "4" or "4GiB"; a number has the unit of its
+class."""
+_WRITTEN: Final = re.compile(r"\s*(-?\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", re.ASCII)
+_LETTERS: Final = "KMGTP"
+_BYTES: Final = {
+    unit.lower(): base**power
+    for power, letter in enumerate(_LETTERS, 1)
+    for base, units in ((1024, (f"{letter}iB", f"{letter}i")), (1000, (f"{letter}B",)))
+    for unit in units
+}
+# What the names of classes that are counted in bytes end with.
+_UNITS: Final = {"_KB": 2**10, "_MB": 2**20, "_GB": 2**30}
+
+
+def whole_amount(resource_class: str, given: Quantity) -> int:
+    """``given`` in the unit of the class; of bytes as many as are needed to hold it.
+    Raises ValueError, which says what is wrong."""
+    if type(given) is int:  # as most are
+        return given
+    unit = _UNITS.get(resource_class[-3:])
+    usual = (
+        "write a whole number"
+        if unit is None
+        else f"write a number of {_name_of(unit)}, or a unit with it, as in 4GiB"
+    )
+    found = None if isinstance(given, bool) else _WRITTEN.fullmatch(str(given))
+    if found is None:
+        raise ValueError(f"{given!r} is no amount: {usual}")
+    number, letters = Fraction(found[1]), found[2].lower()
+    if letters:
+        if unit is None or letters not in _BYTES:
+            raise ValueError(f"{given!r} has a unit that does not fit: {usual}")
+        number = Fraction(ceil(number * _BYTES[letters] / unit))
+    if number.denominator != 1:
+        raise ValueError(f"{given!r} is not whole: {usual}")
+    return int(number)
+
+
+def _name_of(unit: int) -> str:
+    return f"{_LETTERS[(unit.bit_length() - 1) // 10 - 1]}iB"
 
 
 def quantity(resource_class: str, amount: float, *, is_exact: bool = False) -> str:

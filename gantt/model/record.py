@@ -83,6 +83,7 @@ class HeldLine(Struct, frozen=True, array_like=True):
     amounts: tuple[tuple[str, str, int], ...]
     groups: tuple[str, ...]
     pendings: tuple[dict[str, Any], ...]
+    is_firm: bool = False
 
 
 class Form(Struct, frozen=True, array_like=True, tag="form"):

@@ -8,7 +8,7 @@ no flavors: ``scheduler.request.identity`` makes it of a request, and
 from __future__ import annotations
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from gantt.model.holding import Amounts
 
@@ -42,13 +42,26 @@ class RequestIdentity(Struct, frozen=True):
         return self.destination_host != host or not is_node
 
 
+class Booked(Struct, frozen=True, omit_defaults=True):
+    """What is called so, and which demand it answers: the ``digest`` of that, and the
+    name of its ``plan`` if it has one."""
+
+    name: str
+    item: str
+    project: str = ""
+    plan: str = ""
+    digest: str = ""
+
+
 class Answered(Struct, frozen=True):
     """What a claim remembers of the request that it answers: its digest, and what of
-    the answer its other columns do not tell. ``mappings``: as in a Candidate."""
+    the answer its other columns do not tell. ``mappings``: as in a Candidate.
+    ``booked``: of what was asked for in plain words; the digest is "" then."""
 
     digest: str
     allocations: Amounts = {}
     mappings: dict[str, tuple[str, ...]] = {}
+    booked: Booked | UnsetType = UNSET
 
     @property
     def text(self) -> str:

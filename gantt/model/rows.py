@@ -191,9 +191,14 @@ GROUP: Final = "_group"
 only from its claim, which ended when the host named it."""
 
 
+BOOKED: Final = "_booked"
+"""The key beside it, of what was asked for in plain words: what its claim remembered of
+that (``model.request_identity.Booked``)."""
+
+
 class InstanceRow(Struct, frozen=True, array_like=True):
     """An instance that its host names. ``facts``: JSON text of the host's facts, and
-    under ``GROUP`` the uuid of the server group that it was claimed for."""
+    under ``GROUP`` and ``BOOKED`` what only its claim knew."""
 
     id: int
     uuid: str

@@ -12,6 +12,7 @@ from typing import Protocol, TypeAlias
 from gantt.model.advice import Advice, AdviceRequest
 from gantt.model.audit import GRACE_S, Audit, Finding, Kind
 from gantt.model.capacity import By, FairSplit, Forecast, Prices
+from gantt.model.demand import Demand, Item
 from gantt.model.diagnosis import Relaxation
 from gantt.model.fleet import FeedTurn, FleetRefusal, FleetStatement
 from gantt.model.fleet_lists import (
@@ -30,6 +31,7 @@ from gantt.model.hosts import (
     Service,
 )
 from gantt.model.needs import Needs
+from gantt.model.placements import PlacedQuery, PlacedView, Plan
 from gantt.model.reports import Report, ReportOutcome
 from gantt.model.selection import Capacity, Decision, Selection
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
@@ -37,7 +39,7 @@ from gantt.model.takeover import Takeover
 from gantt.model.topology_view import HostTopologyView
 
 _AGGREGATES, _SERVICES, _GROUPS = HostAggregateQuery(), ServiceQuery(), GroupQuery()
-_INSTANCES = InstanceQuery()
+_INSTANCES, _PLACEMENTS = InstanceQuery(), PlacedQuery()
 
 Selections: TypeAlias = tuple[tuple[Selection, ...], ...]
 
@@ -76,6 +78,45 @@ class SchedulerProtocol(ReportService, Protocol):
     def advise(self, request: AdviceRequest) -> Advice:
         """In which order to try the hosts of ``request``; nothing is claimed. What
         fails here is no error: the hosts come back in their own order, and ``why``."""
+
+    def place(
+        self,
+        *items: Item,
+        plan: str = "",
+        project: str | None = None,
+        lease_s: float | None = None,
+        dry_run: bool = False,
+    ) -> Plan:
+        """Book a place for each thing that is asked for, in one commit: all of them, or
+        none. ``plan``: while anything of a plan of this name lives, the same demand
+        has the same answer. ``lease_s``: all of it ends after so many seconds unless
+        it is confirmed. ``dry_run``: tell it, and book nothing.
+
+        Raises NoValidHost, whose text says why; Invalid (the message names item and
+        field); AlreadyClaimed: a name is taken; Conflict: the plan was placed for
+        another demand."""
+
+    def place_demand(self, demand: Demand) -> Plan:
+        """See ``place``; all of it as one value."""
+
+    def list_placements(
+        self, query: PlacedQuery = _PLACEMENTS
+    ) -> tuple[PlacedView, ...]:
+        """What was placed by name, and has not been released."""
+
+    def confirm_placement(
+        self, name: str = "", *, plan: str = "", project: str | None = None
+    ) -> None:
+        """What was placed with a lease stays, with all that was placed together with
+        it. ``name``: of one, or its uuid; or that of its ``plan``. Raises NotFound,
+        ClaimExpired."""
+
+    def release_placement(
+        self, name: str = "", *, plan: str = "", project: str | None = None
+    ) -> None:
+        """Free what was placed: one of this ``name`` or uuid, or all of a ``plan``. It
+        does not end what runs. Raises NotFound; Conflict: another writer changed some
+        of it."""
 
     def confirm_claim(self, claim: str) -> None:
         """Make a leased claim permanent. Raises NotFound, ClaimExpired."""

@@ -178,7 +178,8 @@ class Why(Struct, frozen=True):
     had a host, as text, and ``given_up`` the same as values: one change, or two that
     only help together. ``is_truncated``: the search for it ended at its limit
     (``change_budget``), or others wrote meanwhile, so that a smaller change, or any if
-    none is named, may exist.
+    none is named, may exist. ``said``: all of it in plain words, counts of hosts
+    first, and nothing else, where it was asked for in such.
     """
 
     steps: tuple[Step, ...] = ()
@@ -187,10 +188,13 @@ class Why(Struct, frozen=True):
     books: Diagnosis | None = None
     given_up: tuple[Relaxation, ...] = ()
     is_truncated: bool = False
+    said: tuple[str, ...] = ()
 
     @property
     def lines(self) -> tuple[str, ...]:
         """The nearest hosts and what would help, in a few lines."""
+        if self.said:
+            return self.said
         near = (f"{one.host}: {one.text}." for one in self.nearest[:_MOST_LINES])
         return (*near, *filter(None, [self.help]))
 

@@ -97,6 +97,7 @@ _GAUGES = {
         "changes_limit": "Host changes kept for the cache of the caching driver "
         "(kept_changes).",
         "request_instances_limit": "Maximum instances per request (max_instances).",
+        "demand_items_limit": "Maximum items per demand (max_items).",
         "request_groups_limit": "Maximum request groups per request "
         "(max_request_groups).",
         "request_names_limit": "Maximum names per request (max_request_names).",

@@ -295,6 +295,7 @@ class _Player:
                     msgspec.convert(pending, PromisedTopology)
                     for pending in one.pendings
                 ),
+                one.is_firm,
             )
             for one in lines
             if one.host_id in row_by_id

@@ -26,6 +26,7 @@ from gantt.scheduler.explain.trials import Trials
 from gantt.scheduler.feasibility.candidate_sources import CandidateSource
 from gantt.scheduler.held_host import HeldHost
 from gantt.scheduler.pauses import Pause, never
+from gantt.scheduler.request.job import spec_of_first
 from gantt.scheduler.selection.host_choice import RandomSource, spare_picks
 from gantt.scheduler.selection.picks import InstancePicks, pick_hosts
 from gantt.scheduler.stages import EXPLAIN, Mark
@@ -81,6 +82,24 @@ def decide(
     # Alternates: Nova builds on up to ``max_attempts`` hosts.
     spare = spare_picks(found.remaining, found.candidates, len(picks), options, rng)
     return replace(found, spare=spare)
+
+
+def hosts_for(
+    state: State,
+    request: ScheduleRequest,
+    source: CandidateSource,
+    driver: Driver,
+    *,
+    now: int,
+    budget: Budget,
+) -> int:
+    """How many hosts there are to choose from for the first instance. Raises what
+    ``decide`` does, but TooFew."""
+    spec = spec_of_first(state, request)
+    found = driver.feasible_hosts(
+        state, spec, source, now=now, budget=budget, is_trial=False, mark=None
+    )
+    return len(found.hosts)
 
 
 def explained(

@@ -1,4 +1,5 @@
-"""What was advised to others a moment ago, and is held of a host for them."""
+"""What is held of a host: for others to whom it was advised a moment ago, or for what
+the same demand has placed there before."""
 
 from __future__ import annotations
 
@@ -13,13 +14,15 @@ from gantt.topology.promised_topology import PromisedTopology
 class HeldHost(Struct):
     """What is held of one host: ``count`` instances, which take ``taken`` together, and
     ``amounts`` by (provider, resource class). ``groups``: server groups of these
-    instances whose members must be apart; ``pendings``: cells and devices of each."""
+    instances whose members must be apart; ``pendings``: cells and devices of each.
+    ``is_firm``: of the same demand, so that no other may have it."""
 
     taken: Taken = Taken(0, 0, 0)
     count: int = 0
     amounts: dict[tuple[str, str], int] = {}
     groups: frozenset[str] = frozenset()
     pendings: tuple[PromisedTopology, ...] = ()
+    is_firm: bool = False
 
     def add(
         self,

@@ -73,8 +73,9 @@ class SchedulerOptions(Struct, frozen=True, dict=True):
     ``service_down_time`` in seconds. ``choices``: alternative hosts of a claim, per
     instance, and hosts tried for instances that must share one. ``claim_choices``: of
     all its instances together. ``max_instances``, ``max_request_groups``,
-    ``max_request_names``: of one request; ``max_statement``: aggregates, instances,
-    members, traits or reports in one statement; ``max_statement_hosts``: hosts of such
+    ``max_request_names``: of one request; ``max_items``: of a demand;
+    ``max_statement``: aggregates, instances, members, traits or reports in one
+    statement; ``max_statement_hosts``: hosts of such
     aggregates. ``max_shapes``: of requests, that the caching driver keeps, with
     ``max_shape_hosts`` in all; ``kept_changes``: how many changes of hosts are stored
     for it. ``explain_budget``: steps of the search for a reason; ``change_budget``: of
@@ -153,6 +154,7 @@ class SchedulerOptions(Struct, frozen=True, dict=True):
     claim_attempts: int = 10
     claim_choices: int = 4_096
     max_instances: int = 1_000
+    max_items: int = 64
     max_request_groups: int = 128
     max_request_names: int = 10_000
     max_statement: int = 5_000

@@ -119,7 +119,7 @@ def rank(
     feasible, passing = _restricted(every, sent[at])
     remaining = RemainingHosts(feasible)
     if held:
-        hold(state, remaining, feasible, held, driver.policy.options.choices, steps)
+        hold(View(state), remaining, feasible, held, steps)
     mine, weights = at[passing], remaining.weights
     if options.advice_weights == "add":
         weights = weights + _normalised(given[mine])

@@ -11,8 +11,10 @@ from heapq import heappop, heappush
 from typing import Any, Final, Generic, TypeVar, cast
 
 import msgspec
+from msgspec import UNSET, Struct
 
 from gantt.model import rows as t
+from gantt.model.request_identity import Booked, read_answered
 from gantt.model.rows import (
     ClaimRow,
     FleetRow,
@@ -26,6 +28,7 @@ R = TypeVar("R", bound=FleetRow)
 # Only facts of members of a group have it.
 _GROUPED = f'"{t.GROUP}"'
 COMPUTE = "nova-compute"
+_BOOKED: Final = f'"{t.BOOKED}"'
 
 
 class FleetTable(Generic[R]):
@@ -119,6 +122,8 @@ class InstanceTable(FleetTable[InstanceRow]):
         self._on: dict[str, dict[str, InstanceRow]] = {}
         self._in_group: dict[str, dict[str, None]] = {}
         self._group_of: dict[str, str] = {}
+        self.booked: dict[str, Booked] = {}
+        self._of_plan: dict[tuple[str, str], dict[str, None]] = {}
 
     def on(self, host: str) -> dict[str, InstanceRow]:
         """Instances on ``host`` by uuid; not to be changed."""
@@ -136,13 +141,17 @@ class InstanceTable(FleetTable[InstanceRow]):
         """The server group that an instance was claimed for."""
         return self._group_of.get(instance_uuid)
 
+    def of_plan(self, project: str, plan: str) -> Iterable[str]:
+        """The instances that were booked by a plan of this name."""
+        return self._of_plan.get((project, plan), {}).keys()
+
     def load(self, rows: list[InstanceRow]) -> None:
         """Rows of a snapshot, none of which is known."""
         by_id, by_uuid, on = self.by_id, self.by_uuid, self._on
         for row in rows:
             by_id[row.id] = by_uuid[row.uuid] = row
             on.setdefault(row.host, {})[row.uuid] = row
-            if _GROUPED in row.facts:
+            if _GROUPED in row.facts or _BOOKED in row.facts:
                 self._join_group(row)
 
     def whose(self, uuid: str) -> Whose:
@@ -190,14 +199,25 @@ class InstanceTable(FleetTable[InstanceRow]):
         if group is not None:
             self._group_of[row.uuid] = group
             self._in_group.setdefault(group, {})[row.uuid] = None
+        # Most facts tell of none of these: do not even decode them.
+        if _BOOKED in row.facts and (booked := _booked(row)) is not None:
+            self.booked[row.uuid] = booked
+            place = booked.project, booked.plan
+            self._of_plan.setdefault(place, {})[row.uuid] = None
 
     def _leave_group(self, uuid: str) -> None:
         group = self._group_of.pop(uuid, None)
         if group is not None:
-            members = self._in_group[group]
-            del members[uuid]
-            if not members:
-                del self._in_group[group]
+            _part(self._in_group, group, uuid)
+        if uuid in self.booked:
+            booked = self.booked.pop(uuid)
+            _part(self._of_plan, (booked.project, booked.plan), uuid)
+
+
+def _part(owners: dict[Any, dict[str, None]], owner: object, uuid: str) -> None:
+    del owners[owner][uuid]
+    if not owners[owner]:
+        del owners[owner]
 
 
 class Whose(msgspec.Struct, frozen=True):
@@ -229,6 +249,18 @@ def grouped(row: InstanceRow) -> str | None:
     return found if isinstance(found, str) else None
 
 
+def _booked(row: InstanceRow) -> Booked | None:
+    """What the facts of an instance tell of a demand in plain words."""
+    try:
+        return msgspec.json.decode(row.facts, type=_Facts).booked
+    except msgspec.ValidationError:
+        return None
+
+
+class _Facts(Struct):
+    booked: Booked | None = msgspec.field(default=None, name=t.BOOKED)
+
+
 class ClaimTable(FleetTable[ClaimRow]):
     """Promises that no report knows yet."""
 
@@ -241,6 +273,7 @@ class ClaimTable(FleetTable[ClaimRow]):
         self._of: dict[str, dict[int, None]] = {}
         self._on: dict[int, dict[str, None]] = {}
         self.by_holder: dict[str, dict[int, None]] = {}
+        self.booked: dict[str, Booked] = {}
 
     def has(self, claim: str) -> bool:
         return claim in self._of
@@ -277,6 +310,10 @@ class ClaimTable(FleetTable[ClaimRow]):
         self._on.setdefault(row.host_id, {})[row.instance_uuid] = None
         if row.group_uuid is not None:
             self._in_group.setdefault(row.group_uuid, {})[row.instance_uuid] = None
+        if row.answered is not None and '"booked":{' in row.answered:
+            booked = read_answered(row.answered).booked
+            if booked is not UNSET and row.held_by is None:
+                self.booked[row.instance_uuid] = booked
         if row.topology is not None and row.held_by is not None:
             self.by_holder.setdefault(row.held_by, {})[row.id] = None
         if row.is_over:
@@ -291,6 +328,8 @@ class ClaimTable(FleetTable[ClaimRow]):
         row = self.by_id.pop(key)
         if self.by_instance.get(row.instance_uuid) is row:
             del self.by_instance[row.instance_uuid]
+            if row.instance_uuid in self.booked:
+                del self.booked[row.instance_uuid]
         self.leased.pop(key, None)
         self._over.pop(key, None)
         for owners, owner, member in (

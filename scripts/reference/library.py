@@ -28,6 +28,7 @@ PARTS: Final[dict[str, tuple[str, ...]]] = {
         "gantt.model.scheduling.ReportService",
         "gantt.model.scheduling.SchedulerProtocol",
     ),
+    "library-places": ("gantt.model.demand", "gantt.model.placements"),
     "library-client": ("gantt.SchedulerClient", "gantt.selection_primitive"),
     "library-books": (
         "gantt.model.requests",

@@ -86,12 +86,29 @@ _AGGREGATE = {"uuid": instance(3), "name": "all", "hosts": _NAMES, "metadata": {
 _FLEET = {"aggregates": [_AGGREGATE], "groups": [_GROUP]}
 _FINDING = {"kind": "no_workload", "host": "host1", "node": "host1"}
 _HOST = "/gantt/hosts/host1/host1"
+# As many items as a demand may have, each of which is evaluated on all hosts.
+_ITEMS = [
+    {"name": f"i{n}", "count": 15, "cpu": 1, "memory": 64 + n, "not_with": ["i0"]}
+    for n in range(1, 64)
+] + [{"name": "i0", "cpu": 1}]
 
 _DEARER: Mapping[str, Dear] = {
     "POST /gantt/select": Dear(
         "/gantt/select",
         {"request_spec": LABELLED, "dry_run": True},
         expected="200",
+    ),
+    "POST /gantt/place": Dear(
+        "/gantt/place",
+        {"items": _ITEMS, "dry_run": True},
+        expected="200 409 503 429",
+    ),
+    "GET /gantt/placements": Dear("/gantt/placements", query="limit=10000"),
+    "POST /gantt/placements/confirm": Dear(
+        "/gantt/placements/confirm", {"plan": "none"}, expected=CHANGED
+    ),
+    "POST /gantt/placements/release": Dear(
+        "/gantt/placements/release", {"plan": "none"}, expected=CHANGED
     ),
     "POST /gantt/advise": Dear(
         "/gantt/advise",

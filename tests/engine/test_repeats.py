@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from gantt.engine.factory import open_gantt
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
-from gantt.engine.scheduling_cycle import _Run
+from gantt.engine.scheduling_cycle import Run
 from gantt.errors import AlreadyClaimed, NotFound, NoValidHost
 from gantt.model.commands import ReleaseClaim
 from gantt.model.fleet_lists import InstanceQuery
@@ -159,7 +159,7 @@ def test_what_a_repeat_claimed_anew_ends_where_no_answer_can_be_made(
         raise RuntimeError("no answer")
 
     with monkeypatch.context() as patch:
-        patch.setattr(_Run, "answer", broken)
+        patch.setattr(Run, "answer", broken)
         with pytest.raises(RuntimeError, match="no answer"):
             engine.schedule(request)
     (left,) = engine.list_instances(InstanceQuery(is_claimed=True))

@@ -18,6 +18,7 @@ _PROGRAMS: Final = f"{_HERE}/test_programs.py"
 FOLLOWED: Final[Mapping[str, str]] = {
     "back-up": f"{_HERE}/test_operating.py",
     "no-valid-host": f"{_HERE}/test_guides.py",
+    "reserve-before-you-create": f"{_HERE}/test_guides.py",
     "scale-out": f"{_HERE}/test_operating.py",
     "upgrade": f"{_HERE}/test_operating.py",
     "write-a-driver": f"{_HERE}/test_extending.py",

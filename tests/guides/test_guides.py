@@ -14,7 +14,9 @@ from tests.guides.guide import guide
 from tests.shown import Terminal
 
 
-@pytest.mark.parametrize("name", ["no-valid-host", "write-a-filter"])
+@pytest.mark.parametrize(
+    "name", ["no-valid-host", "reserve-before-you-create", "write-a-filter"]
+)
 def test_it_is_followed(name: str, tmp_path: Path) -> None:
     with Terminal(folder=tmp_path) as terminal:
         assert terminal.follow(guide(name)) >= 4

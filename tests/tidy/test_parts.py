@@ -55,7 +55,7 @@ ORDER = {
         allocation audit candidates capacity_forecast capacity_prices
             capacity_split decision inventory labels manage page_options replay
             shadow top usage watch
-        fleet host provider select what_if_capacity
+        fleet host place provider select what_if_capacity
         capacity instances launch
         main
     """,
@@ -83,7 +83,7 @@ ORDER = {
         books scheduling
         audit_methods background clock_watch fleet_methods fleet_map_methods
             health recent_methods scheduling_cycle shadow takeover_methods
-        advice engine_protocol report_intake whole_fleet
+        advice engine_protocol place_methods report_intake whole_fleet
         gantt
         factory
     """,
@@ -104,11 +104,12 @@ ORDER = {
             usage_history
         answers audit booking changes cpu_sets diagnosis fleet_lists hosts
             request_identity spec takeover
-        advice capacity fleet needs record reports selection shadow watching
+        advice capacity demand fleet needs record reports selection shadow watching
             whole_host
-        commands facts scheduling
+        commands facts placements
+        scheduling
         forms operation_bodies protocol
-        advice_operations
+        advice_operations place_operations
         operations
     """,
     "observe": """
@@ -128,7 +129,7 @@ ORDER = {
         amount_source claimed_hosts drift fleet_queries group_rules pause
             queries reported_room usages
         candidates fleet_pages map_columns topology_answer listings ownership
-        known_instances host_moves usage_samples host_details
+        known_instances named_placements host_moves usage_samples host_details
         audit_queries
         rules
         fleet_news recent_changes

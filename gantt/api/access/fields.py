@@ -106,6 +106,18 @@ _REQUESTS: Final[dict[str, dict[str, Verdict]]] = {
         "user_id": OWN_USER,
         "project_id": OWN_PROJECT,
     },
+    "PlaceBody": {
+        "items": PARTS,
+        **_all(RULE, "plan lease_s dry_run"),
+        "project": OWN_PROJECT,
+    },
+    "Item": {
+        "name": OWN_PLACED,
+        **_all(RULE, "count cpu memory disk gpu resources labels without zone"),
+        **_all(CHOOSE, "aggregates host"),
+        "not_with": OWN_INSTANCES,
+    },
+    "PlacedBody": {"name": OWN_PLACED, "plan": RULE, "project": OWN_PROJECT},
     "Relaxation": _all(WHOLE, "kind suffix names amount lowered"),
     "CapacityBody": _all(REQUEST, "request_spec filter_properties"),
     "FairBody": {"request_specs": REQUEST, **_all(RULE, "weights by")},

@@ -146,4 +146,4 @@ def _bare(record: Decision) -> Decision:
 
 
 def _counts(reason: Why) -> Why:
-    return Why(steps=reason.steps)
+    return Why(steps=reason.steps, said=reason.said[:1])

@@ -54,7 +54,11 @@ def _request(call: Call, body: SelectBody) -> ScheduleRequest:
 
 
 def _refused(call: Call, refusal: NoValidHost) -> Problem:
+    return refused(call, refusal, redaction.refusal(call, refusal.message))
+
+
+def refused(call: Call, refusal: NoValidHost, message: str) -> Problem:
+    """The refusal with its reasons, as the caller may see them."""
     why = refusal.why if isinstance(refusal.why, Why) else Why()
     shown = msgspec.to_builtins(redaction.why(call, why))
-    message = redaction.refusal(call, refusal.message)
     return Problem(409, message, NO_VALID_HOST, extra={"why": shown})

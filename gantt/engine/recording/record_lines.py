@@ -112,6 +112,7 @@ def _held(key: int, one: HeldHost) -> HeldLine:
         tuple((*at, amount) for at, amount in one.amounts.items()),
         tuple(sorted(one.groups)),
         tuple(msgspec.to_builtins(pending) for pending in one.pendings),
+        one.is_firm,
     )
 
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import ParamSpec
 
 from gantt.errors import Invalid
+from gantt.model import demand
+from gantt.model.demand import Demand
 from gantt.model.forms import values
 from gantt.model.spec import RequestSpec, ScheduleRequest
 from gantt.scheduler.evaluation.feasible_hosts import skips_filters
@@ -44,6 +46,14 @@ class Checks:
             )
         self._within(limits.check_request, request, self.options)
         return request
+
+    def demand(self, given: Demand) -> Demand:
+        """The demand with validated types. Raises Invalid."""
+        found = demand.typed(given)
+        counts = [item.count for item in found.items]
+        self._within(limits.check_demand, counts, self.options)
+        demand.check(found)
+        return found
 
     def spec(self, spec: RequestSpec) -> RequestSpec:
         """Validates a request that has no number of instances."""
@@ -90,6 +100,7 @@ class Checks:
             "request_names_limit": options.max_request_names,
             "request_groups_limit": options.max_request_groups,
             "request_instances_limit": options.max_instances,
+            "demand_items_limit": options.max_items,
             "statement_limit": options.max_statement,
             "report_bytes_limit": options.max_report_bytes,
             "statement_hosts_limit": options.max_statement_hosts,

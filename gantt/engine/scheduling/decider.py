@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, Protocol
 
 from msgspec.structs import replace
@@ -46,6 +47,7 @@ from gantt.scheduler.explain.refusal_reason import Scoreboard
 from gantt.scheduler.explain.trials import Trials
 from gantt.scheduler.explain.weaker_request import WeakerRequest, without
 from gantt.scheduler.feasibility.candidate_sources import CandidateSource
+from gantt.scheduler.held_host import HeldHost
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.policy import policy_of
 from gantt.scheduler.report_needs import needs
@@ -221,13 +223,14 @@ class Scheduling:
         driver: Driver,
         now: int,
         mark: Mark | None = None,
+        firm: Mapping[int, HeldHost] = MappingProxyType({}),
     ) -> InstancePicks:
         """The pure part of the cycle, recorded where ``driver`` is the one in force;
-        ``mark``: is told of its stages. Raises NoValidHost with the reasons,
-        Invalid."""
+        ``mark``: is told of its stages; ``firm``: what its demand has placed, by row.
+        Raises NoValidHost with the reasons, Invalid."""
         if any(NAMING(request.spec)):
             check_names(state, request.spec, driver)
-        held, rest = self.holds.others(state, request.names), self.reader.rest
+        held, rest = self.holds.others(state, request.names, firm), self.reader.rest
         given, budget = (state, request, source, driver), self.search_budget
         try:
             if self.recording is not None and driver is self.driver:
@@ -242,7 +245,7 @@ class Scheduling:
                 mark=mark,
             )
         except NoValidHost as refusal:
-            trials = Trials(*given, now, budget, self.plugins.give_way)
+            trials = Trials(*given, now, budget, self.plugins.give_way, held)
             raise cycle.explained(refusal, trials, mark) from None
 
     def draft(

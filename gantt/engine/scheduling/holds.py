@@ -8,6 +8,7 @@ wrote that, or with its time.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from types import MappingProxyType
 
 from msgspec import Struct
 
@@ -80,10 +81,16 @@ class Holds:
         with self._lock:
             self._by_consumer.pop(consumer, None)
 
-    def others(self, state: State, own: Collection[str]) -> dict[int, HeldHost]:
-        """What is held for consumers other than ``own``, by row of ``state.hosts``."""
+    def others(
+        self,
+        state: State,
+        own: Collection[str],
+        firm: Mapping[int, HeldHost] = MappingProxyType({}),
+    ) -> Mapping[int, HeldHost]:
+        """What is held for consumers other than ``own``, by row of ``state.hosts``, but
+        on hosts of which ``firm`` says it."""
         if not self._by_consumer:  # what almost every decision finds
-            return {}
+            return firm
         row_by_id = state.fleet.hosts.row_by_id
         found: dict[int, HeldHost] = {}
         with self._lock:
@@ -93,7 +100,7 @@ class Holds:
                 if row is not None and consumer not in own:
                     host = found.setdefault(row, HeldHost())
                     host.add(one.taken, one.amounts, one.group, one.pending)
-        return found
+        return {**found, **firm}
 
     def _end(self, state: State) -> None:
         """Forget those whose consumer was claimed for, or whose time is over."""

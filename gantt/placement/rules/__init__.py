@@ -25,6 +25,7 @@ from gantt.placement.rules import (
     inventories,
     labels,
     leases,
+    plans,
     providers,
     repairs,
     switch_to_books,
@@ -72,6 +73,8 @@ RULES: dict[type[c.Command[object]], Rule] = {
     c.SetServerGroup: fleet_rules.set_group,
     c.DeleteServerGroup: fleet_rules.delete_group,
     c.Claim: claims.claim,
+    c.Book: plans.book,
+    c.Unbook: plans.unbook,
     c.ConfirmClaim: leases.confirm,
     c.ReleaseClaim: leases.release,
     c.DropClaim: leases.drop,
@@ -83,7 +86,7 @@ RULES: dict[type[c.Command[object]], Rule] = {
 }
 
 
-class Plan(Struct, frozen=True):
+class CommandPlan(Struct, frozen=True):
     """What a command will change (nothing, perhaps) and what its caller hears.
 
     ``relied``: what it takes for granted beside that, as (table, key) (``Draft.rely``).
@@ -96,7 +99,7 @@ class Plan(Struct, frozen=True):
 
 def plan(
     state: State, command: c.Command[object], now: int, clock: int | None = None
-) -> Plan:
+) -> CommandPlan:
     """Decide ``command`` against ``state`` at the time ``now`` (microseconds, UTC).
 
     ``now`` never falls, so that stamps are in the order of revisions. ``clock`` is what
@@ -107,4 +110,4 @@ def plan(
     """
     draft = Draft(state, now, now if clock is None else clock)
     answer = RULES[type(command)](draft, command)
-    return Plan(draft.changes(), answer, tuple(draft.relied))
+    return CommandPlan(draft.changes(), answer, tuple(draft.relied))

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from gantt.errors import ClaimLost, Conflict, Invalid
@@ -26,7 +26,7 @@ from gantt.model.answers import Claimed, Repeat
 from gantt.model.booking import Booking
 from gantt.model.commands import Choice, Claim, ConsumerAllocations, InstanceClaim
 from gantt.model.holding import Held, holding
-from gantt.model.request_identity import Answered
+from gantt.model.request_identity import Answered, Booked
 from gantt.model.rows import AllocationRow, ClaimRow, ConsumerRow, ProviderRow
 from gantt.model.topology import Fit, FitLack, Wanted
 from gantt.placement import group_rules
@@ -35,6 +35,7 @@ from gantt.placement.reported_room import has_room
 from gantt.placement.rules import allocations, counted_claims, leases
 from gantt.placement.rules.draft import Draft
 from gantt.placement.rules.request_kind import RequestKind, again, standing
+from gantt.state.host_table import HostTable
 from gantt.state.name_table import is_each_once
 from gantt.state.slot_amounts import Slot
 from gantt.state.state import State
@@ -47,6 +48,7 @@ _UNKNOWN: Final = "a provider or a resource class no longer exists"
 _FULL: Final = "the amounts no longer fit"
 _GROUP: Final = "the server group no longer allows the host"
 _TOPOLOGY: Final = "the topology no longer fits"
+_APART: Final = "the host has what it must not be with"
 _HARD: Final = (group_rules.AFFINITY, group_rules.ANTI_AFFINITY)
 _MOST: Final = 2**53
 
@@ -170,6 +172,10 @@ class _ClaimPlan:
             self._group = group_rules.Members(
                 draft.state.fleet, command.group, self._view.placed, self._view.left
             )
+        self._shunned = set[str]()
+        if command.not_with:
+            fleet = draft.state.fleet
+            self._shunned.update(*map(fleet.hosts_of, command.not_with))
         self._providers: dict[str, ProviderRow | None] = {}
         self.generations: list[int | None] = []
         self.fits: list[Fit | None] = []
@@ -187,12 +193,13 @@ class _ClaimPlan:
         holder = self._holder(instance, its)
         misses: dict[str, list[int]] = {}
         for number, choice in enumerate(instance.choices):
-            miss = self._try(choice, holder)
+            miss = self._try(choice, holder, instance.booked)
             if miss is None:
                 self.repeats.append(None)
                 return number
             misses.setdefault(miss, []).append(number)
-        raise ClaimLost(self._words(instance, misses))
+        hosts = self._draft.state.fleet.hosts
+        raise ClaimLost(_words(hosts, instance, misses))
 
     def _holder(self, instance: InstanceClaim, its: RequestKind) -> _Holder:
         """What the instance has; what it gives up is given back."""
@@ -227,7 +234,9 @@ class _ClaimPlan:
                     self._view.promise(host, key, pending)
         return _Holder(uuid, instance.held, old, consumer, kept, dropped, stays)
 
-    def _try(self, choice: Choice, holder: _Holder) -> str | None:
+    def _try(
+        self, choice: Choice, holder: _Holder, booked: Booked | None
+    ) -> str | None:
         """Take ``choice``, or tell why not and leave no trace."""
         hosts = self._draft.state.fleet.hosts
         host = hosts.row_by_id.get(choice.host_id)
@@ -239,6 +248,8 @@ class _ClaimPlan:
         name, command = hosts.hosts[host], self._command
         if self._group is not None and not self._group.allows(name, holder.uuid):
             return _GROUP
+        if command.not_with and self._is_shunned(name):
+            return _APART
         pending = None
         if command.wanted is not None:
             fitted = self._pending(host, choice, holder, command.wanted)
@@ -259,7 +270,7 @@ class _ClaimPlan:
                 if self._view.refused(found.amounts) is not None:
                     return _FULL
                 asked, generation = found, self._write_allocations(found, holder)
-        key = self._write_claim(choice, holder, generation, pending)
+        key = self._write_claim(choice, holder, generation, pending, booked)
         booking = Booking(
             holder.uuid,
             choice.host_id,
@@ -275,6 +286,12 @@ class _ClaimPlan:
         self.fits.append(booking.fit)
         self.generations.append(generation)
         return None
+
+    def _is_shunned(self, host: str) -> bool:
+        """Whether the host has what the claim must not be with, or just got it."""
+        placed = self._view.placed.get(host, ())
+        apart = self._command.not_with
+        return host in self._shunned or any(one.consumer in apart for one in placed)
 
     def _pending(
         self, host: int, choice: Choice, holder: _Holder, wanted: Wanted
@@ -345,6 +362,7 @@ class _ClaimPlan:
         holder: _Holder,
         generation: int | None,
         pending: PromisedTopology | None,
+        booked: Booked | None,
     ) -> int:
         """The id of its row."""
         draft, command = self._draft, self._command
@@ -354,8 +372,9 @@ class _ClaimPlan:
             leases.leave(draft, old, old.instance_uuid)
             old = None
         digest, answered = command.identity.digest, None
-        if digest:  # else no request is equal to this one
-            answered = Answered(digest, choice.allocations, choice.mappings).text
+        if digest or booked is not None:  # else no request is equal to this one
+            mappings, called = choice.mappings, UNSET if booked is None else booked
+            answered = Answered(digest, choice.allocations, mappings, called).text
         row = ClaimRow(
             draft.new_id(t.CLAIMS) if old is None else old.id,
             command.claim,
@@ -388,20 +407,22 @@ class _ClaimPlan:
         )
         return wanted.text
 
-    def _words(self, instance: InstanceClaim, misses: dict[str, list[int]]) -> str:
-        hosts = self._draft.state.fleet.hosts
-        parts = []
-        for miss, numbers in misses.items():
-            key = instance.choices[numbers[0]].host_id
-            row = hosts.row_by_id.get(key)
-            name = f"host number {key}" if row is None else f"host {hosts.hosts[row]}"
-            parts.append(f"{miss} ({len(numbers)}, first {name})")
-        return (
-            f"Instance {instance.instance_uuid} cannot be placed: "
-            f"{len(instance.choices)} choices were tried, and none is "
-            f"possible now: {'; '.join(parts) or 'there was none'}. "
-            "Nothing was claimed. Pick hosts again."
-        )
+
+def _words(
+    hosts: HostTable, instance: InstanceClaim, misses: dict[str, list[int]]
+) -> str:
+    parts = []
+    for miss, numbers in misses.items():
+        key = instance.choices[numbers[0]].host_id
+        row = hosts.row_by_id.get(key)
+        name = f"host number {key}" if row is None else f"host {hosts.hosts[row]}"
+        parts.append(f"{miss} ({len(numbers)}, first {name})")
+    return (
+        f"Instance {instance.instance_uuid} cannot be placed: "
+        f"{len(instance.choices)} choices were tried, and none is "
+        f"possible now: {'; '.join(parts) or 'there was none'}. "
+        "Nothing was claimed. Pick hosts again."
+    )
 
 
 def _is_uncounted(row: ClaimRow) -> bool:

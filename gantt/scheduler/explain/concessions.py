@@ -31,7 +31,7 @@ from gantt.scheduler.explain.topology_concessions import (
     without_devices,
 )
 from gantt.scheduler.request import cpus
-from gantt.scheduler.request.demand import group_key
+from gantt.scheduler.request.request_draft import group_key
 
 # The order of leaving out, after hints and groups: relations between providers,
 # forbidden and required traits, places; then properties of hosts, named hosts, and

@@ -7,6 +7,8 @@ that a refusal takes a limited time; between two trials others may write.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 from gantt.errors import BudgetSpent, Busy, GanttError
@@ -17,6 +19,7 @@ from gantt.scheduler.evaluation.driver import Driver
 from gantt.scheduler.evaluation.known_names import check_names
 from gantt.scheduler.explain.concessions import conceded
 from gantt.scheduler.feasibility.candidate_sources import CandidateSource
+from gantt.scheduler.held_host import HeldHost
 from gantt.scheduler.pauses import Pause, RowsMoved, never
 from gantt.scheduler.request.limits import check_request
 from gantt.scheduler.selection.picks import pick_hosts
@@ -67,12 +70,13 @@ class Trials:
         now: int,
         search_budget: int | None = None,
         give_way: Pause = never,
+        held: Mapping[int, HeldHost] = MappingProxyType({}),
     ) -> None:
         """``give_way``: between trials and within, where others may write and
-        decide."""
+        decide. ``held``: as in ``cycle.decide``."""
         self.state, self.request, self.driver = state, request, driver
         self.source = source
-        self._give_way = give_way
+        self._give_way, self._held = give_way, held
         self._began = state.applied
         self._now, self._search_budget = now, search_budget
         self._known: dict[tuple[Relaxation, ...], bool] = {}
@@ -171,5 +175,5 @@ class Trials:
 
     def _picked(self, request: ScheduleRequest, driver: Driver, steps: Budget) -> int:
         given = self.state, request, self.source, driver, self._now, steps
-        found = pick_hosts(*given, is_trial=True, pause=self._give_way)
+        found = pick_hosts(*given, is_trial=True, pause=self._give_way, held=self._held)
         return len(found.picks)

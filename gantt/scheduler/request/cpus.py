@@ -16,7 +16,7 @@ from gantt.model.forms.instance_topology import MOST_CPUS
 from gantt.model.spec import RequestSpec
 from gantt.model.topology import CpuPolicy, Cpus, ThreadPolicy
 from gantt.scheduler.request import settings
-from gantt.scheduler.request.demand import Demand, take_in_groups
+from gantt.scheduler.request.request_draft import RequestDraft, take_in_groups
 
 HYPERTHREADING: Final = "HW_CPU_HYPERTHREADING"
 _POLICY: Final = "hw:cpu_policy"
@@ -43,7 +43,7 @@ class Pinning(Struct, frozen=True):
         return self.policy in ("dedicated", "mixed")
 
 
-def pin(spec: RequestSpec, demand: Demand) -> bool:
+def pin(spec: RequestSpec, demand: RequestDraft) -> bool:
     """Turn CPU policies into amounts and traits; whether unpinned CPUs are acceptable
     instead.
 
@@ -75,7 +75,7 @@ def pin(spec: RequestSpec, demand: Demand) -> bool:
 def pinning(spec: RequestSpec) -> Pinning:
     """Which vCPUs are pinned, and how, by all the rules of Nova's API (``pin`` takes
     amounts of requests that it made under older rules). Raises NeverFits."""
-    demand = Demand()
+    demand = RequestDraft()
     take_in_groups(spec.flavor.extra_specs, demand)
     emulator = _emulator_policy(spec)
     policy = cpu_policy(spec)
@@ -217,7 +217,7 @@ def _mixed(spec: RequestSpec, mask: str | None, realtime: Cpus | None) -> Cpus:
     return realtime or 0
 
 
-def _threads_or_trait(spec: RequestSpec, demand: Demand) -> str | None:
+def _threads_or_trait(spec: RequestSpec, demand: RequestDraft) -> str | None:
     """The thread policy, or what a trait says of it. Raises NeverFits."""
     threads = thread_policy(spec)
     image = spec.image.properties.get("traits_required") if spec.image else None
@@ -286,7 +286,7 @@ def _emulator_policy(spec: RequestSpec) -> str | None:
 
 
 def _check_explicit(
-    spec: RequestSpec, demand: Demand, policy: str | None, is_isolated: bool
+    spec: RequestSpec, demand: RequestDraft, policy: str | None, is_isolated: bool
 ) -> None:
     pinned, shared = demand.total("PCPU"), demand.total("VCPU")
     if not (pinned or shared):

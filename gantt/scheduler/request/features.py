@@ -14,7 +14,7 @@ from gantt.errors import Invalid
 from gantt.model.spec import RequestSpec
 from gantt.model.topology import Affinity
 from gantt.scheduler.request import settings
-from gantt.scheduler.request.demand import DraftGroup
+from gantt.scheduler.request.request_draft import DraftGroup
 
 MEMORY_ENCRYPTION_MODELS: Final = {
     "amd-sev": "HW_CPU_X86_AMD_SEV",

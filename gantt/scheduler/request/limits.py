@@ -8,6 +8,7 @@ refusal names the size, the limit, and its option.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import chain
 from typing import Final
 
@@ -33,6 +34,22 @@ def check_request(request: ScheduleRequest, options: SchedulerOptions) -> None:
             "[scheduler]."
         )
     check_spec(request.spec, options)
+
+
+def check_demand(counts: Sequence[int], options: SchedulerOptions) -> None:
+    """``counts``: how many of each item. Raises TooMuch, Invalid (an empty demand)."""
+    if len(counts) > options.max_items:
+        raise TooMuch(
+            f"{len(counts)} items were asked for; one demand may have "
+            f"{options.max_items}. Ask in parts, or raise max_items of [scheduler]."
+        )
+    count = sum(counts)
+    if not 0 < count <= options.max_instances:
+        raise (TooMuch if count else Invalid)(
+            f"{count} things were asked for; one demand may ask for 1 to "
+            f"{options.max_instances}. Ask in parts, or raise max_instances of "
+            "[scheduler]."
+        )
 
 
 def check_flavors(count: int, options: SchedulerOptions) -> None:

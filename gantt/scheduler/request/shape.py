@@ -16,8 +16,12 @@ from gantt.model.requests import CandidateRequest, Labels
 from gantt.model.spec import RequestSpec
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.request import cpus, features
-from gantt.scheduler.request.demand import Demand, DraftGroup, take_in_groups
 from gantt.scheduler.request.limits import too_many_groups
+from gantt.scheduler.request.request_draft import (
+    DraftGroup,
+    RequestDraft,
+    take_in_groups,
+)
 from gantt.scheduler.request.targets import target_tree
 from gantt.state.fleet_columns import Fleet
 
@@ -97,10 +101,10 @@ def required_traits(spec: RequestSpec) -> set[str]:
 # ------------------------------------------------------------------- from the request
 
 
-def _demand(spec: RequestSpec, *, pins: bool = True) -> tuple[Demand, bool]:
+def _demand(spec: RequestSpec, *, pins: bool = True) -> tuple[RequestDraft, bool]:
     """Amounts and traits; whether unpinned CPUs are acceptable instead of pinned
     ones."""
-    demand = Demand()
+    demand = RequestDraft()
     is_pinned = False
     take_in_groups(spec.flavor.extra_specs, demand)
     from_flavor = sum(1 for suffix in demand.parts if suffix)
@@ -120,7 +124,7 @@ def _demand(spec: RequestSpec, *, pins: bool = True) -> tuple[Demand, bool]:
     return demand, is_pinned
 
 
-def _sizes(spec: RequestSpec, demand: Demand) -> None:
+def _sizes(spec: RequestSpec, demand: RequestDraft) -> None:
     """The flavor's sizes, except for classes that are named elsewhere."""
     flavor, amounts = spec.flavor, demand.main.amounts
     root_gb = 0 if spec.is_bfv else flavor.root_gb
@@ -133,7 +137,7 @@ def _sizes(spec: RequestSpec, demand: Demand) -> None:
         amounts["DISK_GB"] = disk_gb
 
 
-def _group_policy(demand: Demand, from_flavor: int) -> None:
+def _group_policy(demand: RequestDraft, from_flavor: int) -> None:
     """Several suffixed groups need a policy, which the flavor must name; groups of
     ports and devices alone need none."""
     if demand.isolate is not None or len(demand.parts) <= 2:
@@ -147,7 +151,7 @@ def _group_policy(demand: Demand, from_flavor: int) -> None:
         )
 
 
-def _place(demand: Demand, spec: RequestSpec, tree: str | None) -> None:
+def _place(demand: RequestDraft, spec: RequestSpec, tree: str | None) -> None:
     """Add aggregates and the tree of the destination."""
     main, destination = demand.main, spec.requested_destination
     if destination is not None:
@@ -159,7 +163,7 @@ def _place(demand: Demand, spec: RequestSpec, tree: str | None) -> None:
         _place_without_host(demand)
 
 
-def _place_without_host(demand: Demand) -> None:
+def _place_without_host(demand: RequestDraft) -> None:
     """Nothing is requested of the host itself: its constraints apply to the groups with
     resources, or to an added group. Placement refuses such a request of Nova."""
     main = demand.main
@@ -183,7 +187,7 @@ def _place_without_host(demand: Demand) -> None:
     main.forbidden.clear()
 
 
-def _question(demand: Demand, spec: RequestSpec) -> CandidateRequest:
+def _question(demand: RequestDraft, spec: RequestSpec) -> CandidateRequest:
     level = spec.request_level_params
     groups = [part.group(suffix) for suffix, part in demand.suffixed]
     if not demand.main.is_empty:
@@ -204,7 +208,10 @@ def _question(demand: Demand, spec: RequestSpec) -> CandidateRequest:
 
 
 def _check(
-    demand: Demand, spec: RequestSpec, knows_class: Knows, knows_trait: Knows | None
+    demand: RequestDraft,
+    spec: RequestSpec,
+    knows_class: Knows,
+    knows_trait: Knows | None,
 ) -> None:
     for suffix, part in demand.parts.items():
         _check_amounts(suffix, part, spec, knows_class)
@@ -227,7 +234,7 @@ def _check_amounts(
             )
 
 
-def _check_subtrees(subtrees: tuple[frozenset[str], ...], demand: Demand) -> None:
+def _check_subtrees(subtrees: tuple[frozenset[str], ...], demand: RequestDraft) -> None:
     if not subtrees:
         return
     present = {suffix for suffix, _ in demand.suffixed}

@@ -86,20 +86,19 @@ def pick_hosts(
         feasible = driver.feasible_hosts(
             state, spec, source, now=now, budget=budget, is_trial=is_trial, mark=mark
         )
-    # select
-    if mark is not None:
+    if mark is not None:  # select
         mark(PICK if len(feasible.hosts) else OTHER)
     names, passing, remaining = request.names, feasible, RemainingHosts(feasible)
+    view, is_first = View(state), True
     if held:
-        hold(state, remaining, feasible, held, driver.policy.options.choices, budget)
+        is_first = not hold(view, remaining, feasible, held, budget)
     if again is not None:
         remaining.postpone(again.last)
     if driver.chooser is not None:  # of another package; columns may be newer then
         passing = remaining.ask(driver.chooser, feasible, request.count, seed_of(rng))
+    given = view, passing, budget, driver
     is_loose = again is not None and again.is_loose
-    candidates = RemainingCandidates.of(
-        View(state), passing, budget, driver, is_loose=is_loose
-    )
+    candidates = RemainingCandidates.of(*given, is_loose=is_loose, is_first=is_first)
     picks = select(
         remaining,
         candidates,

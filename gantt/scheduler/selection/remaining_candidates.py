@@ -25,7 +25,8 @@ class RemainingCandidates:
     """Candidates of hosts, less what was taken in ``view``. ``fitting``: of a request
     for cells or devices. ``prefers``: of the first few of a host's candidates the one
     that leaves the least of its providers (1), so that others stay whole, or the most
-    (-1), so that none is used up; the first one (0)."""
+    (-1), so that none is used up; the first one (0). ``is_first``: nothing is taken in
+    ``view`` yet."""
 
     def __init__(
         self,
@@ -35,9 +36,10 @@ class RemainingCandidates:
         fitting: Fitting | None = None,
         *,
         prefers: int = 0,
+        is_first: bool = True,
     ) -> None:
         self._view = view
-        self._is_first = True  # nothing was taken through this
+        self._is_first = is_first
         self._prefers = prefers
         self._candidates = candidates
         self._budget = budget
@@ -53,6 +55,7 @@ class RemainingCandidates:
         meter: Meter,
         *,
         is_loose: bool = False,
+        is_first: bool = True,
     ) -> RemainingCandidates:
         """Before the first instance is picked. Raises Invalid."""
         fitting = None
@@ -60,7 +63,8 @@ class RemainingCandidates:
             fitting = fitting_of(view.state, feasible, meter, view)
         is_tight = feasible.policy.options.packing != "spread"
         prefers = -1 if is_loose else 1 if is_tight else 0
-        return cls(view, feasible.candidates, budget, fitting, prefers=prefers)
+        given = view, feasible.candidates, budget, fitting
+        return cls(*given, prefers=prefers, is_first=is_first)
 
     def find_each(self, host_rows: list[int]) -> Iterable[Candidate | None]:
         """Finds a candidate for each host, one after the other, lazily."""

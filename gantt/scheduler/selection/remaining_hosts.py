@@ -107,6 +107,12 @@ class RemainingHosts:
             self._start, self.weights = None, self.weights.copy()
             self._put_last()
 
+    def leave_out(self, rows: set[int]) -> None:
+        """They are no hosts of this request any more."""
+        if rows:
+            self._keep(~self.hosts.at_rows(rows))
+            self.weigh()
+
     def ask(
         self, chooser: GuardedChooser, feasible: FeasibleHosts, count: int, seed: int
     ) -> FeasibleHosts:

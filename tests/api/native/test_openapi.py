@@ -110,7 +110,7 @@ def test_every_operation_is_well_formed(document: Json) -> None:
         fields = [each["name"] for each in one["parameters"] if each["in"] == "path"]
         assert fields == re.findall(r"\{(\w+)\}", path)
         assert all(each["required"] for each in one["parameters"][: len(fields)])
-        bare = path.endswith("/confirm") or (method, path) in BARE
+        bare = path.endswith("}/confirm") or (method, path) in BARE
         assert ("requestBody" in one) == (method in {"PUT", "POST"} and not bare)
         rule = one.get("x-policy-rule")
         assert rule in RULES if path not in OPEN else rule is None

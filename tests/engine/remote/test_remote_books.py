@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 from msgspec import json
 
-from gantt import errors
+from gantt import Item, errors
 from gantt.engine.factory import open_gantt as open_engine
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
@@ -262,3 +262,14 @@ def test_remote_engine_requires_a_client() -> None:
     asked = EngineOptions(scheduler=SchedulerOptions(placement="http://h"))
     with pytest.raises(errors.Refused, match="no client for it"):
         open_engine("memory://", asked)
+
+
+def test_plain_words_are_refused_by_name(there: Elsewhere, engine: Gantt) -> None:
+    there.fleet(engine, "h1")
+    for refused in (
+        lambda: engine.place(Item("web", cpu=1)),
+        lambda: engine.release_placement("web"),
+    ):
+        with pytest.raises(errors.Invalid, match="A remote Placement keeps the amount"):
+            refused()
+    assert claims(engine) == []

@@ -67,7 +67,7 @@ class DraftGroup:
         )
 
 
-class Demand:
+class RequestDraft:
     """All request groups, by suffix; "" is the one whose resources may come from
     several providers. ``isolate`` None: no group policy was given."""
 
@@ -143,7 +143,7 @@ def _labels(required: Iterable[Iterable[str]], forbidden: Iterable[str]) -> Labe
     return Labels(tuple(map(frozenset, required)), frozenset(forbidden))
 
 
-def take_in_groups(extra_specs: Mapping[str, str], demand: Demand) -> None:
+def take_in_groups(extra_specs: Mapping[str, str], demand: RequestDraft) -> None:
     """Add the groups of a flavor's extra specs. Raises Invalid, with the key, where
     Nova logs a warning: the request would not get what its flavor specifies."""
     for key, value in extra_specs.items():

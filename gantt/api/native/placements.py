@@ -1,0 +1,86 @@
+"""The plain door over HTTP: place what is asked for, list, confirm and release it.
+
+A caller without ``gantt:claims:any`` places for its own project, and finds what is
+called so there.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from gantt.api.call import Call
+from gantt.api.native.body_decoder import BodyDecoder, query
+from gantt.api.native.claims import bound_to
+from gantt.api.native.permissions import permitted
+from gantt.api.native.select import refused
+from gantt.api.wire.problem import Problem
+from gantt.errors import NoValidHost
+from gantt.model.demand import Demand
+from gantt.model.operation_bodies import PlaceBody, PlacedBody, Placements
+from gantt.model.placements import PlacedQuery, Plan
+from gantt.model.spec import RequestSpec
+
+_PLACE: BodyDecoder[PlaceBody] = BodyDecoder(PlaceBody)
+_PLACED: BodyDecoder[PlacedBody] = BodyDecoder(PlacedBody)
+
+
+def place(call: Call) -> Plan:
+    """POST /gantt/place"""
+    body = _PLACE.read(call)
+    own = permitted(call, RequestSpec(), body).project_id
+    demand = Demand(
+        body.items,
+        _plan(call, body),
+        body.project if own is None else own,
+        body.lease_s,
+        body.dry_run,
+        call.request_id,
+        call.caller.user_id,
+        own,
+    )
+    try:
+        return call.gantt.place_demand(demand)
+    except NoValidHost as refusal:
+        # The message names no host.
+        raise refused(call, refusal, refusal.message) from None
+
+
+def _plan(call: Call, body: PlaceBody) -> str:
+    """Raises Problem."""
+    key = call.environ.get("HTTP_IDEMPOTENCY_KEY", "")
+    if key and body.plan not in ("", key):
+        raise Problem(
+            400,
+            f"The header Idempotency-Key says {key!r} and the body {body.plan!r}: both "
+            "name the plan. Give one of them.",
+        )
+    return key or body.plan
+
+
+def list_(call: Call) -> Placements:
+    """GET /gantt/placements"""
+    asked, own = query(call, PlacedQuery), bound_to(call)
+    if own is not None:
+        asked = replace(asked, project=own)
+    found, after = call.gantt.placement_page(asked)
+    return Placements(found, after)
+
+
+def confirm(call: Call) -> None:
+    """POST /gantt/placements/confirm"""
+    body = _named(call)
+    call.gantt.confirm_placement(body.name, plan=body.plan, project=body.project)
+
+
+def release(call: Call) -> None:
+    """POST /gantt/placements/release"""
+    body = _named(call)
+    call.gantt.release_placement(body.name, plan=body.plan, project=body.project)
+
+
+def _named(call: Call) -> PlacedBody:
+    """What the caller names, in its own project if it is bound to that. Raises
+    Forbidden."""
+    body = _PLACED.read(call)
+    own = permitted(call, RequestSpec(), body).project_id
+    return body if own is None else replace(body, project=own)

@@ -1,0 +1,251 @@
+"""Places what a demand asks for in plain words, and what is placed so.
+
+The items of a demand are requests that are placed together: the cycle decides and
+claims them as it does any request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from gantt.engine.commit.committer import Committer
+from gantt.engine.reading.reader import Consistency
+from gantt.engine.scheduling.decider import Scheduling
+from gantt.engine.scheduling.local_books import LocalBooks
+from gantt.engine.scheduling.state_access import StateAccess, StateMethods
+from gantt.engine.scheduling_cycle import Planned, Run, placed
+from gantt.engine.uuids import new_uuid
+from gantt.errors import Conflict, Invalid, NoValidHost, PluginFailed
+from gantt.model.answers import Claimed
+from gantt.model.commands import Book, Claim, ConfirmClaim, Unbook
+from gantt.model.demand import Demand
+from gantt.model.paging import Listed, followed, length
+from gantt.model.placements import PlacedQuery, PlacedView, Placement, Plan
+from gantt.model.request_identity import Booked, RequestIdentity
+from gantt.model.scheduling import Selections
+from gantt.model.spec import ScheduleRequest
+from gantt.placement import named_placements
+from gantt.scheduler.explain.plain_words import plainly
+from gantt.scheduler.request.plain_item import Wish, wishes
+from gantt.state.state import State
+
+_ASSUMED: Final = Consistency.ASSUMED
+_EVERY: Final = PlacedQuery()
+
+
+class _Resources(Struct, frozen=True):
+    resources: dict[str, int]
+
+
+class _Taken(Struct, frozen=True):
+    """What a selection says of its allocations."""
+
+    allocations: dict[str, _Resources]
+
+    @property
+    def amounts(self) -> dict[str, dict[str, int]]:
+        """By provider and class."""
+        return {uuid: one.resources for uuid, one in self.allocations.items()}
+
+
+_TAKEN: Final = msgspec.json.Decoder(_Taken | None)
+
+
+class DemandItems:
+    """The items of a demand; implements ``RequestSet``. ``wishes``: as they were asked
+    last; ``claimed``: what was booked for each."""
+
+    def __init__(self, at: Scheduling, demand: Demand) -> None:
+        self._at, self._demand = at, demand
+        self.wishes: Sequence[Wish] = ()
+        self.claimed: Sequence[Claimed] = ()
+
+    def requests(self, state: State) -> tuple[Sequence[ScheduleRequest], str]:
+        """See RequestSet. Raises Invalid, AlreadyClaimed."""
+        self.wishes = wishes(state, self._demand, self._at.options)
+        requests = [one.request for one in self.wishes]
+        return requests, self._demand.claim or new_uuid()
+
+    def beside(
+        self, request: ScheduleRequest, number: int, planned: Mapping[int, Planned]
+    ) -> ScheduleRequest:
+        """See RequestSet: on no host of an item that it must not be with."""
+        apart, uuid = self.wishes[number].not_with, self._demand.uuid
+        taken = {
+            host
+            for other, one in planned.items()
+            if not apart.isdisjoint(map(uuid, self.wishes[other].item.names))
+            for host in one.hosts
+        }
+        return self.wishes[number].beside(request, taken)
+
+    def submit(self, committer: Committer, planned: list[Planned]) -> Sequence[Claimed]:
+        """See RequestSet. Raises Conflict besides."""
+        pairs = zip(planned, self.wishes, strict=True)
+        command = Book(tuple(self._named(one.claim, wish) for one, wish in pairs))
+        self.claimed = committer.submit(command, self._demand.request_id)
+        return self.claimed
+
+    def _named(self, claim: Claim, wish: Wish) -> Claim:
+        """The claim with what is called how."""
+        demand, item = self._demand, wish.item
+        digest, project = demand.digest, demand.project or ""
+        instances = tuple(
+            replace(one, booked=Booked(name, item.name, project, demand.plan, digest))
+            for one, name in zip(claim.instances, item.names, strict=True)
+        )
+        return replace(
+            claim,
+            instances=instances,
+            identity=RequestIdentity(),
+            not_with=wish.not_with,
+        )
+
+
+class Placing(StateMethods):
+    """The plain door: what is asked for in plain words."""
+
+    def __init__(self, state: StateAccess, scheduling: Scheduling) -> None:
+        super().__init__(state)
+        self._scheduling = scheduling
+
+    def place_demand(self, demand: Demand) -> Plan:
+        local, at = self._local(), self._scheduling
+        demand = self._checks.demand(demand)
+        known = self._known(demand)
+        if known is not None:
+            return known
+        items = DemandItems(at, demand)
+        run = Run(at, local, items)
+        try:
+            if demand.dry_run:
+                return _proposed(demand, run.plan(local.ask(again=False)))
+            found = placed(run, local, at.options.claim_attempts)
+        except Conflict:  # an equal demand was faster
+            known = self._known(demand)
+            if known is None:
+                raise
+            return known
+        except (NoValidHost, PluginFailed) as refusal:
+            known = self._known(demand)
+            if known is not None:
+                return known
+            raise self._refused(run, items, refusal) from None
+        claim = items.claimed[0]
+        return Plan(
+            tuple(_placements(items, found)),
+            demand.plan,
+            claim.claim,
+            claim.leased_until,
+        )
+
+    def _local(self) -> LocalBooks:
+        """Raises Invalid where another service keeps the amounts."""
+        local = self._scheduling.local
+        if local is None:
+            raise Invalid(
+                "A remote Placement keeps the amounts here, and what is asked for in "
+                "plain words is booked only where this service does. Ask for hosts "
+                "with 'gantt select'."
+            )
+        return local
+
+    def _known(self, demand: Demand) -> Plan | None:
+        if not demand.plan or demand.dry_run:
+            return None
+        return self._reader.read(named_placements.known_plan, demand)
+
+    def _refused(
+        self, run: Run, items: DemandItems, refusal: NoValidHost | PluginFailed
+    ) -> NoValidHost | PluginFailed:
+        """The refusal in plain words, recorded."""
+        wish = items.wishes[run.deciding]
+        if not wish.request.dry_run:
+            run.refuse(refusal, wish.request)
+        if isinstance(refusal, PluginFailed):
+            return refusal
+        if refusal.why is None:
+            return NoValidHost(
+                "Others took what was chosen, each time that it was decided. Nothing "
+                "was placed. Ask again."
+            )
+        return plainly(refusal, wish)
+
+    # -- what is placed ---------------------------------------------------------------
+
+    def list_placements(self, query: PlacedQuery = _EVERY) -> tuple[PlacedView, ...]:
+        def part(after: str, most: int) -> Listed[PlacedView]:
+            more = replace(query, limit=most, after=after or query.after)
+            return self.placement_page(more)
+
+        return followed(part, query.limit)
+
+    def placement_page(self, query: PlacedQuery) -> Listed[PlacedView]:
+        asked = replace(query, limit=length(query.limit))
+        return self._reader.survey(
+            lambda state, rest: named_placements.placements(state, asked, rest)
+        )
+
+    def confirm_placement(
+        self, name: str = "", *, plan: str = "", project: str | None = None
+    ) -> None:
+        given = _named(name, plan, project)
+        for claim in self._reader.read(
+            named_placements.claims_of, *given, consistency=_ASSUMED
+        ):
+            self._committer.submit(ConfirmClaim(claim))
+
+    def release_placement(
+        self, name: str = "", *, plan: str = "", project: str | None = None
+    ) -> None:
+        self._local()
+        given = _named(name, plan, project)
+        uuids = self._reader.read(named_placements.meant, *given, consistency=_ASSUMED)
+        self._committer.submit(Unbook(uuids))
+
+
+def _named(name: str, plan: str, project: str | None) -> tuple[str, str, str]:
+    """Raises Invalid."""
+    if bool(name) == bool(plan):
+        raise Invalid("Give the name of what was placed, or that of its plan.")
+    return name, plan, project or ""
+
+
+def _proposed(demand: Demand, planned: Sequence[Planned]) -> Plan:
+    """Where it would be; nothing is booked."""
+    found = []
+    for one, item in zip(planned, demand.items, strict=True):
+        hosts = one.selected.feasible.hosts.fleet.hosts
+        for (pick, *_), name in zip(one.selected.picks, item.names, strict=True):
+            found.append(
+                Placement(
+                    name,
+                    hosts.hosts[pick.row],
+                    hosts.nodes[pick.row],
+                    item.name,
+                    demand.uuid(name),
+                    pick.candidate.allocations,
+                )
+            )
+    return Plan(tuple(found), demand.plan)
+
+
+def _placements(items: DemandItems, found: Sequence[Selections]) -> Iterator[Placement]:
+    for chosen, wish in zip(found, items.wishes, strict=True):
+        item, uuids = wish.item, wish.request.instance_uuids or ()
+        named = zip(item.names, uuids, chosen, strict=True)
+        for name, uuid, (one, *_) in named:
+            took = _TAKEN.decode(one.allocation_request or "null")
+            yield Placement(
+                name,
+                one.service_host,
+                one.nodename,
+                item.name,
+                uuid,
+                {} if took is None else took.amounts,
+            )

@@ -1,0 +1,197 @@
+"""What is asked for in plain words: items of a demand, and what they are called.
+
+Apart from ``spec``, which has the words of Nova: ``scheduler.request.plain_item`` makes
+a request of an item. Relations between items stand beside them in a Demand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from hashlib import sha256
+from types import MappingProxyType
+from typing import Annotated, Any, Final
+from uuid import UUID, uuid5
+
+import msgspec
+from msgspec import Meta, Struct
+
+from gantt.errors import Invalid
+from gantt.model.bounds import MAX_NAME, MAX_WHOLE, Count, Lease, Name, RequestId, Text
+from gantt.model.names import canonical_uuid
+from gantt.model.quantities import Quantity, whole_amount
+
+MOST_NAMED: Final = 64
+"""Labels, classes, aggregates or others that one item may name."""
+CLASSES: Final[Mapping[str, str]] = MappingProxyType(
+    {"cpu": "VCPU", "memory": "MEMORY_MB", "disk": "DISK_GB", "gpu": "PGPU"}
+)
+"""The plain names of resource classes."""
+_CONSUMERS: Final = UUID("5d3c1a52-6f0e-4f0b-8c55-0f6f3a6f1b1e")
+_PLANS: Final = UUID("b0c3f1f6-3d53-4f0b-9d6b-4a3f5d5a7c02")
+
+_UUID: Final = 32
+"""A uuid has at least so many characters."""
+
+PlanName = Annotated[str, Meta(max_length=MAX_NAME)]
+Labels = Annotated[dict[Name, Text], Meta(max_length=MOST_NAMED)]
+Names = Annotated[tuple[Name, ...], Meta(max_length=MOST_NAMED)]
+
+
+class Item(Struct, frozen=True, forbid_unknown_fields=True, repr_omit_defaults=True):
+    """``count`` things that are alike, each on one host. Amounts are numbers in the
+    unit of their class (CPUs, MiB of memory, GiB of disk, GPUs), or have a unit:
+    "4GiB". ``resources``: of any class, by its name. ``labels``: that a host must have,
+    ``without``: must not have; "" as value: whatever bears the name. ``aggregates``:
+    each of these. ``not_with``: names, of other items of the demand or of what was
+    placed before, which must be on other hosts."""
+
+    name: Name
+    count: Count = 1
+    cpu: Quantity = 0
+    memory: Quantity = 0
+    disk: Quantity = 0
+    gpu: Quantity = 0
+    resources: Annotated[dict[Name, Quantity], Meta(max_length=MOST_NAMED)] = {}
+    labels: Labels = {}
+    without: Labels = {}
+    aggregates: Names = ()
+    zone: Name | None = None
+    host: Name | None = None
+    not_with: Names = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What each of it is called: NAME, or of several NAME-1, NAME-2 and so on."""
+        if self.count == 1:
+            return (self.name,)
+        return tuple(f"{self.name}-{number}" for number in range(1, self.count + 1))
+
+    @property
+    def amounts(self) -> dict[str, int]:
+        """What each of it takes, by resource class, in the unit of that. Raises
+        Invalid."""
+        found: dict[str, int] = {}
+        for field, given in self._said():
+            name = CLASSES.get(field.lower(), field.upper())
+            try:
+                amount = whole_amount(name, given)
+            except ValueError as error:
+                raise self.wrong(field, f"{error}") from None
+            if not 0 <= amount <= MAX_WHOLE:
+                raise self.wrong(field, f"{given!r} is not from 0 to {MAX_WHOLE}")
+            if name in found:
+                raise self.wrong(field, "is given twice")
+            if amount:
+                found[name] = amount
+        if not found:
+            raise Invalid(
+                f"Item {self.name!r} asks for nothing: give it cpu, memory, disk, gpu "
+                "or resources."
+            )
+        return found
+
+    def _said(self) -> Iterator[tuple[str, Quantity]]:
+        for field in CLASSES:
+            if given := getattr(self, field):
+                yield field, given
+        yield from self.resources.items()
+
+    def wrong(self, field: str, what: str) -> Invalid:
+        """The refusal of a field."""
+        return Invalid(f"Item {self.name!r}, {field}: {what}.")
+
+
+class Demand(Struct, frozen=True):
+    """Items that are placed together, or not at all. ``plan``: asked again under this
+    name, the same demand has the same answer; "": it has none. ``project``: whose the
+    names are. ``lease_s``: all of it ends after so many seconds unless it is confirmed.
+    ``only_project``: as in ScheduleRequest."""
+
+    items: tuple[Item, ...]
+    plan: PlanName = ""
+    project: Text | None = None
+    lease_s: Lease | None = None
+    dry_run: bool = False
+    request_id: RequestId = ""
+    user_id: Text | None = None
+    only_project: Text | None = None
+
+    @property
+    def claim(self) -> str | None:
+        """The claim that has its plan's name; None: any new one."""
+        return claim_of_plan(self.project, self.plan) if self.plan else None
+
+    def uuid(self, name: str) -> str:
+        """By which consumer the books know what is called so."""
+        return consumer_uuid(self.project, name)
+
+    @property
+    def digest(self) -> str:
+        """Equal for demands that ask for the same, however it is written; "" without a
+        plan: no demand repeats another."""
+        if not self.plan:
+            return ""
+        what = (self.project or "", self.lease_s is not None, [*map(_said, self.items)])
+        text = msgspec.json.encode(what, order="deterministic")
+        return sha256(text).hexdigest()[:32]
+
+
+def _said(item: Item) -> tuple[Any, ...]:
+    return (
+        (item.name, item.count, item.amounts, item.labels, item.without),
+        (sorted(item.aggregates), item.zone, item.host, sorted(item.not_with)),
+    )
+
+
+def consumer_uuid(project: str | None, name: str) -> str:
+    """A name that is a uuid stands for itself; others are a project's own."""
+    found = canonical_uuid(name) if len(name) >= _UUID else None
+    return found or str(uuid5(_names_of(project or ""), name))
+
+
+@lru_cache
+def _names_of(project: str) -> UUID:
+    return uuid5(_CONSUMERS, project)
+
+
+def claim_of_plan(project: str | None, plan: str) -> str:
+    """The name of the claim that stands for a plan."""
+    return str(uuid5(uuid5(_PLANS, project or ""), plan))
+
+
+_ENCODE: Final = msgspec.msgpack.Encoder().encode
+_DECODE: Final = msgspec.msgpack.Decoder(Demand).decode
+
+
+def typed(demand: Demand) -> Demand:
+    """``demand`` with fields of valid types. Raises Invalid, which names the field."""
+    try:
+        return _DECODE(_ENCODE(demand))
+    except (msgspec.ValidationError, TypeError, OverflowError, RecursionError) as error:
+        raise Invalid(f"The demand is not valid: {error}.") from None
+
+
+def check(demand: Demand) -> None:
+    """Raises Invalid, which names item and field, for what can never be."""
+    for item in demand.items:
+        item.amounts  # noqa: B018 - raises Invalid
+        both = item.labels.items() & item.without.items()
+        if both:
+            key, value = min(both)
+            raise item.wrong("without", f"{key}={value} is among its labels, too")
+        if len(item.names[-1]) > MAX_NAME:
+            raise item.wrong("name", f"with its numbers exceeds {MAX_NAME} characters")
+    known = set[str]()
+    is_one = len(demand.items) == 1 and demand.items[0].count == 1
+    for name in () if is_one else names_of(demand.items):
+        uuid = demand.uuid(name)
+        if uuid in known:
+            raise Invalid(f"Two things are called {name!r}: rename one of the items.")
+        known.add(uuid)
+
+
+def names_of(items: Iterable[Item]) -> Iterator[str]:
+    """What all of it is called, in the order of the items."""
+    for item in items:
+        yield from item.names

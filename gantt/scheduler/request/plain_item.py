@@ -1,0 +1,278 @@
+"""An item in plain words becomes a request for hosts: the only place that does so.
+
+What it names is looked up in the books as they are: a name that is not there is refused
+with the nearest that are, so that nothing is placed by a mistyped one. The request has
+a flavor of the item's amounts without a name, because requests that differ in their
+flavor's name would be evaluated apart.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from gantt.errors import Invalid, NoValidHost
+from gantt.model.demand import Demand, Item
+from gantt.model.diagnosis import MOST_NAMES
+from gantt.model.names import spellings
+from gantt.model.selection import Why
+from gantt.model.spec import (
+    Destination,
+    Flavor,
+    RequestLevel,
+    RequestSpec,
+    ResourceGroup,
+    ScheduleRequest,
+)
+from gantt.placement.named_placements import check_free
+from gantt.scheduler.options import SchedulerOptions
+from gantt.state.state import State
+
+_CUSTOM: Final = "CUSTOM_"
+_ZONE: Final = "availability_zone"
+_COMPARED: Final = 500
+"""Names on either side, in their order: to compare is slow."""
+_SIZES: Final = frozenset({"VCPU", "MEMORY_MB", "DISK_GB"})
+
+
+class Wish(Struct, frozen=True):
+    """An item as a request. ``words``: a name in the request -> what the item calls
+    it. ``not_with``: consumers that must be on other hosts; ``shunned``: the hosts of
+    those that are placed."""
+
+    item: Item
+    request: ScheduleRequest
+    words: Mapping[str, str]
+    not_with: frozenset[str] = frozenset()
+    shunned: frozenset[str] = frozenset()
+
+    def beside(self, request: ScheduleRequest, hosts: Iterable[str]) -> ScheduleRequest:
+        """``request`` on none of the shunned hosts, nor of these. Raises
+        NoValidHost."""
+        ignored = self.shunned.union(hosts)
+        if not ignored:
+            return request
+        if self.item.host in ignored:
+            raise NoValidHost(
+                f"{self.item.host} has what it must not be with: choose another host, "
+                "or ask without not_with.",
+                Why(),
+            )
+        spec = replace(request.spec, ignore_hosts=tuple(sorted(ignored)))
+        return replace(request, spec=spec)
+
+
+def wishes(state: State, demand: Demand, options: SchedulerOptions) -> list[Wish]:
+    """The items of a demand, in their order. Raises Invalid for names that are not
+    known, AlreadyClaimed for those that are taken."""
+    apart = _apart(state, demand)
+    return [
+        _Compiler(state, demand, item, options).wish(apart[item.name])
+        for item in demand.items
+    ]
+
+
+def _apart(state: State, demand: Demand) -> dict[str, frozenset[str]]:
+    """Item -> the consumers that it must not be with; between items, both ways.
+    Raises Invalid."""
+    found: dict[str, set[str]] = {item.name: set() for item in demand.items}
+    if not any(item.not_with for item in demand.items):  # as of most
+        return dict.fromkeys(found, frozenset())
+    own = {item.name: frozenset(map(demand.uuid, item.names)) for item in demand.items}
+    for item in demand.items:
+        for name in item.not_with:
+            if name == item.name:
+                raise item.wrong("not_with", "it cannot be apart from itself")
+            if name in own:
+                found[item.name] |= own[name]
+                found[name] |= own[item.name]
+                continue
+            uuid = demand.uuid(name)
+            if not state.fleet.hosts_of(uuid):
+                raise _unknown(item, "not_with", name, _placed(state, demand))
+            found[item.name].add(uuid)
+    return {name: frozenset(uuids) for name, uuids in found.items()}
+
+
+class _Compiler:
+    """One item. ``words`` grows as names are looked up."""
+
+    def __init__(
+        self, state: State, demand: Demand, item: Item, options: SchedulerOptions
+    ) -> None:
+        self._state, self._demand, self._item = state, demand, item
+        self._options = options
+        self.words: dict[str, str] = {}
+
+    def wish(self, not_with: frozenset[str]) -> Wish:
+        """All of it. Raises Invalid, AlreadyClaimed."""
+        demand, item, fleet = self._demand, self._item, self._state.fleet
+        uuids = tuple(map(demand.uuid, item.names))
+        for name, uuid in zip(item.names, uuids, strict=True):
+            check_free(self._state, name, uuid)
+        hosts = {host for uuid in not_with for host in fleet.hosts_of(uuid)}
+        request = ScheduleRequest(
+            self._spec(),
+            None if demand.dry_run else uuids,
+            return_alternates=False,
+            dry_run=demand.dry_run,
+            lease_s=None if demand.dry_run else demand.lease_s,
+            request_id=demand.request_id,
+            user_id=demand.user_id,
+            project_id=demand.project,
+            only_project=demand.only_project,
+        )
+        return Wish(item, request, self.words, not_with, frozenset(hosts))
+
+    def _spec(self) -> RequestSpec:
+        item = self._item
+        amounts = {self._class(name): n for name, n in item.amounts.items()}
+        others = {name: n for name, n in amounts.items() if name not in _SIZES}
+        has, lacks = self._labels("labels"), self._labels("without")
+        inside = [*has.aggregates, *map(self._aggregate, item.aggregates)]
+        outside = frozenset[str]().union(*lacks.aggregates)
+        aim = None
+        if inside or outside or item.host is not None:
+            host = None if item.host is None else self._host(item.host)
+            aim = Destination(
+                host, aggregates=tuple(inside), forbidden_aggregates=outside
+            )
+        return RequestSpec(
+            Flavor(
+                amounts.get("VCPU", 0),
+                amounts.get("MEMORY_MB", 0),
+                amounts.get("DISK_GB", 0),
+            ),
+            num_instances=item.count,
+            project_id=self._demand.project,
+            availability_zone=None if item.zone is None else self._zone(item.zone),
+            requested_destination=aim,
+            requested_resources=(
+                (ResourceGroup(resources=others, use_same_provider=False),)
+                if others
+                else ()
+            ),
+            request_level_params=RequestLevel(has.traits, lacks.traits),
+        )
+
+    # -- names ------------------------------------------------------------------------
+
+    def _class(self, name: str) -> str:
+        if name in _SIZES:  # which are always known
+            return name
+        known = self._state.classes
+        for one in (name, _CUSTOM + name):
+            if known.find(one) is not None:
+                return one
+        used = (one.name for one in known.rows() if self._is_had(one.name))
+        raise _unknown(self._item, "resources", name, used)
+
+    def _is_had(self, name: str) -> bool:
+        """Whether any host may have something of the class."""
+        index = self._state.classes.index_of(name)
+        return index is not None and self._state.inventories.table(index) is not None
+
+    def _zone(self, asked: str) -> str:
+        every = self._state.fleet.aggregates.metadata.values()
+        known = {self._options.default_availability_zone}
+        known |= {metadata[_ZONE] for metadata in every if _ZONE in metadata}
+        if asked not in known:
+            raise _unknown(self._item, "zone", asked, known)
+        return asked
+
+    def _host(self, asked: str) -> str:
+        hosts = self._state.fleet.hosts
+        for row in hosts.rows_of(asked):
+            self.words[hosts.uuids[row] or ""] = asked
+        if not hosts.rows_of(asked):
+            raise _unknown(
+                self._item, "host", asked, {place[0] for place in hosts.by_place}
+            )
+        return asked
+
+    def _aggregate(self, asked: str) -> frozenset[str]:
+        table = self._state.fleet.aggregates
+        found = {one.uuid for one in table.rows() if one.name == asked}
+        found |= {uuid for uuid in spellings(asked) if uuid in table.by_uuid}
+        if not found:
+            names = {one.name for one in table.rows()}
+            raise _unknown(self._item, "aggregates", asked, names)
+        self.words.update(dict.fromkeys(found, asked))
+        return frozenset(found)
+
+    def _labels(self, field: str) -> _Labels:
+        """What stands for the labels in one field. Raises Invalid."""
+        traits, aggregates = set[str](), list[frozenset[str]]()
+        for key, value in getattr(self._item, field).items():
+            label = f"{key}={value}" if value else key
+            named, members = self._trait(key, value), self._labeled(key, value)
+            self.words.update(dict.fromkeys((*named, *members), label))
+            if not (named or members):
+                raise _unknown(self._item, field, label, self._every_label())
+            if named and members and field == "labels":
+                raise self._item.wrong(
+                    field,
+                    f"{label!r} is the trait {named[0]} of some hosts and metadata of "
+                    "an aggregate of others: keep one of the two",
+                )
+            traits.update(named)
+            aggregates += [members] if members else []
+        return _Labels(frozenset(traits), tuple(aggregates))
+
+    def _trait(self, key: str, value: str) -> list[str]:
+        """The trait by which hosts bear the label, if there is one."""
+        name = f"{key}_{value}" if value else key
+        name = "".join(one if one.isalnum() else "_" for one in name.upper())
+        known = self._state.traits
+        each = (_CUSTOM + name,) if value else (_CUSTOM + name, name)
+        return [one for one in each if known.find(one) is not None][:1]
+
+    def _labeled(self, key: str, value: str) -> frozenset[str]:
+        """The aggregates whose metadata say so."""
+        metadata = self._state.fleet.aggregates.metadata
+        return frozenset(
+            uuid
+            for uuid, said in metadata.items()
+            if key in said and value in ("", said[key])
+        )
+
+    def _every_label(self) -> set[str]:
+        state = self._state
+        found = {
+            f"{key}={value}"
+            for said in state.fleet.aggregates.metadata.values()
+            for key, value in said.items()
+        }
+        for one in state.traits.rows():
+            if one.name.startswith(_CUSTOM):
+                found.add(one.name.removeprefix(_CUSTOM).lower())
+        return found
+
+
+def _placed(state: State, demand: Demand) -> Iterator[str]:
+    """What is placed is called so, in the project of the demand."""
+    fleet = state.fleet
+    for booked in (*fleet.claims.booked.values(), *fleet.instances.booked.values()):
+        if booked.project == (demand.project or ""):
+            yield booked.name
+
+
+def _unknown(item: Item, field: str, asked: str, known: Iterable[str]) -> Invalid:
+    """``known``: which there are, of which the nearest are named."""
+    every = sorted(set(known))
+    at = bisect_left(every, asked)
+    around = every[max(0, at - _COMPARED) : at + _COMPARED]
+    named = get_close_matches(asked, around, MOST_NAMES, 0.5) or every[:MOST_NAMES]
+    more = len(every) - len(named)
+    there = ", ".join(named) + (f" and {more} more" if more else "")
+    return item.wrong(field, f"{asked!r} is not known here; there is {there or 'none'}")
+
+
+class _Labels(Struct, frozen=True):
+    traits: frozenset[str]
+    aggregates: tuple[frozenset[str], ...]

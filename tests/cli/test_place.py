@@ -1,0 +1,84 @@
+"""``gantt place`` and ``gantt placement``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gantt.cli.main import gantt
+from tests import inprocess
+from tests.cli.conftest import Program
+from tests.cli.test_scheduling import REPORT
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Iterator[Program]:
+    """The program against a service of its own with two hosts."""
+    with inprocess.service(tmp_path) as url:
+        program = Program(gantt, url)
+        for host in ("one", "two"):
+            program.do("host", "update", host, *REPORT)
+        program.do("host", "update", "two", 'traits=["CUSTOM_SSD_YES"]')
+        yield program
+
+
+def test_places_are_booked_shown_and_released(fleet: Program) -> None:
+    amounts = ("--cpu", "2", "--memory", "4GiB", "--disk", "10GiB")
+    lines = fleet.do("place", "web", "--count", "3", *amounts).splitlines()
+    assert lines[0].split() == ["name", "host", "node", "item", "uuid"]
+    assert [line.split()[0] for line in lines[1:]] == ["web-1", "web-2", "web-3"]
+    db = fleet.ask("place", "db", "--cpu", "1", "--label", "ssd=yes", "--plan", "p")
+    assert [one["host"] for one in db["placements"]] == ["two"]
+    found = fleet.ask("placement", "list")
+    assert {one["name"] for one in found} == {"web-1", "web-2", "web-3", "db"}
+    (shown,) = fleet.ask("placement", "show", "db")
+    assert (shown["state"], shown["plan"]) == ("placed", "p")
+    assert list(shown["allocations"].values()) == [{"VCPU": 1}]
+    fleet.do("placement", "release", "web-2")
+    fleet.do("placement", "release", "--plan", "p")
+    assert len(fleet.ask("placement", "list")) == 2
+    assert "'db' is placed" in fleet.fail("placement", "show", "db")
+    fleet.do("place", "db", "--cpu", "1", "--lease", "60")
+    fleet.do("placement", "confirm", "db")
+    (shown,) = fleet.ask("placement", "show", "db")
+    assert (shown["state"], shown["leased_until"]) == ("placed", None)
+
+
+def test_items_come_from_a_file(fleet: Program, tmp_path: Path) -> None:
+    items = [
+        {"name": "a", "cpu": 1, "not_with": ["b"]},
+        {"name": "b", "cpu": 1, "resources": {"DISK_GB": "1GiB"}},
+    ]
+    path = tmp_path / "items.json"
+    path.write_text(json.dumps({"items": items}))
+    found = fleet.ask("place", "--file", str(path), "--dry-run")["placements"]
+    assert {one["host"] for one in found} == {"one", "two"}
+    assert fleet.ask("placement", "list") == []
+    path.write_text("{}")
+    assert "has no items" in fleet.fail("place", "--file", str(path), status=2)
+
+
+def test_a_refusal_is_told_in_plain_words(fleet: Program) -> None:
+    told = fleet.fail("place", "web", "--cpu", "99").splitlines()
+    assert told[0] == "Error: There is no room for 'web' (99 CPUs). Nothing was placed."
+    assert "Of 2 hosts, 2 without enough free, or without what is asked for." in told
+    assert "This would help: ask for 8 instead of 99 CPUs." in told
+
+
+@pytest.mark.parametrize(
+    ("words", "told", "status"),
+    [
+        ((), "Give a NAME", 2),
+        (("web", "--resource", "VGPU"), "'VGPU' is no KEY=VALUE", 2),
+        (("web", "--cpu", "1", "--label", "sdd=yes"), "labels: 'sdd=yes'", 1),
+        (("web", "--memory", "4 cores"), "memory: '4 cores'", 1),
+        (("web",), "Item 'web' asks for nothing", 1),
+    ],
+)
+def test_what_is_wrong_is_told(
+    fleet: Program, words: tuple[str, ...], told: str, status: int
+) -> None:
+    assert told in fleet.fail("place", *words, status=status)

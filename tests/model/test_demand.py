@@ -1,0 +1,112 @@
+"""Demands in plain words: amounts with units, names, and what makes two alike."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from gantt.errors import Invalid
+from gantt.model.demand import Demand, Item, check, consumer_uuid, typed
+from gantt.model.quantities import Quantity
+
+
+@pytest.mark.parametrize(
+    ("field", "given", "resource_class", "amount"),
+    [
+        ("cpu", 2, "VCPU", 2),
+        ("cpu", "2", "VCPU", 2),
+        ("cpu", 2.0, "VCPU", 2),
+        ("memory", 4096, "MEMORY_MB", 4096),
+        ("memory", "4GiB", "MEMORY_MB", 4096),
+        ("memory", "4 Gi", "MEMORY_MB", 4096),
+        ("memory", "512MiB", "MEMORY_MB", 512),
+        ("memory", "1.5TiB", "MEMORY_MB", 1_572_864),
+        ("memory", "4GB", "MEMORY_MB", 3815),
+        ("memory", "1KiB", "MEMORY_MB", 1),
+        ("disk", 20, "DISK_GB", 20),
+        ("disk", "2TiB", "DISK_GB", 2048),
+        ("disk", "512MiB", "DISK_GB", 1),
+        ("gpu", 1, "PGPU", 1),
+    ],
+)
+def test_amounts_are_in_the_unit_of_their_class(
+    field: str, given: Quantity, resource_class: str, amount: int
+) -> None:
+    item = Item("web", **{field: given})  # type: ignore[arg-type]
+    assert item.amounts == {resource_class: amount}
+
+
+@pytest.mark.parametrize(
+    ("field", "given"),
+    [
+        ("memory", "4 cores"),
+        ("memory", "4G"),
+        ("memory", "much"),
+        ("memory", float("nan")),
+        ("cpu", 1.5),
+        ("cpu", "2GiB"),
+        ("cpu", -1),
+        ("disk", "-1GiB"),
+        ("gpu", 2**31),
+        ("cpu", True),
+    ],
+)
+def test_an_amount_that_cannot_be_is_refused_by_item_and_field(
+    field: str, given: Quantity
+) -> None:
+    item = Item("web", **{field: given})  # type: ignore[arg-type]
+    with pytest.raises(Invalid, match=f"Item 'web', {field}: .*{given}"):
+        _ = item.amounts
+
+
+def test_any_class_is_given_by_its_name() -> None:
+    asked = {"VGPU": 1, "port": "3", "memory": "1GiB"}
+    found = Item("web", resources=asked).amounts
+    assert found == {"VGPU": 1, "PORT": 3, "MEMORY_MB": 1024}
+    with pytest.raises(Invalid, match="Item 'web', VCPU: is given twice"):
+        _ = Item("web", cpu=1, resources={"VCPU": 1}).amounts
+
+
+@pytest.mark.parametrize(
+    ("items", "message"),
+    [
+        ((Item("web"),), "Item 'web' asks for nothing"),
+        ((Item("web", cpu=1, count=0),), r"items\[0\].count"),
+        ((Item("", cpu=1),), r"items\[0\].name"),
+        ((Item("n" * 256, cpu=1),), r"items\[0\].name"),
+        ((Item("n" * 254, cpu=1, count=2),), "name: .*255"),
+        ((Item("web", cpu=1), Item("web", cpu=2)), "Two things are called 'web'"),
+        ((Item("a", 2, cpu=1), Item("a-2", cpu=1)), "Two things are called 'a-2'"),
+        (
+            (Item("web", cpu=1, labels={"ssd": "yes"}, without={"ssd": "yes"}),),
+            "ssd=yes is among its labels",
+        ),
+        (({"name": "web", "cpus": 1},), "unknown field `cpus`"),
+    ],
+)
+def test_what_can_never_be_is_refused(items: tuple[Item, ...], message: str) -> None:
+    with pytest.raises(Invalid, match=message):
+        check(typed(Demand(items)))
+
+
+def test_names_are_of_their_project() -> None:
+    assert Item("web", 3).names == ("web-1", "web-2", "web-3")
+    assert Item("web").names == ("web",)
+    uuid = consumer_uuid("blue", "web")
+    assert str(UUID(uuid)) == uuid == consumer_uuid("blue", "web")
+    assert uuid not in (consumer_uuid("red", "web"), consumer_uuid("blue", "web-1"))
+    assert consumer_uuid("a", "b/c") != consumer_uuid("a/b", "c")
+    assert consumer_uuid(None, uuid.upper()) == uuid
+
+
+def test_demands_are_alike_however_they_are_written() -> None:
+    one = Demand((Item("web", 2, memory="4GiB", cpu=1),), plan="p")
+    assert one.digest == Demand((Item("web", 2, memory=4096, cpu="1"),), "q").digest
+    others = [
+        Demand((Item("web", 3, memory="4GiB", cpu=1),), "p"),
+        Demand((Item("web", 2, memory="4GiB", cpu=1, zone="a"),), "p"),
+        Demand((Item("web", 2, memory="4GiB", cpu=1),), "p", project="blue"),
+        Demand((Item("web", 2, memory="4GiB", cpu=1),), "p", lease_s=9.0),
+    ]
+    assert one.digest not in [other.digest for other in others]

@@ -1,0 +1,116 @@
+"""The rule for demands in plain words: all of it, once, and released by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from gantt.errors import AlreadyClaimed, ClaimLost, Conflict, Forbidden, NotFound
+from gantt.model import commands as c
+from gantt.model.demand import claim_of_plan
+from gantt.model.hosts import Instance
+from gantt.model.request_identity import Booked
+from gantt.placement import named_placements
+from tests.placement.fleet_desk import FleetDesk, claim, on, server, undone, uuid_of
+
+PLAN = claim_of_plan("project", "p")
+
+
+def part(*instances: c.InstanceClaim, **fields: Any) -> c.Claim:
+    """A claim of the plan p, whose instances are called by their uuids."""
+    named = [
+        replace(one, booked=Booked(one.instance_uuid, "item", "project", "p", "digest"))
+        for one in instances
+    ]
+    return replace(claim(PLAN, *named), **fields)
+
+
+def hosts(desk: FleetDesk) -> dict[str, int]:
+    """Instance -> the host that it is promised."""
+    return {row.instance_uuid: row.host_id for row in desk.claims()}
+
+
+def test_later_claims_see_what_earlier_ones_take() -> None:
+    desk = FleetDesk(2)
+    big = part(on(1, 1, size={"VCPU": 7}))
+    answer = desk.do(c.Book((big, part(on(2, 1, 2)), part(on(3, 1, 2)))))
+    assert [one.taken for one in answer] == [(0,), (1,), (1,)]
+    assert hosts(desk) == {server(1): 1, server(2): 2, server(3): 2}
+    assert {row.claim for row in desk.claims()} == {PLAN}
+
+
+def test_nothing_is_booked_where_a_part_does_not_fit() -> None:
+    desk = FleetDesk(1)
+    parts = part(on(1, 1, size={"VCPU": 5})), part(on(2, 1, size={"VCPU": 5}))
+    assert "cannot be placed" in desk.refusal(c.Book(parts), ClaimLost)
+
+
+def test_apart_is_judged_on_the_newest_columns() -> None:
+    desk = FleetDesk(2)
+    desk.do(claim("other", on(9, 1)))
+    away = part(on(1, 1, 2), not_with=frozenset({server(9)}))
+    near = part(on(2, 2, 1), not_with=frozenset({server(1)}))
+    desk.do(c.Book((away, near)))
+    assert hosts(desk) == {server(9): 1, server(1): 2, server(2): 1}
+    third = part(on(3, 1, 2), not_with=frozenset({server(1), server(2)}))
+    third = replace(
+        third, instances=(replace(third.instances[0], booked=Booked("c", "c")),)
+    )
+    words = desk.refusal(c.Book((replace(third, claim="n"),)), ClaimLost)
+    assert "the host has what it must not be with (2" in words
+
+
+def test_a_plan_and_a_name_are_booked_once() -> None:
+    desk = FleetDesk(2)
+    desk.do(c.Book((part(on(1, 1)),)))
+    words = desk.refusal(c.Book((part(on(2, 1)),)), Conflict)
+    assert words == "The plan 'p' was placed before."
+    again = replace(claim("n", on(1, 2)), identity=part(on(1, 2)).identity)
+    named = replace(again.instances[0], booked=Booked("web", "web", "project"))
+    again = replace(again, instances=(named,))
+    words = desk.refusal(c.Book((again,)), AlreadyClaimed)
+    assert words.startswith("'web' is placed already on h1 by the plan 'p'.")
+    own = c.Book((replace(again, only_project="red"),))
+    desk.refusal(own, Forbidden)
+
+
+def test_a_name_goes_on_with_what_its_host_names() -> None:
+    desk = FleetDesk(2)
+    desk.do(c.Book((part(on(1, 1), on(2, 2)),)))
+    desk.do(c.UpdateInstances("h1", (Instance(server(1), {"a": 1}),)))
+    assert desk.claims()[0].instance_uuid == server(2)
+    booked = named_placements.called(desk.state, server(1))
+    assert booked is not None
+    assert (booked.plan, booked.digest) == ("p", "digest")
+    desk.do(c.UpdateInstances("h1", (Instance(server(1), {"_booked": {}}),)))
+    assert named_placements.called(desk.state, server(1)) == booked
+    assert desk.refusal(c.Book((part(on(3, 1)),)), Conflict)
+    both = {server(1), server(2)}
+    assert named_placements.of_plan(desk.state, "project", "p") == both
+    desk.do(c.Unbook((server(1), server(2))))
+    assert desk.used(1) == desk.used(2) == {}
+    assert named_placements.of_plan(desk.state, "project", "p") == set()
+    row = desk.state.fleet.instances.by_uuid[server(1)]
+    assert row.facts == "{}"
+
+
+def test_all_that_is_named_is_released_or_nothing() -> None:
+    desk = FleetDesk(2)
+    desk.do(c.Book((part(on(1, 1), on(2, 2)),)))
+    desk.refusal(c.Unbook((server(1), server(3))), NotFound)
+    taken = c.ConsumerAllocations(
+        server(2), {uuid_of(2): {"VCPU": 1}}, "project", "user"
+    )
+    desk.do(c.SetAllocations((taken,)))
+    desk.refusal(c.Unbook((server(1), server(2))), Conflict)
+    desk.do(c.Unbook((server(1),)))
+    assert hosts(desk) == {server(2): 2}
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_what_a_demand_changes_is_undone_by_the_inverse(count: int) -> None:
+    desk = FleetDesk(2)
+    parts = [part(on(number, 1, 2)) for number in range(count)]
+    assert undone(desk, c.Book(tuple(parts)))
