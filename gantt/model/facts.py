@@ -10,10 +10,12 @@ from __future__ import annotations
 from typing import Any, Final, Literal
 
 from gantt.model.changes import Change
-from gantt.model.fleet import AGENT, CELL, LIVENESS, OPERATOR
+from gantt.model.fleet import AGENT, CELL, LABELS, LIVENESS, OPERATOR, RELATIONS
 from gantt.model.rows import FACTS, SERVICES, FactRow, ServiceRow
 
-FactKind = Literal["cell", "agent", "operator", "liveness", "switch"]
+FactKind = Literal[
+    "cell", "agent", "operator", "liveness", "switch", "labels", "relations"
+]
 SWITCH: Final = "gantt-scheduler"
 """The binary, of no host, as which it is told that the books decide amounts."""
 SERVICES_ALONE: Final = frozenset({"availability_zone", "cell_uuid", "version"})
@@ -24,6 +26,8 @@ BINARIES: Final[dict[str, str]] = {
     "operator": OPERATOR,
     "liveness": LIVENESS,
     "switch": SWITCH,
+    "labels": LABELS,
+    "relations": RELATIONS,
 }
 """Kind of fact -> the binary as which it is told."""
 _KINDS: Final[dict[str, Any]] = {binary: kind for kind, binary in BINARIES.items()}
@@ -33,6 +37,12 @@ def kind_of(host: str, binary: str) -> FactKind | None:
     """The kind of the fact that a service is kept as; None: it is a service."""
     kind: FactKind | None = _KINDS.get(binary)
     return None if kind == "switch" and host else kind
+
+
+def labels_in(row: FactRow) -> dict[str, str]:
+    """The labels of a host, as its fact has them: ``rack=r7 power=a``."""
+    words = (word.partition("=") for word in (row.reason or "").split())
+    return {key: value for key, _, value in words if key and value}
 
 
 def place_of(row: FactRow) -> tuple[str, str]:

@@ -24,6 +24,12 @@ the services: it is forced down while the host is not a member."""
 OPERATOR: Final = "gantt-operator"
 """The binary under which what an operator said of a host is told among the services:
 it is disabled, whatever its nova-compute and its agent say."""
+LABELS: Final = "gantt-labels"
+"""The binary under which the labels that an operator gave a host are told among the
+services: as its reason, ``rack=r7 power=a``."""
+RELATIONS: Final = "gantt-relations"
+"""The binary under which it is told, as its reason, how the members of a server group
+are spread; its host is the group's uuid."""
 LIVENESS: Final = "gantt-liveness"
 """The binary, and the host, of the group itself: it is forced down while its members
 are not known, so that what is known of them is the last known state."""

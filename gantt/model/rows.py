@@ -157,8 +157,9 @@ class FactRow(Struct, frozen=True, array_like=True):
     of them was told of. ``agent``, by its host: ``away`` while it is no member of the
     group. ``operator``: the word on a host, which is ``disabled`` for a ``reason``.
     ``liveness``: the group itself, ``away`` while its members are not known.
-    ``switch``, of nothing: the books decide amounts, for good. ``at``: microseconds,
-    UTC.
+    ``switch``, of nothing: the books decide amounts, for good. ``labels``, of a host,
+    and ``relations``, of a server group by its uuid: in ``reason``, as
+    ``gantt.model.fleet`` has them. ``at``: microseconds, UTC.
     """
 
     id: int

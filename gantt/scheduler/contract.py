@@ -54,8 +54,8 @@ class Cacheable(msgspec.Struct, frozen=True, kw_only=True):
     ``needs``: columns of ``Hosts`` that it reads, ``factor:…`` for a path of
     ``Hosts.reported``, ``instances`` and ``claims`` for those of each host,
     ``topology`` for what is left of its cells and devices, ``rooms`` for what is left
-    in the tree of its provider: what it says of a host changes only where one of these
-    does;
+    in the tree of its provider, ``domains`` for where it is by topology keys: what it
+    says of a host changes only where one of these does;
     ``reads``: fields of RequestSpec, as dotted paths: it says the same to two requests
     that agree on them;
     ``elementwise``: what it says of any subset of hosts is that subset of what it says

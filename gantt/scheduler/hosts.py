@@ -151,6 +151,15 @@ class Hosts(HostArrays):
         values = [tuple(sorted({having[one] for one in found})) for found in sets]
         return codes, values
 
+    def domains(self, key: str) -> tuple[Int32s, tuple[str, ...]]:
+        """(codes int32[n], names): the domain of each host by a topology key, such as
+        its rack. Code 0: it has none."""
+        domains = self.fleet.domains
+        if domains is None:
+            return np.zeros(len(self), np.int32), ("",)
+        found = domains.of(key)
+        return found.codes[self.rows], found.names
+
     def reported(self, *path: str) -> tuple[Int32s, list[Any]]:
         """(codes int32[n], values): what hosts report at ``path`` (a field of
         compute_nodes, then keys within it). Code 0: nothing there."""

@@ -8,19 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gantt.model.facts import BINARIES, FactKind
+from gantt.model.facts import BINARIES, FactKind, labels_in
 from gantt.model.rows import FactRow
 from gantt.state.fleet_tables import FleetTable
 
 
 class Facts(FleetTable[FactRow]):
-    """Facts by kind and subject, and by the host and binary as which they are told."""
+    """Facts by kind and subject, and by the host and binary as which they are told.
+    ``labels``: of hosts, as operators gave them."""
 
     def __init__(self) -> None:
         super().__init__()
         self.by_subject: dict[tuple[str, str], FactRow] = {}
         self.by_place: dict[tuple[str, str], FactRow] = {}
         self.disabled_cells: frozenset[str] = frozenset()
+        self.labels: dict[str, dict[str, str]] = {}
+        # Moves when a label comes, goes or changes.
+        self.moves = 0
 
     def of(self, kind: FactKind, subject: str = "") -> FactRow | None:
         """What is known; None: nothing."""
@@ -36,6 +40,9 @@ class Facts(FleetTable[FactRow]):
         if row.kind == "cell":
             off = {row.subject} if row.disabled else set()
             self.disabled_cells = self.disabled_cells - {row.subject} | off
+        elif row.kind == "labels":
+            self.labels[row.subject] = labels_in(row)
+            self.moves += 1
 
     def remove(self, key: int) -> FactRow:
         row = self.by_id.pop(key)
@@ -43,4 +50,7 @@ class Facts(FleetTable[FactRow]):
         del self.by_place[row.subject, BINARIES[row.kind]]
         if row.kind == "cell":
             self.disabled_cells -= {row.subject}
+        elif row.kind == "labels":
+            del self.labels[row.subject]
+            self.moves += 1
         return row

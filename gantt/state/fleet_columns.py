@@ -24,6 +24,7 @@ from gantt.model.rows import (
     ServerGroupRow,
     ServiceRow,
 )
+from gantt.state.domains import DomainColumns
 from gantt.state.fact_table import Facts
 from gantt.state.fleet_tables import (
     COMPUTE,
@@ -53,6 +54,8 @@ class Fleet:
         self.claims = ClaimTable()
         # What is left in the trees of hosts; None: without the books.
         self.rooms: TreeRooms | None = None
+        # Where hosts are by topology keys; None: without the books.
+        self.domains: DomainColumns | None = None
         # Moves when what is said of aggregates or groups, not of one host, changes.
         self.context_touched = 0
         # Moves when a provider changes that stands for no host: it may share.
@@ -157,6 +160,8 @@ class Fleet:
             self.context_touched = stamp
         if row.kind in ("agent", "operator"):
             self._serve(row.subject, stamp)
+        elif row.kind in ("labels", "relations"):
+            self.context_touched = stamp
 
     def _serve(self, host: str, stamp: int) -> None:
         for row in self.hosts.rows_of(host):

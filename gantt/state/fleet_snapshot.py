@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from gantt.state.column import NO_ROW, Floats, Int32s
+from gantt.state.domains import DomainColumns, Domains
 from gantt.state.fact_table import Facts
 from gantt.state.factors import Factor, Factors
 from gantt.state.fleet_columns import Fleet
@@ -71,6 +72,7 @@ class FleetSnapshot(Fleet):
         self.context_touched = live.context_touched
         self.others_touched = live.others_touched
         self.rooms = live.rooms and RoomsSnapshot(live.rooms, lock)
+        self.domains = live.domains and DomainsSnapshot(live.domains, lock)
         self.hosts = HostsSnapshot(live.hosts, wanted, lock)
         for name in _TABLES:
             table = getattr(live, name)
@@ -142,6 +144,18 @@ class RoomsSnapshot(TreeRooms):
     def left(self, roots: Int32s, resource_class: str) -> Floats:
         with self._lock:
             return self._live.left(roots, resource_class)
+
+
+class DomainsSnapshot(DomainColumns):
+    """Columns of topology keys as they are when they are asked for: a column that was
+    made never changes."""
+
+    def __init__(self, live: DomainColumns, lock: _Lock) -> None:
+        self._live, self._lock = live, lock
+
+    def of(self, key: str) -> Domains:
+        with self._lock:
+            return self._live.of(key)
 
 
 def _index(keys: dict[int, Any]) -> dict[Any, list[int]]:

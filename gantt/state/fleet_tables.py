@@ -54,6 +54,8 @@ class HostAggregateTable(FleetTable[HostAggregateRow]):
         self.index: dict[str, int] = {}
         self.hosts: dict[str, frozenset[str]] = {}
         self.metadata: dict[str, dict[str, str]] = {}
+        # Moves when one comes, goes or changes.
+        self.moves = 0
         self._of_host: dict[str, dict[str, None]] = {}
         self._free: list[int] = []
 
@@ -71,6 +73,7 @@ class HostAggregateTable(FleetTable[HostAggregateRow]):
 
     def put(self, row: HostAggregateRow) -> frozenset[str]:
         """The hosts that joined or left."""
+        self.moves += 1
         old = self.by_id.get(row.id)
         before = self.hosts.get(row.uuid, frozenset())
         if old is not None:
@@ -92,6 +95,7 @@ class HostAggregateTable(FleetTable[HostAggregateRow]):
 
     def remove(self, key: int) -> tuple[int, frozenset[str]]:
         """The index and the hosts that it had."""
+        self.moves += 1
         row = self.by_id.pop(key)
         del self.by_uuid[row.uuid], self.metadata[row.uuid]
         self._unnumber(row)

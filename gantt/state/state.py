@@ -27,6 +27,7 @@ from gantt.model.rows import (
 from gantt.state.allocation_columns import Allocations, Consumers
 from gantt.state.bits import BitMatrix
 from gantt.state.column import NO_ROW
+from gantt.state.domains import DomainColumns
 from gantt.state.fleet_columns import Fleet
 from gantt.state.inventory_columns import Inventories
 from gantt.state.name_table import Fold, NameTable, exact
@@ -66,6 +67,9 @@ class State:
         self.provider_aggregates = BitMatrix()
         self.fleet = Fleet()
         self.fleet.rooms = TreeRooms(self.providers, self.inventories, self.classes)
+        self.domains = self.fleet.domains = DomainColumns(
+            self.fleet, self.providers, self.traits, self.provider_traits
+        )
         self._next_id: dict[str, int] = {}
         self.names: dict[str, NameTable] = {
             t.RESOURCE_CLASSES: self.classes,
@@ -185,6 +189,8 @@ class State:
         matrix, names = self._labels[table]
         provider = self.providers.row_by_id[key[0]]
         matrix.set(provider, names.index_by_id[key[1]], is_set)
+        if names is self.traits:
+            self.domains.links += 1
         if names is self.traits and names.name_of_id(key[1]) == SHARES_VIA_AGGREGATE:
             self.providers.structure += 1
         return provider

@@ -161,6 +161,7 @@ ORDER = {
         allocation_columns bits factors inventory_columns provider_columns
             topology_columns
         fact_table host_table tree_rooms
+        domains
         fleet_columns
         fleet_snapshot state
         check_fleet slot_amounts supposition

@@ -32,8 +32,8 @@ from gantt.state.fleet_columns import ChangedHosts
 from gantt.state.host_table import USE
 from gantt.state.state import State
 
-# Columns that a claim changes.
-OF_USE = USE | {"claims", "instances", "touched", "topology", "rooms"}
+# Columns that a claim changes, or a trait of a host's provider.
+OF_USE = USE | {"claims", "instances", "touched", "topology", "rooms", "domains"}
 
 
 class Evaluation:

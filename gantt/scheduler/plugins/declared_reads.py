@@ -20,7 +20,7 @@ from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Int32s
 
 FACTOR: Final = "factor:"
-OF_EACH: Final = frozenset({"instances", "claims", "topology", "rooms"})
+OF_EACH: Final = frozenset({"instances", "claims", "topology", "rooms", "domains"})
 """What may be needed beside columns and factors."""
 
 # Names and places never change, and metadata of aggregates begin all anew.

@@ -1,0 +1,47 @@
+"""Relations of instances by topology keys: how they are spread over racks, rows, power
+circuits.
+
+The vocabulary is Kubernetes' (topologySpreadConstraints): a value of a key is a domain;
+the skew of a domain is what it has beyond the domain that has the least.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+RelationKind: TypeAlias = Literal["spread", "distinct", "apart"]
+
+
+class Relation(Struct, frozen=True):
+    """``spread``: no domain has more than ``most`` beyond the domain with the least;
+    with fewer than ``min_domains`` of them the least counts as 0. Not ``is_hard``: only
+    as far as it costs no host. ``distinct``: no domain has more than ``most``.
+    ``apart``: none in a domain of members of the server group ``group`` (a uuid)."""
+
+    kind: RelationKind
+    key: str
+    most: int = 1
+    min_domains: int = 1
+    is_hard: bool = True
+    group: str = ""
+
+    @property
+    def text(self) -> str:
+        """As scheduler hints and extra specs have it, without the kind."""
+        if self.kind == "apart":
+            return f"{self.key}:{self.group}"
+        if self.kind == "distinct":
+            return f"{self.key}:{self.most}"
+        rigor = "hard" if self.is_hard else "soft"
+        least = f":{self.min_domains}" if self.min_domains > 1 else ""
+        return f"{self.key}:{self.most}:{rigor}{least}"
+
+
+class DomainTerm(Struct, frozen=True):
+    """A hard relation as a claim has to keep it. ``left_out``: domains that do not
+    count, because no host there is what the request asks for."""
+
+    relation: Relation
+    left_out: frozenset[str] = frozenset()

@@ -1,0 +1,1 @@
+"""Relations by topology keys in a decision: spread, distinct, apart."""

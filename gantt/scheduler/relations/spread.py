@@ -1,0 +1,187 @@
+"""How n instances are spread over domains at once: pure arithmetic.
+
+For one key it is exact: the water is filled to a level, whatever number of domains
+there is and however little room some have. For several keys it is a search in cells,
+which are domains of all keys together, within a number of steps.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from msgspec import Struct
+
+from gantt.model.relations import Relation
+from gantt.placement.candidates.combination import Budget, Spent
+from gantt.placement.domain_rules import least
+from gantt.state.column import Bools, Floats, Int64s
+
+
+class Key(Struct, frozen=True, eq=False):
+    """One relation: by domain, ``counts`` (int64), what is there, and ``eligible``
+    (bool), what counts for the least; ``of_cell``: int64, the domain of each cell."""
+
+    relation: Relation
+    counts: Int64s
+    eligible: Bools
+    of_cell: Int64s
+
+
+def ceiling(
+    relation: Relation, counts: Int64s, room: Int64s, eligible: Bools
+) -> Int64s:
+    """int64[domains]: how many each could take at most, were as many asked for as can
+    be placed: the domain with the least cannot rise above what it has room for."""
+    top = relation.most + least(relation, counts + room, eligible)
+    if relation.kind == "apart":
+        return np.where(counts == 0, room, 0)
+    return np.minimum(room, np.maximum(top - counts, 0))
+
+
+def fill(
+    relation: Relation, counts: Int64s, room: Int64s, eligible: Bools, count: int
+) -> Int64s | None:
+    """int64[domains]: where ``count`` more go, as evenly as there is room; None: they
+    cannot. By domain: ``counts``, what is there; ``room``, how many more would fit."""
+    most = ceiling(relation, counts, room, eligible)
+    if int(most.sum()) < count:
+        return None
+    low, high = 0, int((counts + most).max(initial=0))
+    while low < high:  # the highest level that does not take more than all
+        level = (low + high + 1) // 2
+        if int(_below(counts, most, level).sum()) <= count:
+            low = level
+        else:
+            high = level - 1
+    found = _below(counts, most, low)
+    left = count - int(found.sum())
+    could = np.flatnonzero(_below(counts, most, low + 1) > found)[:left]
+    found[could] += 1
+    return found
+
+
+def _below(counts: Int64s, most: Int64s, level: int) -> Int64s:
+    return np.minimum(most, np.maximum(level - counts, 0))
+
+
+def soft_scores(relation: Relation, counts: Int64s, domains: int) -> Floats:
+    """float64[domains]: Kubernetes' score of a soft spread, the less the better: a key
+    of many domains weighs more, and a large skew flattens it."""
+    return counts * math.log(domains + 2) + (relation.most - 1)
+
+
+def search(
+    keys: Sequence[Key], room: Int64s, count: int, budget: Budget
+) -> Int64s | None:
+    """int64[cells]: how many of ``count`` go into each cell, so that every key's
+    relation holds of all together; None: there is no way. ``room``: int64[cells].
+    Raises Spent."""
+    return _Search(keys, room, budget).place(count)
+
+
+class _Search:
+    """The best first, one instance after the other; what was tried before in another
+    order is not tried again."""
+
+    def __init__(self, keys: Sequence[Key], room: Int64s, budget: Budget) -> None:
+        self._keys, self._budget = keys, budget
+        self._left = room.copy()
+        self._added = np.zeros(len(room), np.int64)
+        self._counts = [key.counts.copy() for key in keys]
+        self._touched = [np.zeros(len(key.counts), np.int64) for key in keys]
+        self._rooms = [
+            np.bincount(key.of_cell, room, len(key.counts)).astype(np.int64)
+            for key in keys
+        ]
+        self._tops = [
+            key.relation.most + least(key.relation, key.counts + rooms, key.eligible)
+            for key, rooms in zip(keys, self._rooms, strict=True)
+        ]
+        self._tried: set[bytes] = set()
+
+    def place(self, count: int) -> Int64s | None:
+        """Depth first; without recursion, for ``count`` may be large."""
+        path: list[int] = []
+        stack = [self._next(count)]
+        while stack:
+            if len(path) == count and self._holds():
+                return self._added
+            cell = stack[-1].pop() if stack[-1] else None
+            if cell is None:
+                stack.pop()
+                if path:
+                    self._move(path.pop(), -1)
+                continue
+            self._budget.spend()
+            self._move(cell, 1)
+            path.append(cell)
+            left = count - len(path)
+            key = self._added.tobytes()
+            is_new = key not in self._tried
+            self._tried.add(key)
+            may_hold = is_new and self._may_hold(left)
+            stack.append(self._next(left) if may_hold else [])
+        return None
+
+    def _next(self, left: int) -> list[int]:
+        """The cells that may take one more, the best last."""
+        if not left:
+            return []
+        is_open = self._left > 0
+        above = np.zeros(len(self._left), np.int64)
+        for key, counts, top in zip(self._keys, self._counts, self._tops, strict=True):
+            if key.relation.kind == "apart":
+                is_open &= key.counts[key.of_cell] == 0
+                continue
+            is_open &= counts[key.of_cell] < top
+            if key.relation.kind == "spread":
+                above += counts[key.of_cell] - counts.min(initial=0)
+        cells = np.flatnonzero(is_open)
+        order = np.lexsort((self._left[cells], -above[cells]))
+        found: list[int] = cells[order].tolist()
+        return found
+
+    def _move(self, cell: int, times: int) -> None:
+        self._added[cell] += times
+        self._left[cell] -= times
+        for number, key in enumerate(self._keys):
+            domain = key.of_cell[cell]
+            self._counts[number][domain] += times
+            self._touched[number][domain] += times
+            self._rooms[number][domain] -= times
+
+    def _holds(self) -> bool:
+        return all(self._lacks(number) == 0 for number in range(len(self._keys)))
+
+    def _lacks(self, number: int) -> int:
+        """How many more the domains with the least must get."""
+        key, counts = self._keys[number], self._counts[number]
+        touched = self._touched[number] > 0
+        if key.relation.kind == "apart" or not touched.any():
+            return 0
+        highest = int(counts[touched].max())
+        if key.relation.kind == "distinct" or not _compares(key):
+            return 0 if highest <= key.relation.most else 2**31
+        low = highest - key.relation.most - counts[key.eligible]
+        return int(low[low > 0].sum())
+
+    def _may_hold(self, left: int) -> bool:
+        for number, key in enumerate(self._keys):
+            lacks = self._lacks(number)
+            if lacks > left:
+                return False
+            if lacks:
+                counts = self._counts[number]
+                highest = int(counts[self._touched[number] > 0].max())
+                wanted = highest - key.relation.most - counts
+                short = key.eligible & (wanted > self._rooms[number])
+                if short.any():
+                    return False
+        return True
+
+
+def _compares(key: Key) -> bool:
+    """Whether there are enough domains for the least of them to count."""
+    return int(np.count_nonzero(key.eligible)) >= max(key.relation.min_domains, 1)

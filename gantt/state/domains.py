@@ -1,0 +1,176 @@
+"""Topology keys as columns of hosts: rack, row, power, or whatever an operator calls
+them. A value of a key is a domain.
+
+A column is made when a rule first asks for its key, and anew after what is said of any
+host has changed. Whose word counts, in this order: an operator's label, metadata of
+host aggregates (``rack`` or ``topology:rack``), traits of the host's provider
+(``CUSTOM_RACK_R7``). A host of which the first of these that says anything says two
+things is in no domain.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final, Protocol, TypeAlias
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from gantt.state.bits import BitMatrix
+from gantt.state.column import NO_ROW, Bools, Int32s, Int64s
+from gantt.state.fact_table import Facts
+from gantt.state.fleet_tables import HostAggregateTable
+from gantt.state.host_table import HostTable
+from gantt.state.name_table import NameTable
+from gantt.state.provider_columns import Providers
+
+HOST: Final = "host"
+"""The key that needs no label: each service host is a domain of its own."""
+PREFIX: Final = "topology:"
+NO_DOMAIN: Final = 0
+_TRAIT: Final = "CUSTOM_"
+_MOST_KEYS: Final = 64
+_Said: TypeAlias = tuple[Int64s, NDArray[np.str_]]
+"""Rows of hosts, and the value that is said of each."""
+
+
+class Domains(Struct, frozen=True, eq=False):
+    """``codes``: int32 per row of ``state.hosts``, ``names[code]`` is its domain;
+    NO_DOMAIN: none. ``torn``: bool per row, of which two values are told. Neither
+    changes later."""
+
+    key: str
+    codes: Int32s
+    names: tuple[str, ...]
+    torn: Bools
+
+    @property
+    def is_known(self) -> bool:
+        """Whether any host has the key."""
+        return len(self.names) > 1 or bool(self.torn.any())
+
+
+class _Fleet(Protocol):
+    """What of a fleet puts hosts into domains."""
+
+    hosts: HostTable
+    facts: Facts
+    aggregates: HostAggregateTable
+
+
+class DomainColumns:
+    """The columns of one State, by key."""
+
+    def __init__(
+        self,
+        fleet: _Fleet,
+        providers: Providers,
+        traits: NameTable,
+        provider_traits: BitMatrix,
+    ) -> None:
+        self._hosts, self._facts = fleet.hosts, fleet.facts
+        self._aggregates = fleet.aggregates
+        self._providers = providers
+        # Moves when a provider gets or loses a trait.
+        self.links = 0
+        self._traits, self._provider_traits = traits, provider_traits
+        self._known: dict[str, tuple[tuple[int, ...], Domains]] = {}
+
+    def of(self, key: str) -> Domains:
+        """The column of a key, which may be one that no host has."""
+        said = self._facts.moves, self._aggregates.moves, self._traits.moves
+        stamp = *said, self.links, self._hosts.structure
+        known = self._known.get(key)
+        if known is None or known[0] != stamp:
+            self._known.pop(key, None)
+            while len(self._known) >= _MOST_KEYS:  # requests make them up
+                del self._known[next(iter(self._known))]
+            known = self._known[key] = stamp, self._made(key)
+        return known[1]
+
+    def keys(self) -> list[str]:
+        """The keys that labels and aggregates have, and HOST; of traits it cannot be
+        told where the key ends."""
+        found = {HOST, *(key for each in self._facts.labels.values() for key in each)}
+        for metadata in self._aggregates.metadata.values():
+            found.update(key.removeprefix(PREFIX) for key in metadata)
+        return sorted(found)
+
+    # -- how a column is made -----------------------------------------------------
+
+    def _made(self, key: str) -> Domains:
+        hosts = self._hosts
+        column = _Column(hosts.height)
+        if key == HOST:
+            rows = hosts.live_rows()
+            column.settle([(rows, np.array([hosts.hosts[row] for row in rows]))])
+        else:
+            column.settle(list(self._of_labels(key)))
+            column.settle(list(self._of_aggregates(key)))
+            column.settle(list(self._of_traits(key)))
+        return Domains(key, column.codes, tuple(column.names), column.torn)
+
+    def _of_labels(self, key: str) -> Iterator[_Said]:
+        for host, labels in self._facts.labels.items():
+            if key in labels:
+                rows = np.array(self._hosts.rows_of(host), np.int64)
+                yield rows, np.full(len(rows), labels[key])
+
+    def _of_aggregates(self, key: str) -> Iterator[_Said]:
+        hosts = self._hosts
+        for metadata_key in (key, PREFIX + key):
+            having = self._aggregates.having(metadata_key)
+            if having:
+                rows, labels = hosts.aggregates.pairs(hosts.live_rows())
+                values = np.array([having.get(n, "") for n in range(max(having) + 1)])
+                is_said = np.isin(labels, list(having))
+                yield rows[is_said], values[labels[is_said]]
+
+    def _of_traits(self, key: str) -> Iterator[_Said]:
+        prefix = f"{_TRAIT}{re.sub('[^A-Z0-9_]', '_', key.upper())}_"
+        hosts, height = self._hosts, self._providers.height
+        rows = hosts.live_rows()
+        rows = rows[hosts.provider[rows] != NO_ROW]
+        for trait in self._traits.rows():
+            if trait.name.startswith(prefix):
+                index = self._traits.index_by_id[trait.id]
+                bears = self._provider_traits.any_of((index,), height)
+                its = rows[bears[hosts.provider[rows]]]
+                yield its, np.full(len(its), trait.name.removeprefix(prefix))
+
+
+class _Column:
+    """A column while it is made."""
+
+    def __init__(self, height: int) -> None:
+        self.codes: Int32s = np.zeros(height, np.int32)
+        self.names: list[str] = [""]
+        self.torn: Bools = np.zeros(height, np.bool_)
+        self._code_of: dict[str, int] = {}
+
+    def settle(self, said: list[_Said]) -> None:
+        """Take in what one source says, of the hosts that no source before it named."""
+        if not said:
+            return
+        rows = np.concatenate([one for one, _ in said])
+        spoken = np.concatenate([one for _, one in said])
+        is_open = (self.codes[rows] == NO_DOMAIN) & ~self.torn[rows] & (spoken != "")
+        rows = rows[is_open]
+        words, places = np.unique(spoken[is_open], return_inverse=True)
+        codes = np.array([self._code(word) for word in words.tolist()], np.int32)
+        if not len(codes):
+            return
+        new = codes[places]
+        self.codes[rows] = new
+        torn = rows[self.codes[rows] != new]
+        self.torn[torn] = True
+        self.codes[torn] = NO_DOMAIN
+
+    def _code(self, word: str) -> int:
+        code = self._code_of.get(word)
+        if code is None:
+            code = self._code_of[word] = len(self.names)
+            self.names.append(word)
+        return code
