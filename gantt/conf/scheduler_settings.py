@@ -176,6 +176,10 @@ SCHEDULER: Sequence[cfg.Opt] = [
             "topology_steps 1": "Maximum host cells to try for an instance's NUMA "
             "cells on one host. Once they are used up, the host does not fit. Hosts "
             "with up to 10 cells never take more than 5,120.",
+            "relation_steps 1": "Steps of the search for a way to keep relations by "
+            "several topology keys for all instances of a request at once, beside one "
+            "for each of them. Where it ends first, they are placed one by one, and a "
+            "refusal says so.",
             "plugin_time_limit_s 0.01..3600": "Time limit in seconds for one call of a "
             "filter, weigher or driver of another package. When it is exceeded, the "
             "request fails, and the plug-in is suspended until the call returns.",

@@ -203,7 +203,7 @@ class Run:
             found[self.deciding] = Planned(
                 request,
                 selected,
-                claim_of(request, feasible, selected.picks, name),
+                claim_of(request, feasible, selected.picks, name, selected.domains),
                 at.draft(state, request, feasible, now),
                 Scoreboard(state, feasible, now, at.options.record_hosts),
                 None if at.recording is None else at.recording.last,

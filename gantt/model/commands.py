@@ -31,6 +31,7 @@ from gantt.model.hosts import (
     ServerGroup,
     Service,
 )
+from gantt.model.relations import DomainTerm
 from gantt.model.reports import Report, ReportOutcome, ReportPlace
 from gantt.model.request_identity import Booked, RequestIdentity
 from gantt.model.rows import ClaimRow
@@ -415,9 +416,11 @@ class Claim(Command[Claimed], frozen=True):
     written there. ``asks_service``: the host must not be disabled or forced down.
     ``wanted``: cells and devices that each instance must find free on its host (None:
     none; not ``must_fit``: it is promised none where it does not fit), the fullest
-    cells first if it ``packs``. ``identity``: which request this is; an instance that
-    has a claim of the same keeps it. ``not_with``: consumers that must not be on its
-    hosts. Raises ClaimLost, Forbidden, AlreadyClaimed.
+    cells first if it ``packs``. ``domains``: relations by topology keys that all
+    instances must keep, counted with the members of ``group``, if there is one, as they
+    are then. ``identity``: which request this is; an instance that has a claim of the
+    same keeps it. ``not_with``: consumers that must not be on its hosts. Raises
+    ClaimLost, Forbidden, AlreadyClaimed.
     """
 
     claim: str
@@ -437,6 +440,7 @@ class Claim(Command[Claimed], frozen=True):
     must_fit: bool = True
     identity: RequestIdentity = RequestIdentity(replaces=True)
     not_with: frozenset[str] = frozenset()
+    domains: tuple[DomainTerm, ...] = ()
 
 
 class Book(Command[tuple[Claimed, ...]], frozen=True):

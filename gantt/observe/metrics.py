@@ -94,6 +94,8 @@ _GAUGES = {
         "(topology_fits).",
         "topology_steps_limit": "Maximum host cells tried for an instance's cells on "
         "one host (topology_steps).",
+        "relation_steps_limit": "Steps of the search for a way to keep relations by "
+        "several topology keys at once (relation_steps).",
         "changes_limit": "Host changes kept for the cache of the caching driver "
         "(kept_changes).",
         "request_instances_limit": "Maximum instances per request (max_instances).",
@@ -197,6 +199,8 @@ _COUNTERS = {
     "topology_fits_spent": "Requests that reached the limit on these (topology_fits).",
     "topology_fits_cut": "Hosts refused because the search for host cells reached its "
     "limit (topology_steps).",
+    "relations_cut": "Requests for which the search for a way to keep relations by "
+    "several topology keys reached its limit (relation_steps).",
     "leases_swept": "Claims whose lease expired.",
     "usage_samples": "Samples taken for the usage history.",
     "usage_rollups": "Hourly and daily records aggregated for the usage history.",

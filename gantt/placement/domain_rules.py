@@ -85,6 +85,47 @@ class DomainCounts:
         return all(code and self.counts[code] <= most for code in self._taken)
 
 
+class DomainsOfClaim:
+    """The relations of one claim while its instances are placed. Where there are
+    several and several instances, all together must keep them; else each as it
+    comes."""
+
+    def __init__(
+        self,
+        state: State,
+        terms: Iterable[DomainTerm],
+        group: InstanceGroup | None,
+        placing: Collection[str],
+        *,
+        asks_service: bool,
+    ) -> None:
+        self._counts = [
+            DomainCounts(state, term, group, placing, asks_service=asks_service)
+            for term in terms
+        ]
+        kept = [one for one in self._counts if one.relation.kind != "apart"]
+        self._is_joint = len(kept) > 1 and len(placing) > 1
+
+    def allows(self, row: int) -> bool:
+        """Whether the next instance may go to the host at ``row``."""
+        return all(
+            bool(one.domains.codes[row])
+            if self._is_joint and one.relation.kind != "apart"
+            else one.allows(row)
+            for one in self._counts
+        )
+
+    def put(self, row: int) -> None:
+        """It goes there."""
+        for one in self._counts:
+            one.put(row)
+
+    @property
+    def broken(self) -> str:
+        """The key of a relation that all together do not keep; "": they keep all."""
+        return next((one.relation.key for one in self._counts if not one.holds), "")
+
+
 def least(relation: Relation, counts: Int64s, eligible: Bools) -> int:
     """The least count of an eligible domain; 0 where there are too few of these, and
     where the relation compares with none."""
@@ -99,8 +140,8 @@ def least(relation: Relation, counts: Int64s, eligible: Bools) -> int:
 def still_open(relation: Relation, counts: Int64s, eligible: Bools) -> Bools:
     """bool[domains]: which may have one more."""
     if relation.kind == "apart":
-        return counts == 0
-    return counts < relation.most + least(relation, counts, eligible)
+        return np.equal(counts, 0)
+    return np.less(counts, relation.most + least(relation, counts, eligible))
 
 
 def in_service(state: State, domains: Domains, *, asks_service: bool = True) -> Bools:
@@ -168,4 +209,6 @@ def _providers_of(state: State, consumer: str) -> set[int]:
         return set()
     table = state.allocations
     providers = [int(table.provider[at]) for at in table.by_consumer.rows_of(row)]
-    return {*providers, *(int(state.providers.root[one]) for one in providers)} - {NO_ROW}
+    return {*providers, *(int(state.providers.root[one]) for one in providers)} - {
+        NO_ROW
+    }

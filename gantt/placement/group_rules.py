@@ -24,7 +24,7 @@ SOFT_ANTI_AFFINITY = "soft-anti-affinity"
 def with_rule(fleet: Fleet, spec: RequestSpec) -> RequestSpec:
     """``spec`` with the rule that was told of its group, where it gives none itself.
     The hint ``group`` names a group as Nova's API takes it: by the uuid of one that is
-    known."""
+    known, or has relations."""
     group = spec.instance_group
     if group is None and isinstance(hint := spec.hint("group"), str):
         group = InstanceGroup(hint)
@@ -32,7 +32,8 @@ def with_rule(fleet: Fleet, spec: RequestSpec) -> RequestSpec:
         return spec
     known = fleet.groups.by_uuid.get(group.uuid)
     if known is None or known.policy is None:
-        return spec
+        is_related = group.uuid in fleet.facts.relations
+        return replace(spec, instance_group=group) if is_related else spec
     most = known.max_server_per_host
     found = replace(group, policy=known.policy, max_server_per_host=most)
     return replace(spec, instance_group=found)

@@ -207,7 +207,9 @@ class Replay:
         if len(found.picks) < len(uuids):
             self._reason = reason_of(state, found.feasible, len(found.picks))
             return ()
-        claim = claim_of(request, found.feasible, found.picks, str(number))
+        claim = claim_of(
+            request, found.feasible, found.picks, str(number), found.domains
+        )
         taken = books.submit(claim).taken
         self._gauge.note_demand(arrival.spec.flavor, len(uuids))
         return tuple(

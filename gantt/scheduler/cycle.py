@@ -49,7 +49,12 @@ class TooFew(NoValidHost):
                 f" There are not enough hosts available: {wanted} instances were asked "
                 f"for, {picks} {'has' if picks == 1 else 'have'} a place."
             )
-        super().__init__(f"{text} {trouble}" if trouble else text)
+        if trouble:
+            text += f" {trouble}"
+        if found.domains is not None:
+            reasons = found.related
+            text += f" {reasons}" if reasons else ""
+        super().__init__(text)
         self.found = found
 
 
@@ -117,6 +122,7 @@ def explained(
     found = refusal.found
     # These have no candidate, else there would be another pick.
     left = found.remaining.left()
-    ending = Ending(kept=left, refused=left, picked=len(found.picks))
+    masks = () if found.domains is None else found.domains.masks(found.feasible)
+    ending = Ending(left, left, len(found.picks), masks)
     told = why(trials.state, found.feasible, ending, trials)
     return NoValidHost(refusal.message, told)

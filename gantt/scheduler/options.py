@@ -28,6 +28,7 @@ DEFAULT_MULTIPLIERS: dict[str, float] = {
     "pci_weight_multiplier": 1.0,
     "soft_affinity_weight_multiplier": 1.0,
     "soft_anti_affinity_weight_multiplier": 1.0,
+    "domain_spread_weight_multiplier": 2.0,
     "build_failure_weight_multiplier": 1000000.0,
     "cross_cell_move_weight_multiplier": 1000000.0,
     "hypervisor_version_weight_multiplier": 1.0,
@@ -84,7 +85,8 @@ class SchedulerOptions(Struct, frozen=True, dict=True):
     ``capacity_rules``: of which it tells the price; ``capacity_steps``: of a fair
     split, and of prices. ``topology_fits``: hosts into
     which one request is fitted exactly; ``topology_steps``: of the search for host
-    cells on each.
+    cells on each. ``relation_steps``: of the search for a way to keep relations by
+    several topology keys at once, beside one for each instance.
     ``claim_attempts``: how often new hosts are picked when all choices are lost.
     ``plugin_time_limit_s``: for one call of a filter, weigher or driver of another
     package; ``plugin_threads``: in which they run, those of calls that do not return
@@ -170,6 +172,7 @@ class SchedulerOptions(Struct, frozen=True, dict=True):
     capacity_steps: int = 400_000
     topology_fits: int = 10_000
     topology_steps: int = 10_000
+    relation_steps: int = 5_000
     plugin_time_limit_s: float = 10.0
     plugin_threads: int = 8
     records: int = 1000

@@ -15,7 +15,8 @@ from gantt.state.fleet_tables import FleetTable
 
 class Facts(FleetTable[FactRow]):
     """Facts by kind and subject, and by the host and binary as which they are told.
-    ``labels``: of hosts, as operators gave them."""
+    ``labels``: of hosts, as operators gave them; ``relations``: of server groups, by
+    uuid, as text."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -23,6 +24,7 @@ class Facts(FleetTable[FactRow]):
         self.by_place: dict[tuple[str, str], FactRow] = {}
         self.disabled_cells: frozenset[str] = frozenset()
         self.labels: dict[str, dict[str, str]] = {}
+        self.relations: dict[str, str] = {}
         # Moves when a label comes, goes or changes.
         self.moves = 0
 
@@ -43,6 +45,8 @@ class Facts(FleetTable[FactRow]):
         elif row.kind == "labels":
             self.labels[row.subject] = labels_in(row)
             self.moves += 1
+        elif row.kind == "relations":
+            self.relations[row.subject] = row.reason or ""
 
     def remove(self, key: int) -> FactRow:
         row = self.by_id.pop(key)
@@ -53,4 +57,6 @@ class Facts(FleetTable[FactRow]):
         elif row.kind == "labels":
             del self.labels[row.subject]
             self.moves += 1
+        elif row.kind == "relations":
+            del self.relations[row.subject]
         return row

@@ -100,8 +100,8 @@ ORDER = {
     """,
     "model": """
         addresses bounds fleet_map holding log_context names operation paging
-            printable quantities recent requests rows topology topology_view
-            usage_history
+            printable quantities recent relations requests rows topology
+            topology_view usage_history
         answers audit booking changes cpu_sets diagnosis fleet_lists hosts
             request_identity spec takeover
         advice capacity demand fleet needs record reports selection shadow watching
@@ -128,7 +128,8 @@ ORDER = {
     "placement": """
         amount_source claimed_hosts drift fleet_queries group_rules pause
             queries reported_room usages
-        candidates fleet_pages map_columns topology_answer listings ownership
+        candidates domain_rules fleet_pages map_columns topology_answer listings
+            ownership
         known_instances named_placements host_moves usage_samples host_details
         audit_queries
         rules
@@ -151,6 +152,7 @@ ORDER = {
         plugins
         evaluation report_needs
         pauses
+        relations
         selection
         sent_hosts
         explain

@@ -113,6 +113,7 @@ class Checks:
             "capacity_steps_limit": options.capacity_steps,
             "topology_fits_limit": options.topology_fits,
             "topology_steps_limit": options.topology_steps,
+            "relation_steps_limit": options.relation_steps,
             "shapes_limit": options.max_shapes,
             "shape_hosts_limit": options.max_shape_hosts,
             "changes_limit": options.kept_changes,

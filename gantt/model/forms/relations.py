@@ -1,7 +1,7 @@
 """Relations as people write them: ``rack:1:hard,power:2:soft``.
 
 They come in scheduler hints and extra specs, one for each kind of relation
-(``gantt:spread``), and for a server group in one text (``spread=rack:1 distinct=host``).
+(``gantt:spread``), and for a server group as one text (``spread=rack:1 apart=…``).
 """
 
 from __future__ import annotations

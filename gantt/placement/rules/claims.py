@@ -2,8 +2,8 @@
 
 What was found while hosts were picked is judged again here, on the newest columns and
 by the same functions: the view (amounts, cells and devices), ``group_rules`` (server
-groups), ``reported`` (hosts without inventory). Per instance the first choice that
-holds is taken.
+groups), ``domain_rules`` (spread), ``reported`` (hosts without inventory). Per instance
+the first choice that holds is taken.
 
 What is asked for an instance that has a claim is judged by ``request_kind``. A repeat
 is answered with that claim; further instances of its request join it. In a move the
@@ -30,6 +30,7 @@ from gantt.model.request_identity import Answered, Booked
 from gantt.model.rows import AllocationRow, ClaimRow, ConsumerRow, ProviderRow
 from gantt.model.topology import Fit, FitLack, Wanted
 from gantt.placement import group_rules
+from gantt.placement.domain_rules import DomainsOfClaim
 from gantt.placement.ownership import check_groups, check_owner
 from gantt.placement.reported_room import has_room
 from gantt.placement.rules import allocations, counted_claims, leases
@@ -47,6 +48,7 @@ _OFF: Final = "the host is disabled or forced down"
 _UNKNOWN: Final = "a provider or a resource class no longer exists"
 _FULL: Final = "the amounts no longer fit"
 _GROUP: Final = "the server group no longer allows the host"
+_DOMAIN: Final = "its domain may have no more instances now"
 _TOPOLOGY: Final = "the topology no longer fits"
 _APART: Final = "the host has what it must not be with"
 _HARD: Final = (group_rules.AFFINITY, group_rules.ANTI_AFFINITY)
@@ -97,9 +99,18 @@ def claim(draft: Draft, command: Claim) -> Claimed:
         name = _name(draft.state, command, standings)
         command = replace(command, claim=name)
     plan = _ClaimPlan(draft, command, leased_until)
+    if command.domains:
+        plan.relate(
+            [
+                uuid
+                for uuid, its in zip(uuids, standings, strict=True)
+                if its is not RequestKind.REPEAT
+            ]
+        )
     taken = []
     for instance, its in zip(command.instances, standings, strict=True):
         taken.append(plan.place(instance, its))
+    plan.check_domains()
     return Claimed(
         command.claim,
         tuple(taken),
@@ -176,10 +187,29 @@ class _ClaimPlan:
         if command.not_with:
             fleet = draft.state.fleet
             self._shunned.update(*map(fleet.hosts_of, command.not_with))
+        self._domains: DomainsOfClaim | None = None
         self._providers: dict[str, ProviderRow | None] = {}
         self.generations: list[int | None] = []
         self.fits: list[Fit | None] = []
         self.repeats: list[Repeat | None] = []
+
+    def relate(self, placing: list[str]) -> None:
+        """Keep the command's relations while ``placing`` these."""
+        self._domains = DomainsOfClaim(
+            self._draft.state,
+            self._command.domains,
+            self._command.group,
+            placing,
+            asks_service=self._command.asks_service,
+        )
+
+    def check_domains(self) -> None:
+        """Raises ClaimLost: all together do not keep a relation."""
+        if self._domains is not None and (key := self._domains.broken):
+            raise ClaimLost(
+                f"The instances can no longer be spread by {key} as was asked. Nothing "
+                "was claimed. Pick hosts again."
+            )
 
     def place(self, instance: InstanceClaim, its: RequestKind) -> int:
         """The place of the first choice that holds; 0 for a repeat. Raises
@@ -250,6 +280,8 @@ class _ClaimPlan:
             return _GROUP
         if command.not_with and self._is_shunned(name):
             return _APART
+        if self._domains is not None and not self._domains.allows(host):
+            return _DOMAIN
         pending = None
         if command.wanted is not None:
             fitted = self._pending(host, choice, holder, command.wanted)
@@ -283,6 +315,8 @@ class _ClaimPlan:
             None if pending is None else pending.fit,
         )
         self._view.put(booking, key, asked.amounts)
+        if self._domains is not None:
+            self._domains.put(host)
         self.fits.append(booking.fit)
         self.generations.append(generation)
         return None

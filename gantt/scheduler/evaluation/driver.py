@@ -41,6 +41,7 @@ class Driver:
         self.fits = 0
         self.fits_spent = 0
         self.fits_cut = 0
+        self.relations_cut = 0
 
     def counts(self) -> dict[str, float]:
         """What was counted so far, by name; for metrics."""
@@ -48,6 +49,7 @@ class Driver:
             "topology_fits": self.fits,
             "topology_fits_spent": self.fits_spent,
             "topology_fits_cut": self.fits_cut,
+            "relations_cut": self.relations_cut,
             "shapes_kept": self.kept,
             "shape_hits": self.hits,
             "shape_misses": self.misses,
@@ -104,6 +106,7 @@ class Driver:
         self.fits += other.fits
         self.fits_spent += other.fits_spent
         self.fits_cut += other.fits_cut
+        self.relations_cut += other.relations_cut
 
     def without(self, name: str) -> Driver | None:
         """A driver that decides the same way without the filter ``name``; None: this

@@ -13,6 +13,7 @@ from typing import Final
 
 from gantt.errors import Invalid, NoValidHost
 from gantt.model.diagnosis import some
+from gantt.model.forms.relations import NAMES
 from gantt.model.names import canonical_uuid
 from gantt.model.spec import Destination, InstanceGroup, RequestSpec
 from gantt.placement import group_rules
@@ -96,7 +97,9 @@ def _check_hints(state: State, spec: RequestSpec, driver: Driver) -> None:
     asked = [
         name
         for name in spec.scheduler_hints
-        if not name.startswith("_") and _HINTS.get(name) not in (enabled | {_OF_GROUPS})
+        if not name.startswith("_")
+        and name not in NAMES
+        and _HINTS.get(name) not in (enabled | {_OF_GROUPS})
     ]
     if asked and not _may_be_read(driver, "scheduler_hints"):
         raise _unread(asked[0])
@@ -112,7 +115,7 @@ def _check_hints(state: State, spec: RequestSpec, driver: Driver) -> None:
 def _unread(hint: str) -> Invalid:
     reader = _HINTS.get(hint)
     if reader is None:
-        return _unknown("scheduler hint", hint, _listed(_HINTS))
+        return _unknown("scheduler hint", hint, _listed({**_HINTS, **NAMES}))
     return _off(f"The scheduler hint {hint!r}", reader)
 
 

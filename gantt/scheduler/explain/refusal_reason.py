@@ -36,11 +36,13 @@ _MOST_NEAR = 10
 class Ending(Struct, frozen=True, eq=False):
     """How the picking ended. ``kept``: int64 rows of ``state.hosts`` that filters still
     pass after the last pick; ``refused``: int64, those of them where the exact search
-    finds no place; ``picked`` instances have one."""
+    finds no place; ``picked`` instances have one. ``masks``: what relations leave for
+    the next one."""
 
     kept: Int64s
     refused: Int64s
     picked: int = 0
+    masks: tuple[HostMask, ...] = ()
 
 
 def why(
@@ -51,7 +53,8 @@ def why(
 ) -> Why:
     """Explains why feasible hosts were too few, from their masks and from what was left
     in the end. ``trials``: of the request that was refused; None: none was."""
-    more = tuple(_in_the_end(feasible, ending, Lacks(state, feasible)))
+    lost = _in_the_end(feasible, ending, Lacks(state, feasible))
+    more = (*ending.masks, *lost)
     masks = (*feasible.masks, *more)
     steps = tuple(steps_of(masks, len(feasible.all_rows))) if more else feasible.steps
     books = None
@@ -149,6 +152,9 @@ def _in_the_end(
     """Hosts that passed at first and were lost on the way, as masks of their own: those
     that an instance would have fitted before any was picked, and the others."""
     fell = np.setdiff1d(feasible.hosts.rows, ending.kept)
+    if ending.masks:
+        is_open = feasible_hosts.all_of(ending.masks, len(feasible.all_rows))
+        fell = np.intersect1d(fell, feasible.all_rows[is_open])
     refused = ending.refused.tolist() if ending.picked else []
     filled = [row for row in refused if lacks.fits(row)]
     others = np.setdiff1d(ending.refused, filled)

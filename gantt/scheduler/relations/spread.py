@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Struct
 
 from gantt.model.relations import Relation
-from gantt.placement.candidates.combination import Budget, Spent
+from gantt.placement.candidates.combination import Budget
 from gantt.placement.domain_rules import least
 from gantt.state.column import Bools, Floats, Int64s
 
@@ -69,7 +69,7 @@ def _below(counts: Int64s, most: Int64s, level: int) -> Int64s:
 def soft_scores(relation: Relation, counts: Int64s, domains: int) -> Floats:
     """float64[domains]: Kubernetes' score of a soft spread, the less the better: a key
     of many domains weighs more, and a large skew flattens it."""
-    return counts * math.log(domains + 2) + (relation.most - 1)
+    return counts.astype(np.float64) * math.log(domains + 2) + (relation.most - 1)
 
 
 def search(

@@ -10,6 +10,7 @@ from gantt.model.spec import InstanceGroup, ScheduleRequest
 from gantt.model.topology import Wanted
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts, skips_filters
 from gantt.scheduler.evaluation.known_names import GROUP_FILTERS
+from gantt.scheduler.relations.domain_picks import DomainPicks
 from gantt.scheduler.request.identity import identity_of
 from gantt.scheduler.request.requested_topology import wanted_of
 from gantt.scheduler.selection.host_choice import Pick, choices_per_instance
@@ -21,6 +22,7 @@ def claim_of(
     feasible: FeasibleHosts,
     picks: list[list[Pick]],
     name: str,
+    domains: DomainPicks | None = None,
 ) -> Claim:
     """The command that holds a host for every instance, or for none."""
     job, options = feasible.job, feasible.policy.options
@@ -52,6 +54,7 @@ def claim_of(
         packs=options.packing_host_numa_cells_allocation_strategy,
         must_fit=not is_forced,
         identity=identity_of(request),
+        domains=() if domains is None else domains.terms,
     )
 
 

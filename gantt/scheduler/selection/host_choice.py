@@ -21,7 +21,7 @@ from gantt.scheduler.scoring import host_weights
 from gantt.scheduler.selection.remaining_candidates import RemainingCandidates
 from gantt.scheduler.selection.remaining_hosts import RemainingHosts
 from gantt.scheduler.selection.topology_fit import FitsSpent
-from gantt.state.column import Floats
+from gantt.state.column import Bools, Floats
 
 
 class RandomSource(Protocol):
@@ -76,6 +76,11 @@ def select(
     picked: list[list[Pick]] = []
     for number, uuid in enumerate(uuids):
         found = best_picks(remaining, candidates, most, options, rng)
+        while not found and remaining.shut is not None:
+            tried, left = remaining.left().tolist(), len(uuids) - number
+            if not remaining.settle_again(tried, left, options.relation_steps):
+                break
+            found = best_picks(remaining, candidates, most, options, rng)
         if not found:
             break
         picked.append([pick for _, pick in found])
@@ -167,28 +172,39 @@ def in_order(
         for start in range(0, len(places), size):
             yield places[start : start + size]
         return
-    weights = remaining.weights
-    subset = min(options.host_subset_size, len(weights))
-    first = min(max(size, subset), len(weights))
+    weights, shut, count = remaining.weights, remaining.shut, len(remaining.weights)
+    if shut is not None:
+        count -= int(np.count_nonzero(shut))
+        if not count:
+            return
+    subset = min(options.host_subset_size, count)
+    first = min(max(size, subset), count)
     order = remaining.best(first)[:first].tolist()
     if rng is not None and options.shuffle_best_same_weighed_hosts:
-        order = _shuffled(weights, order, rng)
+        order = _shuffled(weights, order, rng, shut)
     if rng is not None and subset > 1:
         chosen = order.pop(rng.randrange(subset))
         order.insert(0, chosen)
     for start in range(0, len(order), size):
         yield order[start : start + size]
-    if first < len(weights):
+    if first < count:
         seen = set(order)
-        whole = host_weights.best(weights, len(weights)).tolist()
+        whole = (
+            host_weights.best(weights, count) if shut is None else remaining.best(count)
+        ).tolist()
         rest = [at for at in whole if at not in seen]
         for start in range(0, len(rest), size):
             yield rest[start : start + size]
 
 
-def _shuffled(weights: Floats, order: list[int], rng: RandomSource) -> list[int]:
+def _shuffled(
+    weights: Floats, order: list[int], rng: RandomSource, shut: Bools | None
+) -> list[int]:
     """All of them, those equal to the best in random order."""
-    equals = np.flatnonzero(weights == weights[order[0]]).tolist()
+    is_equal_to_best = weights == weights[order[0]]
+    if shut is not None:
+        is_equal_to_best &= ~shut
+    equals = np.flatnonzero(is_equal_to_best).tolist()
     rng.shuffle(equals)
     is_equal = set(equals)
     return equals + [at for at in order if at not in is_equal]

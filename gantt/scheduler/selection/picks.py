@@ -23,6 +23,8 @@ from gantt.scheduler.feasibility.candidate_sources import CandidateSource
 from gantt.scheduler.held_host import HeldHost
 from gantt.scheduler.hosts import Taken
 from gantt.scheduler.pauses import Pause, never, within
+from gantt.scheduler.relations.domain_picks import DomainPicks, domain_picks
+from gantt.scheduler.relations.refusal_words import words
 from gantt.scheduler.request.job import spec_of_first
 from gantt.scheduler.selection.held_hosts import hold
 from gantt.scheduler.selection.host_choice import Pick, RandomSource, seed_of, select
@@ -37,13 +39,20 @@ class InstancePicks(Struct, frozen=True, eq=False):
     """``picks``: for each instance that found a host, its picks, best first: the claim
     takes the first that still holds, alternates come from the others. ``spare``:
     further picks, for the alternates of several instances. ``remaining``,
-    ``candidates``: what is left after the picks."""
+    ``candidates``: what is left after the picks; ``domains``: the relations of the
+    request, if it has any."""
 
     feasible: FeasibleHosts
     picks: list[list[Pick]]
     remaining: RemainingHosts
     candidates: RemainingCandidates
     spare: tuple[Pick, ...] = ()
+    domains: DomainPicks | None = None
+
+    @property
+    def related(self) -> str:
+        """How relations kept instances from hosts, in words."""
+        return "" if self.domains is None else words(self.domains, self.feasible)
 
 
 _FILTER: Final = "ServerGroupAffinityFilter"
@@ -88,7 +97,13 @@ def pick_hosts(
         )
     if mark is not None:  # select
         mark(PICK if len(feasible.hosts) else OTHER)
-    names, passing, remaining = request.names, feasible, RemainingHosts(feasible)
+    names, domains, spec = request.names, None, feasible.job.spec
+    # Most requests ask for none, and pay for no call.
+    if spec.scheduler_hints or spec.flavor.extra_specs or spec.instance_group:
+        domains = domain_picks(state, feasible, names)
+        if domains is not None:
+            feasible = domains.weighed(feasible)
+    passing, remaining = feasible, RemainingHosts(feasible)
     view, is_first = View(state), True
     if held:
         is_first = not hold(view, remaining, feasible, held, budget)
@@ -96,6 +111,9 @@ def pick_hosts(
         remaining.postpone(again.last)
     if driver.chooser is not None:  # of another package; columns may be newer then
         passing = remaining.ask(driver.chooser, feasible, request.count, seed_of(rng))
+    if domains is not None:
+        steps = driver.policy.options.relation_steps
+        remaining.relate(domains, request.count, steps)
     given = view, passing, budget, driver
     is_loose = again is not None and again.is_loose
     candidates = RemainingCandidates.of(*given, is_loose=is_loose, is_first=is_first)
@@ -109,7 +127,9 @@ def pick_hosts(
         is_trial=is_trial,
         pause=pause if len(names) == 1 else within(state, passing, pause),
     )
-    found = InstancePicks(passing, picks, remaining, candidates)
+    if domains is not None:
+        driver.relations_cut += domains.is_cut
+    found = InstancePicks(passing, picks, remaining, candidates, domains=domains)
     is_last = again is not None or driver.chooser is not None
     if is_last or len(picks) == len(names) or len(names) == 1:
         return found

@@ -9,7 +9,7 @@ the source of amounts does not affect other hosts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -21,6 +21,8 @@ from gantt.scheduler.evaluation.evaluation import Landed
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts, filters_of
 from gantt.scheduler.held_host import HeldHost
 from gantt.scheduler.hosts import Hosts, Taken
+from gantt.scheduler.relations.domain_picks import DomainPicks
+from gantt.scheduler.relations.requirements import room_for
 from gantt.scheduler.scoring import host_weights
 from gantt.scheduler.scoring.scale import Scale, total, total_at
 from gantt.state.column import NO_ROW, Bools, Floats, Int64s
@@ -28,8 +30,9 @@ from gantt.state.column import NO_ROW, Bools, Floats, Int64s
 
 class RemainingHosts:
     """``hosts`` that are left and their ``weights`` (float64[len(hosts)]); ``full``:
-    rows of those that have no more room by what they report. ``chosen``: what a driver
-    of another package chose, in whose order they are tried."""
+    rows of those that have no more room by what they report; ``shut``: bool, those that
+    relations keep from the next instance, None: none. ``chosen``: what a driver of
+    another package chose, in whose order they are tried."""
 
     def __init__(self, start: FeasibleHosts) -> None:
         self._policy = start.policy
@@ -41,7 +44,9 @@ class RemainingHosts:
         self._scales: tuple[Scale, ...] = start.scales
         self.weights: Floats = start.weights
         self.full: set[int] = set()
+        self.shut: Bools | None = None
         self.chosen: Chosen | None = None
+        self._domains: DomainPicks | None = None
         self._consumed = 0
         self._postponed: set[int] = set()
         self._start: FeasibleHosts | None = start
@@ -76,7 +81,11 @@ class RemainingHosts:
             )
             spec = replace(spec, instance_group=group)
         self.request = replace(self.request, spec=spec)
+        if self._domains is not None:
+            self._domains.put(int(self.hosts.rows[place]))
         self._judge_again(place)
+        if self._domains is not None:
+            self.shut = self._domains.shut(self.hosts.rows)
 
     def _own(self) -> None:
         """Copy what will be changed: the driver may have cached it."""
@@ -113,6 +122,30 @@ class RemainingHosts:
             self._keep(~self.hosts.at_rows(rows))
             self.weigh()
 
+    def relate(self, domains: DomainPicks, count: int, steps: int) -> None:
+        """Keep to the relations of the request, of which ``count`` instances come."""
+        self._domains = domains
+        if count > 1 and domains.needs_search:
+            self._settle(count, steps)
+        self.shut = domains.shut(self.hosts.rows)
+
+    def settle_again(self, rows: Sequence[int], count: int, steps: int) -> bool:
+        """The hosts at ``rows``, all that were open, had no place after all: whether
+        there is another way for the ``count`` instances that are left."""
+        domains = self._domains
+        if domains is None or not domains.needs_search or not rows:
+            return False
+        self.full.update(rows)
+        is_found = self._settle(count, steps)
+        self.shut = domains.shut(self.hosts.rows)
+        return is_found
+
+    def _settle(self, count: int, steps: int) -> bool:
+        assert self._domains is not None
+        room = room_for(self.hosts, self._job, count)
+        room[np.isin(self.hosts.rows, list(self.full))] = 0
+        return self._domains.settle(self.hosts.rows, room, count, steps)
+
     def ask(
         self, chooser: GuardedChooser, feasible: FeasibleHosts, count: int, seed: int
     ) -> FeasibleHosts:
@@ -141,7 +174,7 @@ class RemainingHosts:
         place_of[rows] = np.arange(len(rows))
         places = place_of[wanted]
         left: Int64s = places[places != NO_ROW]
-        return left
+        return left if self.shut is None else left[~self.shut[left]]
 
     def weigh(self) -> None:
         """Weights over the hosts that are left."""
@@ -155,9 +188,21 @@ class RemainingHosts:
 
     def best(self, count: int) -> Int64s:
         """int64[<= n]: places of at least the best ``count`` hosts, best first."""
+        if self.shut is not None:
+            return self._best_open(self.shut, count)
         if self._start is not None:
             return self._start.best(count)
         return host_weights.best(self.weights, count)
+
+    def _best_open(self, shut: Bools, count: int) -> Int64s:
+        if self._start is not None:
+            known = self._start.best(count)
+            known = known[~shut[known]]
+            if len(known) >= count:
+                return known
+        places = np.flatnonzero(~shut)
+        found: Int64s = places[host_weights.best(self.weights[places], count)]
+        return found
 
     def left(self) -> Int64s:
         """int64: rows of the hosts that are left for the next instance and not known
@@ -165,6 +210,8 @@ class RemainingHosts:
         rows = self.hosts.rows
         if self.chosen is not None:
             rows = rows[self.to_try(self.chosen)]
+        elif self.shut is not None:
+            rows = rows[~self.shut]
         return rows[~np.isin(rows, list(self.full))] if self.full else rows
 
     def _judge_again(self, place: int) -> None:

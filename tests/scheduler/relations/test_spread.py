@@ -185,7 +185,10 @@ def test_many_instances_over_many_racks_need_few_steps() -> None:
         np.arange(cells) // 2,
     )
     power = Key(
-        Relation("spread", "power"), array([0, 0]), mask([True] * 2), np.arange(cells) % 2
+        Relation("spread", "power"),
+        array([0, 0]),
+        mask([True] * 2),
+        np.arange(cells) % 2,
     )
     budget = Budget(1000)
     found = search([racks, power], array([20] * cells), 500, budget)
@@ -237,7 +240,7 @@ def test_many_instances_over_many_racks_need_few_steps() -> None:
             [False, False, True],
         ),
         (
-            "the third zone is excluded by node affinity: the others alone are compared",
+            "the third zone is excluded by node affinity: it is not compared",
             Relation("spread", "zone", 1),
             [2, 2, 0],
             [True, True, False],
