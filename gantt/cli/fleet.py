@@ -12,8 +12,10 @@ from gantt.cli.command_session import CommandSession, books_command
 from gantt.cli.output import time_text
 from gantt.cli.page_options import paged, print_page
 from gantt.cli.text_columns import TextColumns
+from gantt.model.fleet import RELATIONS
 from gantt.model.fleet_lists import GroupQuery, HostAggregateQuery, ServiceQuery
 from gantt.model.hosts import Service
+from gantt.model.names import canonical
 
 
 @click.group("service")
@@ -82,6 +84,35 @@ def list_groups(session: CommandSession, /, **asked: Any) -> None:
     print_page(session, _GROUP, session.books.list_server_groups(query), query.limit)
 
 
+@server_group.command("relate")
+@click.argument("uuid")
+@click.argument("relations", nargs=-1, metavar="[RELATION]...")
+@click.option("--none", "is_none", is_flag=True, help="Take all relations away.")
+@books_command
+def relate(
+    session: CommandSession, *, uuid: str, relations: tuple[str, ...], is_none: bool
+) -> None:
+    """Show how the members of a server group are spread, or say it.
+
+    gantt server-group relate UUID spread=rack:1:hard distinct=host:2
+
+    A RELATION is spread=KEY[:MAX_SKEW][:hard|soft][:MIN_DOMAINS],
+    distinct=KEY[:AT_MOST] or apart=KEY:GROUP; those that are given replace all.
+    """
+    session.expect(*_RELATIONS.names)
+    if relations and is_none:
+        raise click.UsageError("Give relations or --none, not both.")
+    if relations or is_none:
+        session.books.relate_group(uuid, " ".join(relations))
+    asked = ServiceQuery(host=canonical(uuid), binary=RELATIONS)
+    session.print_each(_RELATIONS, session.books.list_services(asked))
+
+
+_RELATIONS = TextColumns(
+    "group relations",
+    group=attrgetter("host"),
+    relations=attrgetter("disabled_reason"),
+)
 _GROUP = TextColumns(
     "uuid name policy max_server_per_host members",
     members=lambda one: sorted(one.members),

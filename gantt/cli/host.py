@@ -192,6 +192,43 @@ def enable(session: CommandSession, *, hosts: tuple[str, ...]) -> None:
     _print_words(session, hosts)
 
 
+@host.command("label")
+@click.argument("words", nargs=-1, required=True, metavar="HOST... [KEY=VALUE|KEY-]...")
+@books_command
+def label(session: CommandSession, *, words: tuple[str, ...]) -> None:
+    """Show the labels of hosts, such as their racks, or give and take some.
+
+    gantt host label host1 host2 rack=r7 power-
+
+    'rack=r7' gives a label, 'power-' takes one away. Requests can be spread over their
+    values: 'gantt host domains' lists them.
+    """
+    session.expect(*_LABELS.names)
+    labels: dict[str, str | None] = {}
+    hosts = []
+    for word in words:
+        key, separator, value = word.partition("=")
+        if separator:
+            labels[key] = value
+        elif word.endswith("-") and not session.books.list_hosts(host=word):
+            labels[word[:-1]] = None
+        else:
+            hosts.append(word)
+    if not hosts:
+        raise click.UsageError("Name a host: gantt host label host1 rack=r7.")
+    _check_known(session, tuple(hosts))
+    found = [session.books.label_host(name, labels) for name in hosts]
+    session.print_each(_LABELS, found)
+
+
+@host.command("domains")
+@click.argument("key", required=False)
+@books_command
+def domains(session: CommandSession, *, key: str | None) -> None:
+    """List topology keys, such as rack, and how many hosts are in each domain."""
+    session.print_each(_DOMAINS, list(session.books.list_domains(key=key)))
+
+
 def _check_known(session: CommandSession, hosts: tuple[str, ...]) -> None:
     """All of them, before the first is changed. Raises NotFound."""
     for name in hosts:
@@ -340,6 +377,8 @@ def _service_state(service: dict[str, Any]) -> str:
     return "cell unreadable" if service.get("cell_unreadable") else "enabled"
 
 
+_LABELS = TextColumns("host labels")
+_DOMAINS = TextColumns("key domains without torn")
 _WORD = TextColumns("host state reason", state=_state, reason=_reason)
 # Of one host; what it reports is added as stats.NAME.
 _SHOWN = TextColumns(

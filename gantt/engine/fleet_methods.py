@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -24,6 +25,7 @@ from gantt.model.fleet_lists import (
     ServiceQuery,
 )
 from gantt.model.forms import scalars, values
+from gantt.model.forms.relations import read_all, read_labels
 from gantt.model.hosts import (
     HostAggregate,
     HostPage,
@@ -37,8 +39,10 @@ from gantt.model.hosts import (
 )
 from gantt.model.names import spellings
 from gantt.model.paging import PAGE, Listed, followed, length, read
+from gantt.model.relations import HostLabels, TopologyKey
 from gantt.model.topology_view import HostTopologyView
 from gantt.placement import fleet_pages, fleet_queries
+from gantt.placement.domain_queries import topology_keys
 from gantt.placement.known_instances import known_instances
 from gantt.placement.rules.host_reports import as_known, has_news
 from gantt.placement.topology_answer import host_topology
@@ -47,6 +51,7 @@ from gantt.scheduler.feasibility import overrides
 LOG = logging.getLogger(__name__)
 _AGGREGATES, _SERVICES, _GROUPS = HostAggregateQuery(), ServiceQuery(), GroupQuery()
 _INSTANCES = InstanceQuery()
+_NO_LABELS: Mapping[str, str | None] = MappingProxyType({})
 Asked = TypeVar("Asked", ServiceQuery, GroupQuery, InstanceQuery, HostAggregateQuery)
 T = TypeVar("T")
 
@@ -82,6 +87,22 @@ class FleetMethods(StateMethods):
     def delete_host(self, host: str, node: str) -> None:
         host, node = scalars.name("host", host), scalars.name("node", node)
         self._committer.submit(c.DeleteHost(host, node))
+
+    def label_host(
+        self, host: str, labels: Mapping[str, str | None] = _NO_LABELS
+    ) -> HostLabels:
+        host = scalars.name("host", host)
+        command = c.LabelHost(host, read_labels(labels))
+        return self._committer.submit(command)
+
+    def list_domains(self, *, key: str | None = None) -> tuple[TopologyKey, ...]:
+        return self._reader.read(topology_keys, key)
+
+    def relate_group(self, uuid: str, relations: str) -> None:
+        uuid = scalars.uuid("group", uuid)
+        told = " ".join(relations.split())
+        read_all(told, f"Server group {uuid}")
+        self._committer.submit(c.RelateGroup(uuid, told))
 
     def list_hosts(
         self, *, host: str | None = None, node: str | None = None

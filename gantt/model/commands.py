@@ -31,7 +31,7 @@ from gantt.model.hosts import (
     ServerGroup,
     Service,
 )
-from gantt.model.relations import DomainTerm
+from gantt.model.relations import DomainTerm, HostLabels
 from gantt.model.reports import Report, ReportOutcome, ReportPlace
 from gantt.model.request_identity import Booked, RequestIdentity
 from gantt.model.rows import ClaimRow
@@ -366,6 +366,22 @@ class DeleteService(Command[None], frozen=True):
 
     host: str
     binary: str
+
+
+class LabelHost(Command[HostLabels], frozen=True):
+    """Give the host these labels, beside those that it has; None takes one away. Raises
+    NotFound, Invalid."""
+
+    host: str
+    labels: dict[str, str | None]
+
+
+class RelateGroup(Command[None], frozen=True):
+    """Spread the members of a server group as ``relations`` say from now on; "": as
+    its policy alone says."""
+
+    uuid: str
+    relations: str
 
 
 class SetServerGroup(Command[None], frozen=True):

@@ -20,6 +20,7 @@ from gantt.model.fleet import FleetRefusal
 from gantt.model.hosts import HostAggregate, InstanceView, ServerGroup, Service
 from gantt.model.paging import PAGE, After
 from gantt.model.placements import PlacedView
+from gantt.model.relations import TopologyKey
 from gantt.model.reports import Report, ReportOutcome
 from gantt.model.scheduling import Selections
 from gantt.model.shadow import MOST_SHADOWS, Phase, Verdict
@@ -386,6 +387,31 @@ class Synced(Enclosing, frozen=True):
     """``known``: whether nothing had to change."""
 
     known: bool
+
+
+class LabelsBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """PUT /gantt/labels/{host}. ``labels``: key -> value; null takes the label away."""
+
+    labels: dict[Name, Name | None] = {}
+
+
+class RelationsBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """PUT /gantt/relations/{uuid}. ``relations``: such as ``spread=rack:1:hard
+    apart=rack:UUID``; "": none."""
+
+    relations: str = ""
+
+
+class DomainsQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """GET /gantt/domains. ``key``: only of this topology key."""
+
+    key: Name | None = None
+
+
+class TopologyKeys(Enclosing, frozen=True):
+    """By key."""
+
+    keys: tuple[TopologyKey, ...]
 
 
 class Services(Enclosing, frozen=True):

@@ -33,6 +33,7 @@ from gantt.model.place_operations import PLACE_OPERATIONS
 from gantt.model.placements import Plan
 from gantt.model.protocol import GanttProtocol
 from gantt.model.recent import Recent, RecentQuery
+from gantt.model.relations import HostLabels
 from gantt.model.scheduling import SchedulerProtocol
 from gantt.model.selection import Capacity, Decision, DecisionPage
 from gantt.model.takeover import Takeover
@@ -311,6 +312,36 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         name="adopt_host",
     ),
     Operation(
+        "labels_update",
+        "PUT /gantt/labels/{host}",
+        "Give a host labels, such as its rack, beside those that it has, or take some "
+        "away; answers with all.",
+        rule="gantt:hosts:label",
+        body=b.LabelsBody,
+        answer=HostLabels,
+        errors=(404,),
+        name="label_host",
+    ),
+    Operation(
+        "domains_list",
+        "GET /gantt/domains",
+        "Topology keys, such as rack, with how many hosts are in each domain.",
+        rule="gantt:hosts:list",
+        query=b.DomainsQuery,
+        answer=b.TopologyKeys,
+        work="list",
+        name="list_domains",
+    ),
+    Operation(
+        "relations_update",
+        "PUT /gantt/relations/{uuid}",
+        "Say how the members of a server group are spread over domains, whether the "
+        "group is known yet or not.",
+        rule="gantt:server_groups:update",
+        body=b.RelationsBody,
+        name="relate_group",
+    ),
+    Operation(
         "reports_needs",
         "GET /gantt/needs",
         "What agents are to report, and which filter or weigher reads what of it.",
@@ -556,6 +587,9 @@ class Library:
     update_instances = _row(SchedulerProtocol.update_instances)
     sync_instances = _row(SchedulerProtocol.sync_instances)
     delete_instance = _row(SchedulerProtocol.delete_instance)
+    label_host = _row(SchedulerProtocol.label_host)
+    list_domains = _row(SchedulerProtocol.list_domains)
+    relate_group = _row(SchedulerProtocol.relate_group)
     update_service = _row(SchedulerProtocol.update_service)
     delete_service = _row(SchedulerProtocol.delete_service)
     set_server_group = _row(SchedulerProtocol.set_server_group)

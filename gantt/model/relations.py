@@ -7,10 +7,12 @@ the skew of a domain is what it has beyond the domain that has the least.
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
+HOST: Final = "host"
+"""The key that needs no label: each service host is a domain of its own."""
 RelationKind: TypeAlias = Literal["spread", "distinct", "apart"]
 
 
@@ -37,6 +39,24 @@ class Relation(Struct, frozen=True):
         rigor = "hard" if self.is_hard else "soft"
         least = f":{self.min_domains}" if self.min_domains > 1 else ""
         return f"{self.key}:{self.most}:{rigor}{least}"
+
+
+class HostLabels(Struct, frozen=True):
+    """The labels that an operator gave a host, by key: an answer."""
+
+    host: str
+    labels: dict[str, str]
+
+
+class TopologyKey(Struct, frozen=True):
+    """A topology key: an answer. ``domains``: how many hosts (nodes) are in each;
+    ``without``: how many are in none; ``torn``: some of these, of which two values are
+    told."""
+
+    key: str
+    domains: dict[str, int]
+    without: int = 0
+    torn: tuple[str, ...] = ()
 
 
 class DomainTerm(Struct, frozen=True):

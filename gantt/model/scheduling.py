@@ -6,7 +6,8 @@ Nova's own forms of a request use ``gantt.client.SchedulerClient``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Protocol, TypeAlias
 
 from gantt.model.advice import Advice, AdviceRequest
@@ -32,6 +33,7 @@ from gantt.model.hosts import (
 )
 from gantt.model.needs import Needs
 from gantt.model.placements import PlacedQuery, PlacedView, Plan
+from gantt.model.relations import HostLabels, TopologyKey
 from gantt.model.reports import Report, ReportOutcome
 from gantt.model.selection import Capacity, Decision, Selection
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
@@ -40,6 +42,7 @@ from gantt.model.topology_view import HostTopologyView
 
 _AGGREGATES, _SERVICES, _GROUPS = HostAggregateQuery(), ServiceQuery(), GroupQuery()
 _INSTANCES, _PLACEMENTS = InstanceQuery(), PlacedQuery()
+_NO_LABELS: Mapping[str, str | None] = MappingProxyType({})
 
 Selections: TypeAlias = tuple[tuple[Selection, ...], ...]
 
@@ -215,6 +218,21 @@ class SchedulerProtocol(ReportService, Protocol):
         """Delete the host; its provider stays, with the allocations of confirmed
         claims: releasing the claims frees them. Inventories and traits that its reports
         wrote go; what is in use stays, with nothing free. Raises NotFound."""
+
+    def label_host(
+        self, host: str, labels: Mapping[str, str | None] = _NO_LABELS
+    ) -> HostLabels:
+        """Give the host these labels, ``{"rack": "r7"}`` say, beside those that it has;
+        None takes one away. All that it has then. Raises NotFound, Invalid."""
+
+    def list_domains(self, *, key: str | None = None) -> tuple[TopologyKey, ...]:
+        """Which topology keys there are, or that one, and how many hosts are in each
+        domain. Raises Invalid: no host has the key."""
+
+    def relate_group(self, uuid: str, relations: str) -> None:
+        """Spread the members of a server group from now on, beside its policy:
+        ``spread=rack:1:hard distinct=host:2 apart=rack:UUID``; "": no more. Raises
+        Invalid."""
 
     def list_hosts(
         self, *, host: str | None = None, node: str | None = None

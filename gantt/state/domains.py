@@ -18,6 +18,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from gantt.model.relations import HOST
 from gantt.state.bits import BitMatrix
 from gantt.state.column import NO_ROW, Bools, Int32s, Int64s
 from gantt.state.fact_table import Facts
@@ -26,8 +27,6 @@ from gantt.state.host_table import HostTable
 from gantt.state.name_table import NameTable
 from gantt.state.provider_columns import Providers
 
-HOST: Final = "host"
-"""The key that needs no label: each service host is a domain of its own."""
 PREFIX: Final = "topology:"
 NO_DOMAIN: Final = 0
 _TRAIT: Final = "CUSTOM_"
@@ -90,7 +89,7 @@ class DomainColumns:
             known = self._known[key] = stamp, self._made(key)
         return known[1]
 
-    def keys(self) -> list[str]:
+    def known_keys(self) -> list[str]:
         """The keys that labels and aggregates have, and HOST; of traits it cannot be
         told where the key ends."""
         found = {HOST, *(key for each in self._facts.labels.values() for key in each)}

@@ -198,6 +198,7 @@ HINTS: Final[Mapping[str, Verdict]] = {
     "group": OWN_GROUP,
     "same_host": OWN_INSTANCES,
     "different_host": OWN_INSTANCES,
+    "gantt:apart": ANY,
     **_all(CHOOSE, "query build_near_host_ip cidr target_cell"),
 }
 

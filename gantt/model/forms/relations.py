@@ -7,13 +7,13 @@ They come in scheduler hints and extra specs, one for each kind of relation
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from gantt.errors import Invalid, shortened
 from gantt.model.bounds import MAX_WHOLE
 from gantt.model.forms import scalars
-from gantt.model.relations import Relation, RelationKind
+from gantt.model.relations import HOST, Relation, RelationKind
 
 NAMES: Final[dict[str, RelationKind]] = {
     "gantt:spread": "spread",
@@ -73,6 +73,24 @@ def check_count(found: list[Relation], where: str) -> tuple[Relation, ...]:
 def is_label(text: str) -> bool:
     """Whether it can be the key of a label, or its value."""
     return len(text) <= _MOST_LABEL and _LABEL.fullmatch(text) is not None
+
+
+def read_labels(labels: Mapping[str, str | None]) -> dict[str, str | None]:
+    """Labels of a host, checked. Raises Invalid."""
+    for key, value in labels.items():
+        for word in (key, value):
+            if word is not None and not (isinstance(word, str) and is_label(word)):
+                raise Invalid(
+                    f"The label {key!r}={value!r} cannot be used: keys and values are "
+                    f"up to {_MOST_LABEL} letters, digits and . _ - /, and begin with "
+                    "a letter or digit."
+                )
+    if HOST in labels:
+        raise Invalid(
+            f"The label {HOST!r} cannot be given: each host is a domain of its own by "
+            "that key. Give it another name."
+        )
+    return dict(labels)
 
 
 def _spread(parts: list[str], where: str, word: str) -> Relation:

@@ -70,6 +70,8 @@ RULES: dict[type[c.Command[object]], Rule] = {
     c.SetMoves: cell_lists.set_moves,
     c.UpdateService: fleet_rules.update_service,
     c.DeleteService: fleet_rules.delete_service,
+    c.LabelHost: fleet_rules.label_host,
+    c.RelateGroup: fleet_rules.relate_group,
     c.SetServerGroup: fleet_rules.set_group,
     c.DeleteServerGroup: fleet_rules.delete_group,
     c.Claim: claims.claim,

@@ -12,13 +12,16 @@ import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from gantt.errors import Conflict, Invalid
+from gantt.errors import Conflict, Invalid, NotFound
 from gantt.model import rows as t
+from gantt.model.bounds import MAX_NAME
 from gantt.model.commands import (
     DeleteHostAggregate,
     DeleteInstance,
     DeleteServerGroup,
     DeleteService,
+    LabelHost,
+    RelateGroup,
     SetHostAggregates,
     SetServerGroup,
     SyncInstances,
@@ -26,9 +29,10 @@ from gantt.model.commands import (
     UpdateService,
 )
 from gantt.model.facts import SERVICES_ALONE, kind_of
-from gantt.model.fleet import CELL
-from gantt.model.hosts import HostAggregate
+from gantt.model.fleet import CELL, LABELS, RELATIONS
+from gantt.model.hosts import HostAggregate, Service
 from gantt.model.names import MAX_INT, spellings
+from gantt.model.relations import HostLabels
 from gantt.model.rows import (
     HostAggregateRow,
     ProviderRow,
@@ -194,6 +198,41 @@ def delete_group(draft: Draft, command: DeleteServerGroup) -> None:
     row = draft.state.fleet.groups.by_uuid.get(command.uuid)
     if row is not None:
         draft.delete(t.SERVER_GROUPS, row)
+    delete_service(draft, DeleteService(command.uuid, RELATIONS))
+
+
+def label_host(draft: Draft, command: LabelHost) -> HostLabels:
+    """Labels beside those that it has; None takes one away. Raises NotFound, Invalid
+    (they are too long together)."""
+    fleet, host = draft.state.fleet, command.host
+    if not fleet.hosts.rows_of(host):
+        raise NotFound(f"There is no host {host}: 'gantt host list' shows all.")
+    every = {**fleet.facts.labels.get(host, {}), **command.labels}
+    labels = {key: value for key, value in sorted(every.items()) if value is not None}
+    words = " ".join(f"{key}={value}" for key, value in labels.items())
+    _say(draft, Service(host, LABELS, disabled_reason=words))
+    return HostLabels(host, labels)
+
+
+def relate_group(draft: Draft, command: RelateGroup) -> None:
+    """How its members are spread from now on; "": as its policy says. Raises Invalid
+    (that is too long)."""
+    said = Service(command.uuid, RELATIONS, disabled_reason=command.relations)
+    _say(draft, said)
+
+
+def _say(draft: Draft, said: Service) -> None:
+    """A fact that is a text; an empty one is deleted."""
+    text = said.disabled_reason or ""
+    if len(text) > MAX_NAME:
+        raise Invalid(
+            f"What is told of {said.host} has {len(text)} letters ({text[:80]}…); the "
+            f"limit is {MAX_NAME}. Shorten it."
+        )
+    if text:
+        update_service(draft, UpdateService(said))
+    else:
+        delete_service(draft, DeleteService(said.host, said.binary))
 
 
 def _set_aggregate(draft: Draft, said: HostAggregate, *, writes_books: bool) -> None:

@@ -176,6 +176,7 @@ def delete(draft: Draft, command: DeleteHost) -> None:
         for fact in (
             fleet.facts.of("agent", command.host),
             fleet.facts.of("operator", command.host),
+            fleet.facts.of("labels", command.host),
         ):
             if fact is not None:
                 draft.delete(t.FACTS, fact)

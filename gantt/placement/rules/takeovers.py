@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from gantt.errors import Conflict, Invalid, NotFound
 from gantt.model import rows as t
 from gantt.model.commands import AdoptHost, DeleteProvider
-from gantt.model.fleet import OPERATOR
+from gantt.model.fleet import LABELS, OPERATOR
 from gantt.model.printable import counted
 from gantt.model.rows import HostRow, ProviderRow, ServiceRow
 from gantt.model.takeover import Takeover
@@ -317,8 +317,8 @@ def _host(
 def _services(state: State, host: str) -> list[ServiceRow]:
     """Whose state moves; that of the agent is told anew."""
     rows = [row for row in state.fleet.services.rows() if row.host == host]
-    word = state.fleet.told(host, OPERATOR)
-    return rows if word is None else [*rows, word]
+    words = [state.fleet.told(host, binary) for binary in (OPERATOR, LABELS)]
+    return [*rows, *(word for word in words if word is not None)]
 
 
 def _move_names(draft: Draft, host: str, new_host: str) -> None:

@@ -10,7 +10,7 @@ from gantt.model.forms.relations import NAMES, check_count, read_all, read_relat
 from gantt.model.relations import Relation
 from gantt.model.spec import InstanceGroup, RequestSpec
 from gantt.placement import group_rules
-from gantt.state.domains import DomainColumns
+from gantt.placement.domain_queries import check_key
 from gantt.state.fleet_columns import Fleet
 from gantt.state.state import State
 
@@ -22,21 +22,10 @@ def relations_of(state: State, spec: RequestSpec) -> tuple[Relation, ...]:
     if not found:
         return ()
     for one in found:
-        check_key(state.domains, one.key)
+        check_key(state, one.key)
         if one.kind == "apart":
             _check_group(state.fleet, one)
     return check_count(found, "The request")
-
-
-def check_key(domains: DomainColumns, key: str) -> None:
-    """Raises Invalid, with the keys that there are, where no host has it."""
-    if not domains.of(key).is_known:
-        raise Invalid(
-            f"No host has the topology key {key!r}: there is "
-            f"{', '.join(domains.keys())}. Correct it, or give hosts a label with "
-            f"'gantt host label HOST {key}=VALUE', an aggregate with the metadata "
-            f"{key}, or a trait CUSTOM_{key.upper()}_…."
-        )
 
 
 def _of_request(spec: RequestSpec) -> Iterator[Relation]:
@@ -44,6 +33,11 @@ def _of_request(spec: RequestSpec) -> Iterator[Relation]:
         for value in spec.scheduler_hints.get(name, ()):
             yield from read_relations(kind, value, f"The scheduler hint {name}")
         if name in spec.flavor.extra_specs:
+            if kind == "apart":
+                raise Invalid(
+                    f"The extra spec {name} names a server group: give it as a "
+                    "scheduler hint, or as a relation of the instances' own group."
+                )
             value = spec.flavor.extra_specs[name]
             yield from read_relations(kind, value, f"The extra spec {name}")
 
