@@ -38,11 +38,11 @@ def _shown(state: State, key: str) -> TopologyKey:
     found, table = state.domains.of(key), state.fleet.hosts
     rows = table.live_rows()
     counts = np.bincount(found.codes[rows], minlength=len(found.names)).tolist()
-    named = zip(found.names, counts, strict=True)
+    named = zip(found.names[NO_DOMAIN + 1 :], counts[NO_DOMAIN + 1 :], strict=True)
     torn = rows[found.torn[rows]][:_MOST_TORN]
     return TopologyKey(
         key,
-        dict(sorted(list(named)[NO_DOMAIN + 1 :])),
+        {name: count for name, count in sorted(named) if count},
         counts[NO_DOMAIN],
         tuple(table.hosts[row] for row in torn.tolist()),
     )
