@@ -22,7 +22,7 @@ from gantt.model.changes import Cursor, LogEntry
 from gantt.model.rows import ROW_TYPES, Row
 from gantt.placement.rules import plan
 from gantt.state.state import State
-from tests.simulation import claim_laws, topology_laws
+from tests.simulation import claim_laws, domain_laws, topology_laws
 from tests.simulation.history import Finding, Op, Tables
 from tests.simulation.reference import Reference
 from tests.simulation.snapshot import Snapshot
@@ -59,6 +59,9 @@ def judge(step: Step) -> Iterator[Finding]:
         yield from _claim(step, command, after)
         yield from _group(command, before, after)
         kept = claim_laws.kept(step.before, step.after, command)
+        group = command.group
+        members = {} if group is None else _members(before, group.uuid)
+        yield from domain_laws.spread(command, step.before, step.after, kept, members)
         made = tuple(one for one in command.instances if one.instance_uuid not in kept)
         yield from topology_laws.once(replace(command, instances=made), step.after)
     elif command is not None and has_model(command):

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from gantt.model import commands as c
 from gantt.model import rows as t
 from gantt.model.hosts import HostStats, Instance, ServerGroup, Service
+from gantt.model.relations import DomainTerm, Relation, RelationKind
 from gantt.model.request_identity import RequestIdentity, read_answered
 from gantt.model.spec import InstanceGroup
 from tests.simulation.machines import topology_of, wanted_of
@@ -244,6 +245,7 @@ class Workload(_Books):
             (3, self._instances),
             (1, self._delete_host),
             (2, self._group),
+            (3, self._label_host),
             (14, self._claim_hosts),
             (5, self._ask_again),
             (5, self._end_claim),
@@ -320,6 +322,24 @@ class Workload(_Books):
         number = self._rng.choice((0, 1))
         return c.SetServerGroup(ServerGroup(GROUPS[number], policy=_POLICIES[number]))
 
+    def _label_host(self, snapshot: Snapshot) -> c.Command[object] | None:
+        del snapshot
+        rack = self._rng.choice(("r1", "r2", "r2", "r3", None))
+        return c.LabelHost(self._rng.choice(HOSTS), {"rack": rack})
+
+    def _domains(self) -> tuple[DomainTerm, ...]:
+        """Mostly none; one relation, or two."""
+        rng = self._rng
+        found = []
+        kinds: tuple[RelationKind, ...] = ("spread", "distinct")
+        for kind in rng.sample(kinds, rng.choice((0, 0, 1, 1, 2))):
+            least = rng.choice((1, 1, 2, 3)) if kind == "spread" else 1
+            relation = Relation(kind, "rack", rng.choice((1, 1, 2)), least)
+            found.append(
+                DomainTerm(relation, rng.choice((frozenset(), frozenset({"r3"}))))
+            )
+        return tuple(found)
+
     def _claim_hosts(self, snapshot: Snapshot) -> c.Command[object] | None:
         hosts = snapshot.hosts()
         if not hosts:
@@ -355,6 +375,7 @@ class Workload(_Books):
             leased_for_us=rng.choice((None, 100_000, 5_000_000, 60_000_000)),
             wanted=wanted,
             identity=RequestIdentity(self._uuid(), replaces=rng.random() < 0.5),
+            domains=self._domains(),
         )
 
     def _ask_again(self, snapshot: Snapshot) -> c.Command[object] | None:
