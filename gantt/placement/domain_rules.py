@@ -14,7 +14,7 @@ import numpy as np
 from gantt.model.relations import DomainTerm, Relation
 from gantt.model.spec import InstanceGroup
 from gantt.placement import group_rules
-from gantt.state.column import NO_ROW, Bools, Int64s
+from gantt.state.column import Bools, Int64s
 from gantt.state.domains import NO_DOMAIN, Domains
 from gantt.state.state import State
 
@@ -38,15 +38,11 @@ class DomainCounts:
         ``asks_service``: hosts that are disabled or down make no domain eligible."""
         self.relation = relation = term.relation
         self.domains: Domains = state.domains.of(relation.key)
-        members = frozenset[str]()
         if relation.kind == "apart":
-            group = InstanceGroup(relation.group)
+            group, placing = InstanceGroup(relation.group), ()
+        self.counts = np.zeros(len(self.domains.names), np.int64)
         if group is not None:
-            members = group_rules.members(state.fleet, group)
-            members |= group_rules.promised(state.fleet, group)
-            if relation.kind != "apart":
-                members = members.difference(placing)
-        self.counts = _counts(state, self.domains, group, members)
+            self.counts = _counts(state, self.domains, group, placing)
         self.eligible = in_service(state, self.domains, asks_service=asks_service)
         if term.left_out:
             names = self.domains.names
@@ -146,69 +142,52 @@ def still_open(relation: Relation, counts: Int64s, eligible: Bools) -> Bools:
 
 def in_service(state: State, domains: Domains, *, asks_service: bool = True) -> Bools:
     """bool[domains]: which have a host that is neither disabled nor down."""
-    hosts = state.fleet.hosts
-    rows = hosts.live_rows()
+    hosts, height = state.fleet.hosts, state.fleet.hosts.height
+    mask = hosts.is_live[:height]
     if asks_service:
-        rows = rows[~(hosts.is_disabled[rows] | hosts.is_forced_down[rows])]
-    return occupied(domains, rows)
-
-
-def occupied(domains: Domains, rows: Int64s) -> Bools:
-    """bool[domains]: which have one of the hosts at ``rows``."""
-    found = np.zeros(len(domains.names), np.bool_)
-    found[domains.codes[rows]] = True
-    found[NO_DOMAIN] = False
-    return found
+        mask = mask & ~(hosts.is_disabled[:height] | hosts.is_forced_down[:height])
+    return domains.having(mask)
 
 
 def _counts(
-    state: State,
-    domains: Domains,
-    group: InstanceGroup | None,
-    members: Iterable[str],
+    state: State, domains: Domains, group: InstanceGroup, placing: Collection[str]
 ) -> Int64s:
-    """int64[domains]: one that moves counts where it is and where it goes, and in one
-    domain once."""
-    found = np.zeros(len(domains.names), np.int64)
-    for uuid in members:
-        rows = _rows_of(state, group, uuid)
-        for code in {int(domains.codes[row]) for row in rows}:
-            found[code] += 1
+    """int64[domains]: the members of a group, but for those that are being placed. One
+    that moves counts where it is and where it goes, and in one domain once."""
+    fleet, found = state.fleet, np.zeros(len(domains.names), np.int64)
+    told = group_rules.told(fleet, group)
+    claims, instances = fleet.claims.by_instance, fleet.instances.by_uuid
+    row_by_id, rows_of = fleet.hosts.row_by_id, fleet.hosts.rows_of
+    codes = domains.codes
+    members = group_rules.members(fleet, group) | group_rules.promised(fleet, group)
+    for uuid in members.difference(placing):
+        claim, named = claims.get(uuid), instances.get(uuid)
+        place = None
+        # One that is promised as a member of another group is none of this one there.
+        if claim is not None and (
+            uuid in told or claim.group_uuid in (None, group.uuid)
+        ):
+            place = row_by_id.get(claim.host_id)
+            if place is not None:
+                found[codes[place]] += 1
+        if named is not None:
+            rows = rows_of(named.host)
+            if place not in rows:
+                its = {codes[row] for row in _nodes_of(state, uuid, rows)}
+                its.discard(None if place is None else codes[place])
+                for code in its:
+                    found[code] += 1
     return found
 
 
-def _rows_of(state: State, group: InstanceGroup | None, uuid: str) -> set[int]:
-    """The hosts that an instance is on, or promised, as a member of the group. Of a
-    service host with several nodes: the one that its allocations name, else all."""
-    fleet = state.fleet
-    claim = fleet.claims.by_instance.get(uuid)
-    promised = None if claim is None else fleet.hosts.row_by_id.get(claim.host_id)
-    hosts = (
-        fleet.hosts_of(uuid)
-        if group is None
-        else group_rules.hosts_of(fleet, group, uuid)
-    )
-    found: set[int] = set()
-    for host in hosts:
-        rows = fleet.hosts.rows_of(host)
-        if promised in rows:
-            found.add(promised)
-        elif len(rows) == 1:
-            found.update(rows)
-        else:
-            used = _providers_of(state, uuid)
-            mine = {row for row in rows if int(fleet.hosts.provider[row]) in used}
-            found |= mine or set(rows)
-    return found
-
-
-def _providers_of(state: State, consumer: str) -> set[int]:
-    """The providers that it has allocations of, and the roots of their trees."""
-    row = state.consumers.row_by_uuid.get(consumer)
-    if row is None:
-        return set()
-    table = state.allocations
-    providers = [int(table.provider[at]) for at in table.by_consumer.rows_of(row)]
-    return {*providers, *(int(state.providers.root[one]) for one in providers)} - {
-        NO_ROW
-    }
+def _nodes_of(state: State, consumer: str, rows: Collection[int]) -> Collection[int]:
+    """Of the nodes of a service host those that the consumer has allocations on, all
+    where that tells none."""
+    consumer_row = state.consumers.row_by_uuid.get(consumer)
+    if len(rows) < 2 or consumer_row is None:
+        return rows
+    table, roots = state.allocations, state.providers.root
+    used = {int(table.provider[at]) for at in table.by_consumer.rows_of(consumer_row)}
+    used |= {int(roots[one]) for one in used}
+    provider = state.fleet.hosts.provider
+    return [row for row in rows if int(provider[row]) in used] or rows

@@ -42,10 +42,11 @@ def with_rule(fleet: Fleet, spec: RequestSpec) -> RequestSpec:
 def members(fleet: Fleet, group: InstanceGroup) -> frozenset[str]:
     """Instances of the group: those that the caller names, and those known here, also
     those that were claimed for it and that their hosts name since."""
-    return _told(fleet, group) | fleet.instances.of_group(group.uuid)
+    return told(fleet, group) | fleet.instances.of_group(group.uuid)
 
 
-def _told(fleet: Fleet, group: InstanceGroup) -> frozenset[str]:
+def told(fleet: Fleet, group: InstanceGroup) -> frozenset[str]:
+    """Members that the caller names, or that were told of the group."""
     return group.members | fleet.groups.members.get(group.uuid, frozenset())
 
 
@@ -56,9 +57,9 @@ def promised(fleet: Fleet, group: InstanceGroup) -> frozenset[str]:
 
 def counts(fleet: Fleet, group: InstanceGroup) -> dict[str, int]:
     """Host name -> members on it, or promised it."""
-    told = _told(fleet, group) | promised(fleet, group)
-    found = fleet.members_on(told)
-    since = fleet.instances.of_group(group.uuid) - told
+    known = told(fleet, group) | promised(fleet, group)
+    found = fleet.members_on(known)
+    since = fleet.instances.of_group(group.uuid) - known
     for host, count in fleet.members_on(since, group.uuid).items():
         found[host] = found.get(host, 0) + count
     return found
@@ -68,7 +69,7 @@ def hosts_of(fleet: Fleet, group: InstanceGroup, instance_uuid: str) -> set[str]
     """Where an instance counts as a member, if it is one. One that was claimed
     for the group, and is promised elsewhere as a member of another, is no member
     there."""
-    is_told = instance_uuid in _told(fleet, group)
+    is_told = instance_uuid in told(fleet, group)
     return fleet.hosts_of(instance_uuid, None if is_told else group.uuid)
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from gantt.model.relations import HOST
 from gantt.state.bits import BitMatrix
-from gantt.state.column import NO_ROW, Bools, Int32s, Int64s
+from gantt.state.column import ALL, ANY, NO_ROW, Bools, Int32s, Int64s
 from gantt.state.fact_table import Facts
 from gantt.state.fleet_tables import HostAggregateTable
 from gantt.state.host_table import HostTable
@@ -31,24 +31,36 @@ PREFIX: Final = "topology:"
 NO_DOMAIN: Final = 0
 _TRAIT: Final = "CUSTOM_"
 _MOST_KEYS: Final = 64
+_SOME: Final = 4
 _Said: TypeAlias = tuple[Int64s, NDArray[np.str_]]
 """Rows of hosts, and the value that is said of each."""
 
 
 class Domains(Struct, frozen=True, eq=False):
     """``codes``: int32 per row of ``state.hosts``, ``names[code]`` is its domain;
-    NO_DOMAIN: none. ``torn``: bool per row, of which two values are told. Neither
-    changes later."""
+    NO_DOMAIN: none. ``torn``: bool per row, of which two values are told. ``some``:
+    int64[domains, k], rows of each. None of these changes later."""
 
     key: str
     codes: Int32s
     names: tuple[str, ...]
     torn: Bools
+    some: Int64s
 
     @property
     def is_known(self) -> bool:
         """Whether any host has the key."""
         return len(self.names) > 1 or bool(self.torn.any())
+
+    def having(self, mask: Bools) -> Bools:
+        """bool[domains]: which have a host of ``mask`` (bool per row). Of most a look
+        at some of their hosts tells."""
+        found: Bools = ANY(mask[self.some], axis=1)
+        found[NO_DOMAIN] = True
+        if not ALL(found):
+            found[self.codes[mask]] = True
+        found[NO_DOMAIN] = False
+        return found
 
 
 class _Fleet(Protocol):
@@ -109,7 +121,7 @@ class DomainColumns:
             column.settle(list(self._of_labels(key)))
             column.settle(list(self._of_aggregates(key)))
             column.settle(list(self._of_traits(key)))
-        return Domains(key, column.codes, tuple(column.names), column.torn)
+        return column.done(key)
 
     def _of_labels(self, key: str) -> Iterator[_Said]:
         for host, labels in self._facts.labels.items():
@@ -166,6 +178,15 @@ class _Column:
         torn = rows[self.codes[rows] != new]
         self.torn[torn] = True
         self.codes[torn] = NO_DOMAIN
+
+    def done(self, key: str) -> Domains:
+        order = np.argsort(self.codes, kind="stable")
+        starts = np.searchsorted(self.codes[order], np.arange(len(self.names)))
+        ends = np.append(starts[1:], len(order))
+        places = starts[:, None] + np.arange(_SOME)
+        places = np.minimum(places, np.maximum(ends - 1, starts)[:, None])
+        some = order[np.minimum(places, len(order) - 1)] if len(order) else places
+        return Domains(key, self.codes, tuple(self.names), self.torn, some)
 
     def _code(self, word: str) -> int:
         code = self._code_of.get(word)

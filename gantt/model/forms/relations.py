@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Final
 
 from gantt.errors import Invalid, shortened
@@ -32,8 +33,13 @@ _FORMS: Final[dict[RelationKind, str]] = {
 }
 
 
-def read_relations(kind: RelationKind, text: str, where: str) -> Iterator[Relation]:
+@lru_cache(1024)
+def read_relations(kind: RelationKind, text: str, where: str) -> tuple[Relation, ...]:
     """The relations in a value. ``where``: what it was given for. Raises Invalid."""
+    return tuple(_read(kind, text, where))
+
+
+def _read(kind: RelationKind, text: str, where: str) -> Iterator[Relation]:
     for word in text.split(","):
         parts = [part.strip() for part in word.split(":")]
         if not is_label(parts[0]):

@@ -13,13 +13,13 @@ from msgspec import structs
 
 from gantt.model.relations import DomainTerm, Relation
 from gantt.placement.candidates.combination import Budget, Spent
-from gantt.placement.domain_rules import DomainCounts, occupied
+from gantt.placement.domain_rules import DomainCounts
 from gantt.scheduler.contract import Request, Weigher
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts, skips_filters
 from gantt.scheduler.feasibility.candidate_sources import HostMask
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.relations.asked import relations_of
-from gantt.scheduler.relations.requirements import meeting
+from gantt.scheduler.relations.requirements import eligible
 from gantt.scheduler.relations.spread import Key, search, soft_scores
 from gantt.scheduler.scoring.scale import scale_of, total
 from gantt.state.column import Bools, Floats, Int64s
@@ -56,7 +56,6 @@ class DomainPicks:
         relations: Sequence[Relation],
         placing: Collection[str],
     ) -> None:
-        rows = feasible.all_rows[meeting(state, feasible)]
         group = feasible.job.spec.instance_group
         asks = "ComputeFilter" in feasible.asked
         counts = [
@@ -65,7 +64,7 @@ class DomainPicks:
         ]
         in_service = [one.eligible.copy() for one in counts]
         for one in counts:
-            one.eligible &= occupied(one.domains, rows)
+            one.eligible &= eligible(state, feasible, one.domains)
         self.hard = [one for one in counts if one.relation.is_hard]
         self.soft = [one for one in counts if not one.relation.is_hard]
         self.terms = tuple(

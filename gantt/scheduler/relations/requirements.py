@@ -14,23 +14,38 @@ from gantt.scheduler.evaluation.feasible_hosts import (
     IN_SERVICE,
     TARGETS,
     FeasibleHosts,
-    all_of,
 )
 from gantt.scheduler.feasibility import amounts
 from gantt.scheduler.feasibility.candidate_sources import LABELS
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.request.job import Job
-from gantt.state.column import Bools, Int64s
+from gantt.state.column import ALL, ANY, Bools, Int64s
+from gantt.state.domains import NO_DOMAIN, Domains
 from gantt.state.state import State
 
 _USUAL = frozenset({"VCPU", "MEMORY_MB", "DISK_GB"})
 """Classes that any host has, or shares."""
 
 
-def meeting(state: State, feasible: FeasibleHosts) -> Bools:
-    """bool[all hosts]: zone, aggregates, traits, named hosts, and what filters say
-    that do not look at what is used; and those that pass everything."""
-    size = len(feasible.all_rows)
+def eligible(state: State, feasible: FeasibleHosts, domains: Domains) -> Bools:
+    """bool[domains]: which have a host that is what the request asks for. Of most a
+    look at some of their hosts tells."""
+    every = feasible.all_rows
+    mask = np.zeros(state.fleet.hosts.height, np.bool_)
+    some = domains.some[NO_DOMAIN + 1 :].ravel()
+    if len(some) < len(every):
+        mask[some] = _meeting(state, feasible, np.searchsorted(every, some))
+        found: Bools = ANY(mask[domains.some], axis=1)
+        if ALL(found[NO_DOMAIN + 1 :]):
+            return found
+    mask[every] = _meeting(state, feasible, np.arange(len(every)))
+    return domains.having(mask)
+
+
+def _meeting(state: State, feasible: FeasibleHosts, places: Int64s) -> Bools:
+    """bool[places]: of zone, aggregates, traits, named hosts, and what filters say that
+    do not look at what is used; and those that pass everything, as a tree may have what
+    the host itself has not."""
     lasting = {IN_SERVICE, TARGETS, LABELS}
     for one in feasible.policy.filters:
         declared = one.cacheable
@@ -38,20 +53,24 @@ def meeting(state: State, feasible: FeasibleHosts) -> Bools:
             continue
         if OF_USE.isdisjoint(declared.needs):
             lasting.add(one.name)
-    masks = [one for one in feasible.masks if one.name in lasting]
-    found = all_of(masks, size) & _labeled(state, feasible)
-    return found | all_of(feasible.masks, size)
+    found = _labeled(state, feasible, feasible.all_rows[places])
+    passing = np.ones(len(places), np.bool_)
+    for mask in feasible.masks:
+        at = mask.mask[places]
+        passing &= at
+        if mask.name in lasting:
+            found &= at
+    return found | passing
 
 
-def _labeled(state: State, feasible: FeasibleHosts) -> Bools:
-    """bool[all hosts]: with the traits and aggregates of the first question, and any
+def _labeled(state: State, feasible: FeasibleHosts, rows: Int64s) -> Bools:
+    """bool[rows]: with the traits and aggregates of the first question, and any
     inventory of its classes."""
-    hosts = Hosts(state.fleet, feasible.all_rows)
-    found = np.ones(len(hosts), np.bool_)
+    hosts = Hosts(state.fleet, rows)
     if not feasible.job.questions:
-        return found
+        return np.ones(len(hosts), np.bool_)
     question = feasible.job.questions[0]
-    found &= amounts.labeled(state, hosts, question)
+    found = amounts.labeled(state, hosts, question)
     if feasible.surveys:
         classes = {name for group in question.groups for name in group.resources}
         for name in classes - _USUAL:

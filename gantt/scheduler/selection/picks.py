@@ -99,7 +99,11 @@ def pick_hosts(
         mark(PICK if len(feasible.hosts) else OTHER)
     names, domains, spec = request.names, None, feasible.job.spec
     # Most requests ask for none, and pay for no call.
-    if spec.scheduler_hints or spec.flavor.extra_specs or spec.instance_group:
+    if (
+        spec.scheduler_hints
+        or spec.flavor.extra_specs
+        or (spec.instance_group is not None and state.fleet.facts.relations)
+    ):
         domains = domain_picks(state, feasible, names)
         if domains is not None:
             feasible = domains.weighed(feasible)
