@@ -30,6 +30,7 @@ from gantt.scheduler.feasibility.candidate_sources import (
 )
 from gantt.scheduler.held_host import HeldHost
 from gantt.scheduler.options import AdviceOptions
+from gantt.scheduler.relations.domain_picks import domain_picks
 from gantt.scheduler.request.segments import as_far_as_known
 from gantt.scheduler.scoring import host_weights
 from gantt.scheduler.scoring.scale import total
@@ -110,6 +111,9 @@ def rank(
     spec = group_rules.with_rule(state.fleet, spec)
     steps = Budget(budget)
     every = driver.feasible_hosts(state, spec, source, now=now, budget=steps)
+    domains = domain_picks(state, every, (spec.instance_uuid or "",))
+    if domains is not None:
+        every = domains.restricted(every)
     given = _weights(request)
     nodes = [one.node for one in request.hosts]
     sent = state.fleet.hosts.rows_at(request.names, nodes)

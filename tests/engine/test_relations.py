@@ -265,6 +265,20 @@ def test_forced_hosts_ask_for_no_spread_as_for_no_filter(engine: Gantt) -> None:
         assert racks(engine, request) == {"r1": 1}
 
 
+def test_capacity_counts_what_relations_allow(engine: Gantt) -> None:
+    def room(extra: dict[str, str]) -> int:
+        return engine.capacity(RequestSpec(replace(SMALL, extra_specs=extra))).total
+
+    for number in (2, 6, 10):
+        report(engine, f"h{number}", vcpus=1)
+    found = engine.capacity(RequestSpec(replace(SMALL, extra_specs=SPREAD)))
+    assert found.total == 15
+    assert found.limits["spread by rack"] > 0
+    assert sum(racks(engine, ask(15, extra=SPREAD)).values()) == 15
+    assert room({"gantt:distinct": "rack:2"}) == 2 * 3
+    assert room({"gantt:spread": "rack:1:soft"}) == 9 * 4 + 3 - 15
+
+
 # -- labels ----------------------------------------------------------------------------
 
 

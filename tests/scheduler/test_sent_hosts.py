@@ -13,7 +13,7 @@ from gantt.errors import GanttError
 from gantt.model import commands as c
 from gantt.model.advice import AdviceHost, AdviceRequest
 from gantt.model.changes import Cursor
-from gantt.model.hosts import Service
+from gantt.model.hosts import Instance, Service
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec
 from gantt.placement.candidates.combination import Budget, Spent
 from gantt.placement.rules import plan
@@ -293,6 +293,26 @@ def test_members_that_must_be_apart_are_advised_apart(driver: Driver) -> None:
     assert names(request, ranked(fleet, driver, request, held=held)) == ["b", "a"]
     other = of("a b", SPEC)
     assert names(other, ranked(fleet, driver, other, held=held)) == ["a", "b"]
+
+
+@pytest.mark.parametrize("rigor", ["hard", "soft"])
+def test_members_that_are_spread_over_racks_are_advised_so(rigor: str) -> None:
+    fleet = Fleet(a=4096, b=4096, c=2048)
+    for host, rack in (("a", "r1"), ("b", "r1"), ("c", "r2")):
+        fleet.submit(c.LabelHost(host, {"rack": rack}))
+    member = "00000000-0000-4000-8000-0000000000bb"
+    fleet.submit(c.UpdateInstances("a", (Instance(member),)))
+    group = InstanceGroup("", "soft-affinity", members=frozenset({member}))
+    flavor = replace(
+        SPEC.flavor, extra_specs={"gantt:spread": f"rack:1:{rigor},host:9"}
+    )
+    options = SchedulerOptions(multipliers={"domain_spread_weight_multiplier": 100.0})
+    driver = caching(policy_of(options))
+    request = of("b c a", replace(SPEC, flavor=flavor, instance_group=group))
+    found = ranked(fleet, driver, request)
+    assert names(request, found)[0] == "c"
+    refused = [one for one in found.refusals if one is not None]
+    assert refused == ([] if rigor == "soft" else ["spread by rack"] * 2)
 
 
 def test_callers_weights_order_equal_hosts(driver: Driver) -> None:

@@ -41,6 +41,8 @@ from gantt.scheduler.explain.refusal_reason import Ending, why
 from gantt.scheduler.explain.trials import Trials
 from gantt.scheduler.feasibility.candidate_sources import CandidateSource
 from gantt.scheduler.pauses import Pause, never
+from gantt.scheduler.relations.domain_picks import domain_picks
+from gantt.scheduler.relations.room import allowed
 from gantt.scheduler.selection.remaining_candidates import RemainingCandidates
 from gantt.scheduler.selection.topology_fit import Fitting, fitting_of
 from gantt.state.column import Bools, Int64s
@@ -76,6 +78,7 @@ def capacity(
     counts, refused = _one_by_one(
         state, feasible, counts, is_searched, fitting, steps, blocks, give_way
     )
+    counts, is_cut = _related(state, feasible, counts, blocks)
     hosts = _by_host(state, feasible, counts)
     trials = None
     if not hosts:
@@ -91,8 +94,21 @@ def capacity(
         told.change,
         limits,
         told.is_truncated,
-        not ENDS.isdisjoint(limits),
+        is_cut or not ENDS.isdisjoint(limits),
     )
+
+
+def _related(
+    state: State, feasible: FeasibleHosts, counts: Int64s, blocks: Blocks
+) -> tuple[Int64s, bool]:
+    """``counts`` as relations by topology keys allow them; whether more may."""
+    domains = domain_picks(state, feasible, ())
+    if domains is None or not domains.hard:
+        return counts, False
+    found = allowed(domains, feasible.hosts.rows, counts)
+    names = ", ".join(one.name for one in domains.masks(feasible))
+    blocks.add(names, found < counts, found)
+    return found, len(domains.hard) > 1
 
 
 def _by_host(state: State, feasible: FeasibleHosts, counts: Int64s) -> dict[str, int]:

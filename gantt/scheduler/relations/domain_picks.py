@@ -91,6 +91,15 @@ class DomainPicks:
             known_order=None,
         )
 
+    def restricted(self, feasible: FeasibleHosts) -> FeasibleHosts:
+        """The hosts to which one instance may go."""
+        feasible = self.weighed(feasible)
+        for one in self.hard:
+            order = feasible.best(len(feasible.hosts))
+            is_open = one.open()[one.domains.codes[feasible.hosts.rows[order]]]
+            feasible = feasible.only(order[is_open], _name(one.relation))
+        return feasible
+
     def shut(self, rows: Int64s) -> Bools | None:
         """bool[n]: which of the hosts at ``rows`` the next instance may not go to;
         None: it may go to any."""

@@ -1,8 +1,10 @@
-"""How n instances are spread over domains at once: pure arithmetic.
+"""How many instances domains may take, and where they go: pure arithmetic.
 
-For one key it is exact: the water is filled to a level, whatever number of domains
-there is and however little room some have. For several keys it is a search in cells,
-which are domains of all keys together, within a number of steps.
+For one key instances are put one after the other into any domain that is open
+(``domain_rules``): that never ends before as many are placed as there can be, which
+``ceiling`` tells, because the least only rises. For several keys it may, so that all
+are planned at once by a search in cells, which are domains of all keys together,
+within a number of steps.
 """
 
 from __future__ import annotations
@@ -38,32 +40,6 @@ def ceiling(
     if relation.kind == "apart":
         return np.where(counts == 0, room, 0)
     return np.minimum(room, np.maximum(top - counts, 0))
-
-
-def fill(
-    relation: Relation, counts: Int64s, room: Int64s, eligible: Bools, count: int
-) -> Int64s | None:
-    """int64[domains]: where ``count`` more go, as evenly as there is room; None: they
-    cannot. By domain: ``counts``, what is there; ``room``, how many more would fit."""
-    most = ceiling(relation, counts, room, eligible)
-    if int(most.sum()) < count:
-        return None
-    low, high = 0, int((counts + most).max(initial=0))
-    while low < high:  # the highest level that does not take more than all
-        level = (low + high + 1) // 2
-        if int(_below(counts, most, level).sum()) <= count:
-            low = level
-        else:
-            high = level - 1
-    found = _below(counts, most, low)
-    left = count - int(found.sum())
-    could = np.flatnonzero(_below(counts, most, low + 1) > found)[:left]
-    found[could] += 1
-    return found
-
-
-def _below(counts: Int64s, most: Int64s, level: int) -> Int64s:
-    return np.minimum(most, np.maximum(level - counts, 0))
 
 
 def soft_scores(relation: Relation, counts: Int64s, domains: int) -> Floats:
