@@ -31,7 +31,7 @@ class Relation(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """As scheduler hints and extra specs have it, without the kind."""
+        """What scheduler hints and extra specs have, without the kind."""
         if self.kind == "apart":
             return f"{self.key}:{self.group}"
         if self.kind == "distinct":

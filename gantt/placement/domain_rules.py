@@ -181,7 +181,7 @@ def _counts(
 
 
 def _nodes_of(state: State, consumer: str, rows: Collection[int]) -> Collection[int]:
-    """Of the nodes of a service host those that the consumer has allocations on, all
+    """Those of the nodes of a service host that the consumer has allocations on, all
     where that tells none."""
     consumer_row = state.consumers.row_by_uuid.get(consumer)
     if len(rows) < 2 or consumer_row is None:

@@ -126,6 +126,11 @@ OTHERS: Final[Mapping[str, Mapping[str, str]]] = {
         "$ gunicorn --workers 2 --threads 8 gantt.wsgi:application"
         "            # 27.0.1": f"{_HERE}/test_wsgi_servers.py",
     },
+    "spread": {
+        '"""RackWeigher: racks without a member of the group first."""': (
+            "tests/scheduler/test_group_members.py"
+        ),
+    },
     "streams": {
         'pip install "$(ls dist/gantt_agent-*.whl)[kafka]"': _PROGRAMS,
         'pip install dist/gantt_[as]*.whl "$(ls dist/gantt_scheduler-*.whl)[kafka]"': (
@@ -179,6 +184,7 @@ SEEN: Final[Mapping[str, str]] = {
     "scale-out": "d6b6505b6dfc",
     "serving": "c55142c80618",
     "shadow-nova": "f81de94d65d0",
+    "spread": "aa819fb85a3e",
     "streams": "ce4b843219aa",
     "topology": "2dc8d202f15b",
     "upgrade": "04e1ba7b544b",

@@ -74,6 +74,19 @@ def test_hosts_are_disabled_and_enabled(terminal: Terminal) -> None:
     assert state.splitlines() == ["host-1 no service", "host-2 disabled"]
 
 
+def test_instances_are_spread_over_racks(terminal: Terminal) -> None:
+    serve(terminal, 4)
+    said = type_all(
+        terminal,
+        "spread",
+        **{f"host{number}": f"host-{number}" for number in range(1, 5)},
+    )
+    assert "r1" in said[3] and "power" in said[3]
+    assert "spread=rack:1:hard" in said[5]
+    racks = terminal.type("gantt host domains rack -o value -c domains")
+    assert "r1" in racks and "r2" in racks
+
+
 def test_the_command_line_is_used(terminal: Terminal) -> None:
     serve(terminal, 1)
     marker = terminal.type("gantt provider list -o value -c uuid").strip()

@@ -3,8 +3,10 @@ other packages read them of a request: a weigher that spreads over racks, say.""
 
 from __future__ import annotations
 
+import sys
 import uuid as uuids
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,6 +23,7 @@ from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
 from gantt.scheduler.plugins.guards import GuardedFilter
 from gantt.state.column import Bools, Floats, Int64s
+from tests.guides.guide import shown
 from tests.scheduler.choosers import install
 from tests.scheduler.test_capacity import report, spec_of
 
@@ -132,6 +135,31 @@ def test_those_picked_for_the_same_request_are_there(engine: Gantt) -> None:
 
 def test_one_after_the_other_are_spread_over_racks(engine: Gantt) -> None:
     hosts = [host for _ in range(4) for host in joined(engine).values()]
+    assert len({RACKS[host] for host in hosts}) == 4
+
+
+def test_the_weigher_of_the_guide_reads_members_and_domains(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (block,) = [one for one in shown("spread") if one.language == "python"]
+    written: dict[str, object] = {"__name__": "rack"}
+    exec(block.text, written)
+    monkeypatch.setitem(sys.modules, "rack", SimpleNamespace(**written))
+    options = SchedulerOptions(weight_classes=("rack.RackWeigher",))
+    with open_gantt("memory://", EngineOptions(scheduler=options)) as engine:
+        for host, rack in RACKS.items():
+            report(engine, host, host)
+            engine.label_host(host, {"rack": f"r{rack}"})
+        group = str(uuids.uuid4())
+        engine.set_server_group(ServerGroup(group, policy="soft-affinity"))
+        hosts = [
+            engine.schedule(
+                ScheduleRequest(
+                    spec_of(instance_group=InstanceGroup(group)), (str(uuids.uuid4()),)
+                )
+            )[0][0].service_host
+            for _ in range(4)
+        ]
     assert len({RACKS[host] for host in hosts}) == 4
 
 

@@ -1,7 +1,8 @@
 """Relations as people write them: ``rack:1:hard,power:2:soft``.
 
 They come in scheduler hints and extra specs, one for each kind of relation
-(``gantt:spread``), and for a server group as one text (``spread=rack:1 apart=…``).
+(``gantt:spread``; ``;`` may stand for ``,``), and for a server group as one text
+(``spread=rack:1 apart=…``).
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def read_relations(kind: RelationKind, text: str, where: str) -> tuple[Relation,
 
 
 def _read(kind: RelationKind, text: str, where: str) -> Iterator[Relation]:
-    for word in text.split(","):
+    for word in text.replace(";", ",").split(","):
         parts = [part.strip() for part in word.split(":")]
         if not is_label(parts[0]):
             raise _malformed(kind, where, word, "it has no topology key")

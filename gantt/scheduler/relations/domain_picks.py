@@ -18,7 +18,7 @@ from gantt.scheduler.contract import Request, Weigher
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts, skips_filters
 from gantt.scheduler.feasibility.candidate_sources import HostMask
 from gantt.scheduler.hosts import Hosts
-from gantt.scheduler.relations.asked import relations_of
+from gantt.scheduler.relations.relation_sources import relations_of
 from gantt.scheduler.relations.requirements import eligible
 from gantt.scheduler.relations.spread import Key, search, soft_scores
 from gantt.scheduler.scoring.scale import scale_of, total
