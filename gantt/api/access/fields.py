@@ -171,6 +171,8 @@ _STATEMENTS: Final[dict[str, dict[str, Verdict]]] = {
     "AggregatesBody": _all(RULE, "aggregates"),
     "FeedTurnBody": _all(RULE, "holder seen_holder seen_beat"),
     "InstancesBody": _all(RULE, "instances"),
+    "LabelsBody": _all(RULE, "labels"),
+    "RelationsBody": _all(RULE, "relations"),
     "SyncBody": _all(RULE, "instance_uuids"),
     "FleetStatement": _all(
         RULE,
@@ -198,6 +200,7 @@ HINTS: Final[Mapping[str, Verdict]] = {
     "group": OWN_GROUP,
     "same_host": OWN_INSTANCES,
     "different_host": OWN_INSTANCES,
+    **_all(RULE, "gantt:spread gantt:distinct"),
     "gantt:apart": ANY,
     **_all(CHOOSE, "query build_near_host_ip cidr target_cell"),
 }
