@@ -18,6 +18,7 @@ from gantt.model.audit import Audit, Finding
 from gantt.model.capacity import FairSplit, Forecast, Prices
 from gantt.model.demand import Demand, Item
 from gantt.model.diagnosis import Diagnosis
+from gantt.model.domain_operations import DOMAIN_OPERATIONS
 from gantt.model.fleet import FeedTurn, FleetStatement
 from gantt.model.fleet_lists import (
     GroupQuery,
@@ -33,7 +34,6 @@ from gantt.model.place_operations import PLACE_OPERATIONS
 from gantt.model.placements import Plan
 from gantt.model.protocol import GanttProtocol
 from gantt.model.recent import Recent, RecentQuery
-from gantt.model.relations import HostLabels
 from gantt.model.scheduling import SchedulerProtocol
 from gantt.model.selection import Capacity, Decision, DecisionPage
 from gantt.model.takeover import Takeover
@@ -311,36 +311,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         errors=(404, 409),
         name="adopt_host",
     ),
-    Operation(
-        "labels_update",
-        "PUT /gantt/labels/{host}",
-        "Give a host labels, such as its rack, beside those that it has, or take some "
-        "away; answers with all.",
-        rule="gantt:hosts:label",
-        body=b.LabelsBody,
-        answer=HostLabels,
-        errors=(404,),
-        name="label_host",
-    ),
-    Operation(
-        "domains_list",
-        "GET /gantt/domains",
-        "Topology keys, such as rack, with how many hosts are in each domain.",
-        rule="gantt:hosts:list",
-        query=b.DomainsQuery,
-        answer=b.TopologyKeys,
-        work="list",
-        name="list_domains",
-    ),
-    Operation(
-        "relations_update",
-        "PUT /gantt/relations/{uuid}",
-        "Say how the members of a server group are spread over domains, whether the "
-        "group is known yet or not.",
-        rule="gantt:server_groups:update",
-        body=b.RelationsBody,
-        name="relate_group",
-    ),
+    *DOMAIN_OPERATIONS,
     Operation(
         "reports_needs",
         "GET /gantt/needs",

@@ -80,6 +80,8 @@ def decide(
     given = state, request, source, driver, now, Budget(budget)
     found = pick_hosts(*given, rng=rng, pause=pause, held=held, mark=mark)
     picks = found.picks
+    if found.domains is not None:
+        driver.relations_cut += found.domains.is_cut
     if len(picks) < request.count:
         raise TooFew(found, request.count)
     if not request.return_alternates or len(picks) == 1:

@@ -30,7 +30,7 @@ from gantt.scheduler.feasibility.candidate_sources import (
 )
 from gantt.scheduler.held_host import HeldHost
 from gantt.scheduler.options import AdviceOptions
-from gantt.scheduler.relations.domain_picks import domain_picks
+from gantt.scheduler.relations.domain_picks import restricted
 from gantt.scheduler.request.segments import as_far_as_known
 from gantt.scheduler.scoring import host_weights
 from gantt.scheduler.scoring.scale import total
@@ -111,12 +111,9 @@ def rank(
     spec = group_rules.with_rule(state.fleet, spec)
     steps = Budget(budget)
     every = driver.feasible_hosts(state, spec, source, now=now, budget=steps)
-    domains = domain_picks(state, every, (spec.instance_uuid or "",))
-    if domains is not None:
-        every = domains.restricted(every)
+    every = restricted(state, every)
     given = _weights(request)
-    nodes = [one.node for one in request.hosts]
-    sent = state.fleet.hosts.rows_at(request.names, nodes)
+    sent = state.fleet.hosts.rows_at(request.names, [one.node for one in request.hosts])
     at = np.flatnonzero(sent != NO_ROW)  # positions of known hosts
     if (given[1:] > given[:-1]).any():  # else they are in this order already
         at = at[host_weights.best(given[at], len(at))]

@@ -71,22 +71,28 @@ class _Fleet(Protocol):
     aggregates: HostAggregateTable
 
 
+class _Books(Protocol):
+    """What of a State does."""
+
+    @property
+    def fleet(self) -> _Fleet: ...
+
+    providers: Providers
+    traits: NameTable
+    provider_traits: BitMatrix
+
+
 class DomainColumns:
     """The columns of one State, by key."""
 
-    def __init__(
-        self,
-        fleet: _Fleet,
-        providers: Providers,
-        traits: NameTable,
-        provider_traits: BitMatrix,
-    ) -> None:
+    def __init__(self, books: _Books) -> None:
+        fleet = books.fleet
         self._hosts, self._facts = fleet.hosts, fleet.facts
         self._aggregates = fleet.aggregates
-        self._providers = providers
+        self._providers, self._traits = books.providers, books.traits
+        self._provider_traits = books.provider_traits
         # Moves when a provider gets or loses a trait.
         self.links = 0
-        self._traits, self._provider_traits = traits, provider_traits
         self._known: dict[str, tuple[tuple[int, ...], Domains]] = {}
 
     def of(self, key: str) -> Domains:

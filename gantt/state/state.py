@@ -67,9 +67,7 @@ class State:
         self.provider_aggregates = BitMatrix()
         self.fleet = Fleet()
         self.fleet.rooms = TreeRooms(self.providers, self.inventories, self.classes)
-        self.domains = self.fleet.domains = DomainColumns(
-            self.fleet, self.providers, self.traits, self.provider_traits
-        )
+        self.domains = self.fleet.domains = DomainColumns(self)
         self._next_id: dict[str, int] = {}
         self.names: dict[str, NameTable] = {
             t.RESOURCE_CLASSES: self.classes,
@@ -189,8 +187,7 @@ class State:
         matrix, names = self._labels[table]
         provider = self.providers.row_by_id[key[0]]
         matrix.set(provider, names.index_by_id[key[1]], is_set)
-        if names is self.traits:
-            self.domains.links += 1
+        self.domains.links += names is self.traits
         if names is self.traits and names.name_of_id(key[1]) == SHARES_VIA_AGGREGATE:
             self.providers.structure += 1
         return provider

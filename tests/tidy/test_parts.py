@@ -109,7 +109,7 @@ ORDER = {
         commands facts placements
         scheduling
         forms operation_bodies protocol
-        advice_operations place_operations
+        advice_operations domain_operations place_operations
         operations
     """,
     "observe": """
@@ -128,8 +128,8 @@ ORDER = {
     "placement": """
         amount_source claimed_hosts drift fleet_queries group_rules pause
             queries reported_room usages
-        candidates domain_rules fleet_pages map_columns topology_answer listings
-            ownership
+        candidates domain_queries domain_rules fleet_pages map_columns
+            topology_answer listings ownership
         known_instances named_placements host_moves usage_samples host_details
         audit_queries
         rules

@@ -15,6 +15,7 @@ the choice, those stay as they are. They are not judged again, and are marked by
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import compress
 from typing import Final
 
 from msgspec import UNSET, Struct
@@ -100,17 +101,16 @@ def claim(draft: Draft, command: Claim) -> Claimed:
         command = replace(command, claim=name)
     plan = _ClaimPlan(draft, command, leased_until)
     if command.domains:
-        plan.relate(
-            [
-                uuid
-                for uuid, its in zip(uuids, standings, strict=True)
-                if its is not RequestKind.REPEAT
-            ]
-        )
+        is_new = [its is not RequestKind.REPEAT for its in standings]
+        plan.domains = _domains(draft.state, command, [*compress(uuids, is_new)])
     taken = []
     for instance, its in zip(command.instances, standings, strict=True):
         taken.append(plan.place(instance, its))
-    plan.check_domains()
+    if plan.domains is not None and (key := plan.domains.broken):
+        raise ClaimLost(
+            f"The instances can no longer be spread by {key} as was asked. Nothing was "
+            "claimed. Pick hosts again."
+        )
     return Claimed(
         command.claim,
         tuple(taken),
@@ -118,6 +118,16 @@ def claim(draft: Draft, command: Claim) -> Claimed:
         tuple(plan.generations),
         tuple(plan.fits) if any(plan.fits) or command.wanted is not None else (),
         tuple(plan.repeats) if any(plan.repeats) else (),
+    )
+
+
+def _domains(state: State, command: Claim, placing: list[str]) -> DomainsOfClaim:
+    return DomainsOfClaim(
+        state,
+        command.domains,
+        command.group,
+        placing,
+        asks_service=command.asks_service,
     )
 
 
@@ -187,29 +197,11 @@ class _ClaimPlan:
         if command.not_with:
             fleet = draft.state.fleet
             self._shunned.update(*map(fleet.hosts_of, command.not_with))
-        self._domains: DomainsOfClaim | None = None
+        self.domains: DomainsOfClaim | None = None
         self._providers: dict[str, ProviderRow | None] = {}
         self.generations: list[int | None] = []
         self.fits: list[Fit | None] = []
         self.repeats: list[Repeat | None] = []
-
-    def relate(self, placing: list[str]) -> None:
-        """Keep the command's relations while ``placing`` these."""
-        self._domains = DomainsOfClaim(
-            self._draft.state,
-            self._command.domains,
-            self._command.group,
-            placing,
-            asks_service=self._command.asks_service,
-        )
-
-    def check_domains(self) -> None:
-        """Raises ClaimLost: all together do not keep a relation."""
-        if self._domains is not None and (key := self._domains.broken):
-            raise ClaimLost(
-                f"The instances can no longer be spread by {key} as was asked. Nothing "
-                "was claimed. Pick hosts again."
-            )
 
     def place(self, instance: InstanceClaim, its: RequestKind) -> int:
         """The place of the first choice that holds; 0 for a repeat. Raises
@@ -280,7 +272,7 @@ class _ClaimPlan:
             return _GROUP
         if command.not_with and self._is_shunned(name):
             return _APART
-        if self._domains is not None and not self._domains.allows(host):
+        if self.domains is not None and not self.domains.allows(host):
             return _DOMAIN
         pending = None
         if command.wanted is not None:
@@ -315,8 +307,8 @@ class _ClaimPlan:
             None if pending is None else pending.fit,
         )
         self._view.put(booking, key, asked.amounts)
-        if self._domains is not None:
-            self._domains.put(host)
+        if self.domains is not None:
+            self.domains.put(host)
         self.fits.append(booking.fit)
         self.generations.append(generation)
         return None

@@ -91,15 +91,6 @@ class DomainPicks:
             known_order=None,
         )
 
-    def restricted(self, feasible: FeasibleHosts) -> FeasibleHosts:
-        """The hosts to which one instance may go."""
-        feasible = self.weighed(feasible)
-        for one in self.hard:
-            order = feasible.best(len(feasible.hosts))
-            is_open = one.open()[one.domains.codes[feasible.hosts.rows[order]]]
-            feasible = feasible.only(order[is_open], _name(one.relation))
-        return feasible
-
     def shut(self, rows: Int64s) -> Bools | None:
         """bool[n]: which of the hosts at ``rows`` the next instance may not go to;
         None: it may go to any."""
@@ -172,6 +163,19 @@ def domain_picks(
     if not relations or spec.is_rebuild or skips_filters(spec):
         return None
     return DomainPicks(state, feasible, relations, placing)
+
+
+def restricted(state: State, feasible: FeasibleHosts) -> FeasibleHosts:
+    """The hosts to which the one instance of a request may go."""
+    domains = domain_picks(state, feasible, (feasible.job.spec.instance_uuid or "",))
+    if domains is None:
+        return feasible
+    feasible = domains.weighed(feasible)
+    for one in domains.hard:
+        order = feasible.best(len(feasible.hosts))
+        is_open = one.open()[one.domains.codes[feasible.hosts.rows[order]]]
+        feasible = feasible.only(order[is_open], _name(one.relation))
+    return feasible
 
 
 def _name(relation: Relation) -> str:

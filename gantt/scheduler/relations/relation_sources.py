@@ -56,7 +56,7 @@ def _of_group(fleet: Fleet, group: InstanceGroup | None) -> Iterator[Relation]:
 
 
 def _check_group(fleet: Fleet, one: Relation) -> None:
-    """Raises Invalid: nobody knows the group that it is to be apart from."""
+    """Raises Invalid: the group that it is to be apart from is not known."""
     group = InstanceGroup(one.group)
     members = group_rules.members(fleet, group) | group_rules.promised(fleet, group)
     if one.group not in fleet.groups.by_uuid and not members:

@@ -78,7 +78,7 @@ def select(
         found = best_picks(remaining, candidates, most, options, rng)
         while not found and remaining.shut is not None:
             tried, left = remaining.left().tolist(), len(uuids) - number
-            if not remaining.settle_again(tried, left, options.relation_steps):
+            if not remaining.settle_again(tried, left):
                 break
             found = best_picks(remaining, candidates, most, options, rng)
         if not found:

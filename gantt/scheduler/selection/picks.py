@@ -8,8 +8,9 @@ share a host, and what one takes of a host's providers may leave none for the ne
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
 
@@ -97,55 +98,50 @@ def pick_hosts(
         )
     if mark is not None:  # select
         mark(PICK if len(feasible.hosts) else OTHER)
-    names, domains, spec = request.names, None, feasible.job.spec
-    # Most requests ask for none, and pay for no call.
-    if (
-        spec.scheduler_hints
-        or spec.flavor.extra_specs
-        or (spec.instance_group is not None and state.fleet.facts.relations)
-    ):
-        domains = domain_picks(state, feasible, names)
-        if domains is not None:
-            feasible = domains.weighed(feasible)
-    passing, remaining = feasible, RemainingHosts(feasible)
+    options, spec, domains = driver.policy.options, feasible.job.spec, None
+    told = spec.instance_group and state.fleet.facts.relations
+    if spec.scheduler_hints or spec.flavor.extra_specs or told:  # few ask for any
+        domains = domain_picks(state, feasible, request.names)
+    start = feasible if domains is None else domains.weighed(feasible)
+    names, passing = request.names, start
+    remaining = RemainingHosts(start, domains, len(names))
     view, is_first = View(state), True
     if held:
-        is_first = not hold(view, remaining, feasible, held, budget)
+        is_first = not hold(view, remaining, start, held, budget)
     if again is not None:
         remaining.postpone(again.last)
     if driver.chooser is not None:  # of another package; columns may be newer then
-        passing = remaining.ask(driver.chooser, feasible, request.count, seed_of(rng))
-    if domains is not None:
-        steps = driver.policy.options.relation_steps
-        remaining.relate(domains, request.count, steps)
+        passing = remaining.ask(driver.chooser, start, request.count, seed_of(rng))
     given = view, passing, budget, driver
     is_loose = again is not None and again.is_loose
-    candidates = RemainingCandidates.of(*given, is_loose=is_loose, is_first=is_first)
+    rest = RemainingCandidates.of(*given, is_loose=is_loose, is_first=is_first)
     picks = select(
         remaining,
-        candidates,
+        rest,
         names,
-        driver.policy.options,
+        options,
         rng,
         has_alternates=request.return_alternates and not is_trial,
         is_trial=is_trial,
         pause=pause if len(names) == 1 else within(state, passing, pause),
     )
-    if domains is not None:
-        driver.relations_cut += domains.is_cut
-    found = InstancePicks(passing, picks, remaining, candidates, domains=domains)
-    is_last = again is not None or driver.chooser is not None
-    if is_last or len(picks) == len(names) or len(names) == 1:
+    found = InstancePicks(passing, picks, remaining, rest, domains=domains)
+    if again is not None or driver.chooser or len(names) in (1, len(picks)):
         return found
-
-    def attempt(last: set[int], is_loose: bool) -> InstancePicks:
-        given = state, request, source, driver, now, budget
-        tried = _Again(feasible, last, is_loose)
-        return pick_hosts(
-            *given, rng=rng, is_trial=is_trial, pause=pause, held=held, again=tried
-        )
-
+    given = state, request, source, driver, now, budget
+    more = {"rng": rng, "is_trial": is_trial, "pause": pause, "held": held}
+    attempt = partial(_attempt, given, more, feasible)
     return _with_more(found, feasible, len(names), attempt)
+
+
+def _attempt(
+    given: tuple[Any, ...],
+    more: dict[str, Any],
+    feasible: FeasibleHosts,
+    last: set[int],
+    is_loose: bool,
+) -> InstancePicks:
+    return pick_hosts(*given, **more, again=_Again(feasible, last, is_loose))
 
 
 def _with_more(

@@ -34,7 +34,10 @@ class RemainingHosts:
     relations keep from the next instance, None: none. ``chosen``: what a driver of
     another package chose, in whose order they are tried."""
 
-    def __init__(self, start: FeasibleHosts) -> None:
+    def __init__(
+        self, start: FeasibleHosts, domains: DomainPicks | None = None, count: int = 1
+    ) -> None:
+        """``domains``: relations that ``count`` instances have to keep."""
         self._policy = start.policy
         self._job = start.job
         self._began = start
@@ -46,10 +49,12 @@ class RemainingHosts:
         self.full: set[int] = set()
         self.shut: Bools | None = None
         self.chosen: Chosen | None = None
-        self._domains: DomainPicks | None = None
+        self._domains = domains
         self._consumed = 0
         self._postponed: set[int] = set()
         self._start: FeasibleHosts | None = start
+        self._count = count
+        self._relate()
 
     @cached_property
     def _taken(self) -> Taken:
@@ -120,31 +125,32 @@ class RemainingHosts:
         """They are no hosts of this request any more."""
         if rows:
             self._keep(~self.hosts.at_rows(rows))
+            self._relate()
             self.weigh()
 
-    def relate(self, domains: DomainPicks, count: int, steps: int) -> None:
-        """Keep to the relations of the request, of which ``count`` instances come."""
-        self._domains = domains
-        if count > 1 and domains.needs_search:
-            self._settle(count, steps)
-        self.shut = domains.shut(self.hosts.rows)
+    def _relate(self) -> None:
+        domains = self._domains
+        if domains is not None:
+            if self._count > 1 and domains.needs_search:
+                self._settle(domains, self._count)
+            self.shut = domains.shut(self.hosts.rows)
 
-    def settle_again(self, rows: Sequence[int], count: int, steps: int) -> bool:
+    def settle_again(self, rows: Sequence[int], count: int) -> bool:
         """The hosts at ``rows``, all that were open, had no place after all: whether
         there is another way for the ``count`` instances that are left."""
         domains = self._domains
         if domains is None or not domains.needs_search or not rows:
             return False
         self.full.update(rows)
-        is_found = self._settle(count, steps)
+        is_found = self._settle(domains, count)
         self.shut = domains.shut(self.hosts.rows)
         return is_found
 
-    def _settle(self, count: int, steps: int) -> bool:
-        assert self._domains is not None
+    def _settle(self, domains: DomainPicks, count: int) -> bool:
         room = room_for(self.hosts, self._job, count)
         room[np.isin(self.hosts.rows, list(self.full))] = 0
-        return self._domains.settle(self.hosts.rows, room, count, steps)
+        steps = self._policy.options.relation_steps
+        return domains.settle(self.hosts.rows, room, count, steps)
 
     def ask(
         self, chooser: GuardedChooser, feasible: FeasibleHosts, count: int, seed: int
@@ -162,6 +168,8 @@ class RemainingHosts:
         self.chosen = chosen
         self.hosts = self.hosts.at(chosen.places)
         self._policy, self._scales = replace(self._policy, weighers=()), ()
+        if self._domains is not None:
+            self.shut = self._domains.shut(self.hosts.rows)
         self.weigh()
 
     def to_try(self, chosen: Chosen) -> Int64s:

@@ -1,0 +1,43 @@
+"""The operations on labels of hosts, and on how instances are spread over domains: rows
+of the table in ``operations``."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gantt.model import operation_bodies as b
+from gantt.model.operation import Operation
+from gantt.model.relations import HostLabels
+
+DOMAIN_OPERATIONS: Final[tuple[Operation, ...]] = (
+    Operation(
+        "labels_update",
+        "PUT /gantt/labels/{host}",
+        "Give a host labels, such as its rack, beside those that it has, or take some "
+        "away; answers with all.",
+        rule="gantt:hosts:label",
+        body=b.LabelsBody,
+        answer=HostLabels,
+        errors=(404,),
+        name="label_host",
+    ),
+    Operation(
+        "domains_list",
+        "GET /gantt/domains",
+        "Topology keys, such as rack, with how many hosts are in each domain.",
+        rule="gantt:hosts:list",
+        query=b.DomainsQuery,
+        answer=b.TopologyKeys,
+        work="list",
+        name="list_domains",
+    ),
+    Operation(
+        "relations_update",
+        "PUT /gantt/relations/{uuid}",
+        "Say how the members of a server group are spread over domains, whether the "
+        "group is known yet or not.",
+        rule="gantt:server_groups:update",
+        body=b.RelationsBody,
+        name="relate_group",
+    ),
+)
