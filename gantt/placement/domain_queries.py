@@ -42,7 +42,7 @@ def _shown(state: State, key: str) -> TopologyKey:
     torn = rows[found.torn[rows]][:_MOST_TORN]
     return TopologyKey(
         key,
-        {name: count for name, count in sorted(named) if count},
+        dict(sorted(named)),
         counts[NO_DOMAIN],
         tuple(table.hosts[row] for row in torn.tolist()),
     )

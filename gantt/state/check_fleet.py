@@ -12,6 +12,7 @@ from typing import TypeVar
 
 import msgspec
 
+from gantt.model.facts import labels_in
 from gantt.model.forms.device_pools import read_pools
 from gantt.model.forms.host_topology import read_cells
 from gantt.model.rows import NO_HOST, ClaimRow, FactRow, FleetRow, ServiceRow
@@ -319,6 +320,12 @@ def _facts(fleet: Fleet, pause: Pause) -> Iterator[str]:
     off = {row.subject for row in facts.of_kind("cell") if row.disabled}
     if facts.disabled_cells != off:
         yield f"facts: cells {set(facts.disabled_cells)} count as disabled, not {off}"
+    labels = {row.subject: labels_in(row) for row in facts.of_kind("labels")}
+    if facts.labels != labels:
+        yield f"facts: {facts.labels} are the labels of hosts, not {labels}"
+    told = {row.subject: row.reason or "" for row in facts.of_kind("relations")}
+    if facts.relations != told:
+        yield f"facts: {facts.relations} are the relations of groups, not {told}"
 
 
 def _aggregates(fleet: Fleet, pause: Pause) -> Iterator[str]:

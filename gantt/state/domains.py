@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import compress
 from typing import Final, Protocol, TypeAlias
 
 import numpy as np
@@ -186,13 +187,17 @@ class _Column:
         self.codes[torn] = NO_DOMAIN
 
     def done(self, key: str) -> Domains:
-        order = np.argsort(self.codes, kind="stable")
-        starts = np.searchsorted(self.codes[order], np.arange(len(self.names)))
-        ends = np.append(starts[1:], len(order))
-        places = starts[:, None] + np.arange(_SOME)
-        places = np.minimum(places, np.maximum(ends - 1, starts)[:, None])
-        some = order[np.minimum(places, len(order) - 1)] if len(order) else places
-        return Domains(key, self.codes, tuple(self.names), self.torn, some)
+        """What was settled, without values that no host has alone."""
+        is_used = np.bincount(self.codes, minlength=len(self.names)) > 0
+        is_used[NO_DOMAIN] = True
+        codes = (np.cumsum(is_used) - 1)[self.codes].astype(np.int32)
+        names = tuple(compress(self.names, is_used))
+        order = np.argsort(codes, kind="stable")
+        starts = np.searchsorted(codes[order], np.arange(len(names)))
+        last = np.append(starts[1:], len(order)) - 1
+        places = np.minimum(starts[:, None] + np.arange(_SOME), last[:, None])
+        some = order[np.maximum(places, 0)] if len(order) else places
+        return Domains(key, codes, names, self.torn, some)
 
     def _code(self, word: str) -> int:
         code = self._code_of.get(word)
