@@ -226,8 +226,8 @@ class SchedulerProtocol(ReportService, Protocol):
         None takes one away. All that it has then. Raises NotFound, Invalid."""
 
     def list_domains(self, *, key: str | None = None) -> tuple[TopologyKey, ...]:
-        """Which topology keys there are, or that one, and how many hosts are in each
-        domain. Raises Invalid: no host has the key."""
+        """Which topology keys there are (64 at most, by name), or that one, and how
+        many hosts are in each domain. Raises Invalid: no host has the key."""
 
     def relate_group(self, uuid: str, relations: str) -> None:
         """Spread the members of a server group from now on, beside its policy:

@@ -11,13 +11,15 @@ from gantt.state.domains import NO_DOMAIN
 from gantt.state.state import State
 
 _MOST_TORN = 10
+_MOST_KEYS = 64
 
 
 def topology_keys(state: State, key: str | None) -> tuple[TopologyKey, ...]:
-    """All that labels and aggregates have, or ``key`` alone. Raises Invalid."""
-    domains = state.domains
+    """Those that labels and aggregates have, the first by name, or ``key`` alone.
+    Raises Invalid."""
     if key is None:
-        return tuple(_shown(state, one) for one in domains.known_keys() if one != HOST)
+        known = [one for one in state.domains.known_keys() if one != HOST]
+        return tuple(_shown(state, one) for one in known[:_MOST_KEYS])
     check_key(state, key)
     return (_shown(state, key),)
 

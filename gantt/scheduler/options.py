@@ -172,7 +172,7 @@ class SchedulerOptions(Struct, frozen=True, dict=True):
     capacity_steps: int = 400_000
     topology_fits: int = 10_000
     topology_steps: int = 10_000
-    relation_steps: int = 5_000
+    relation_steps: int = 2_000
     plugin_time_limit_s: float = 10.0
     plugin_threads: int = 8
     records: int = 1000

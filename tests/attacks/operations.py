@@ -198,6 +198,13 @@ _DEARER: Mapping[str, Dear] = {
         "/gantt/services", {"host": "host1", "binary": "nova-compute", "version": 68}
     ),
     "DELETE /gantt/services/{host}/{binary}": Dear("/gantt/services/none/none"),
+    "PUT /gantt/labels/{host}": Dear(
+        "/gantt/labels/host1", {"labels": {f"key{n}": None for n in range(5_000)}}
+    ),
+    "GET /gantt/domains": Dear("/gantt/domains", query="key=host"),
+    "PUT /gantt/relations/{uuid}": Dear(
+        f"/gantt/relations/{_GROUP_UUID}", {"relations": "distinct=host:9 " * 8}
+    ),
     "PUT /gantt/fleet": Dear("/gantt/fleet", _FLEET),
     "GET /gantt/server_groups": Dear("/gantt/server_groups", query="limit=10000"),
     "PUT /gantt/server_groups/{uuid}": Dear(

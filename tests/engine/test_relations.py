@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from gantt.client.scheduler import SchedulerClient
 from gantt.engine.factory import open_gantt
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
@@ -80,6 +81,23 @@ def test_a_scheduler_hint_asks_as_an_extra_spec_does(engine: Gantt) -> None:
     assert racks(engine, ask(8, scheduler_hints=hints)) == {
         f"r{n}": 2 for n in range(4)
     }
+
+
+def test_novas_own_forms_ask_for_it(engine: Gantt) -> None:
+    """As an unchanged Nova sends a request: hints as lists, specs in the flavor."""
+    flavor = {"vcpus": 1, "memory_mb": 64, "root_gb": 1, "ephemeral_gb": 0, "swap": 0}
+    client = SchedulerClient(engine)
+    for spec in (
+        {"flavor": flavor, "scheduler_hints": {"gantt:spread": ["rack:1:hard"]}},
+        {"flavor": {**flavor, "extra_specs": {"gantt:spread": "rack:1,host:9:soft"}}},
+    ):
+        names = [new_uuid() for _ in range(6)]
+        spec = {"project_id": "p", "num_instances": 6, **spec}
+        found = client.select_destinations({}, spec, instance_uuids=names)
+        used = Counter(int(one[0].service_host[1:]) % 4 for one in found)
+        assert sorted(used.values()) == [1, 1, 2, 2]
+    (record, *_) = engine.decisions(limit=1)
+    assert record.request is not None
 
 
 def test_one_request_after_the_other_counts_the_group(engine: Gantt) -> None:

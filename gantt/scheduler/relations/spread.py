@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 from msgspec import Struct
@@ -19,6 +20,8 @@ from gantt.model.relations import Relation
 from gantt.placement.candidates.combination import Budget
 from gantt.placement.domain_rules import least
 from gantt.state.column import Bools, Floats, Int64s
+
+_CELLS_PER_STEP: Final = 256
 
 
 class Key(Struct, frozen=True, eq=False):
@@ -63,6 +66,7 @@ class _Search:
 
     def __init__(self, keys: Sequence[Key], room: Int64s, budget: Budget) -> None:
         self._keys, self._budget = keys, budget
+        self._cost = 1 + len(room) // _CELLS_PER_STEP
         self._left = room.copy()
         self._added = np.zeros(len(room), np.int64)
         self._counts = [key.counts.copy() for key in keys]
@@ -90,7 +94,7 @@ class _Search:
                 if path:
                     self._move(path.pop(), -1)
                 continue
-            self._budget.spend()
+            self._budget.spend(self._cost)
             self._move(cell, 1)
             path.append(cell)
             left = count - len(path)
