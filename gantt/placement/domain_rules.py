@@ -154,11 +154,10 @@ def _counts(
 ) -> Int64s:
     """int64[domains]: the members of a group, but for those that are being placed. One
     that moves counts where it is and where it goes, and in one domain once."""
-    fleet, found = state.fleet, np.zeros(len(domains.names), np.int64)
+    fleet, rows = state.fleet, list[int]()
     told = group_rules.told(fleet, group)
     claims, instances = fleet.claims.by_instance, fleet.instances.by_uuid
     row_by_id, rows_of = fleet.hosts.row_by_id, fleet.hosts.rows_of
-    codes = domains.codes
     members = group_rules.members(fleet, group) | group_rules.promised(fleet, group)
     for uuid in members.difference(placing):
         claim, named = claims.get(uuid), instances.get(uuid)
@@ -169,15 +168,17 @@ def _counts(
         ):
             place = row_by_id.get(claim.host_id)
             if place is not None:
-                found[codes[place]] += 1
+                rows.append(place)
         if named is not None:
-            rows = rows_of(named.host)
-            if place not in rows:
-                its = {codes[row] for row in _nodes_of(state, uuid, rows)}
-                its.discard(None if place is None else codes[place])
-                for code in its:
-                    found[code] += 1
-    return found
+            there = rows_of(named.host)
+            if place not in there:
+                nodes = _nodes_of(state, uuid, there)
+                by_code = {domains.codes[row]: row for row in nodes}
+                if place is not None:
+                    by_code.pop(domains.codes[place], None)
+                rows += by_code.values()
+    codes = domains.codes[np.array(rows, np.intp)]
+    return np.bincount(codes, minlength=len(domains.names))
 
 
 def _nodes_of(state: State, consumer: str, rows: Collection[int]) -> Collection[int]:

@@ -21,10 +21,13 @@ class BitMatrix:
     def __init__(self) -> None:
         # Word-major, so that one label's column is contiguous over the rows.
         self._words: Words = np.zeros((1, 16), np.uint64)
+        # Moves when a row gets or loses a label.
+        self.moves = 0
 
     def set(self, row: int, label: int, is_set: bool) -> None:
         """Give or take one label."""
         self._reserve(row, label)
+        self.moves += 1
         bit = np.uint64(1 << (label % _WORD))
         if is_set:
             self._words[label // _WORD, row] |= bit

@@ -40,13 +40,15 @@ _Said: TypeAlias = tuple[Int64s, NDArray[np.str_]]
 class Domains(Struct, frozen=True, eq=False):
     """``codes``: int32 per row of ``state.hosts``, ``names[code]`` is its domain;
     NO_DOMAIN: none. ``torn``: bool per row, of which two values are told. ``some``:
-    int64[domains, k], rows of each. None of these changes later."""
+    int64[domains, k], rows of each; ``is_whole``: no host is in none. Nothing of this
+    changes later."""
 
     key: str
     codes: Int32s
     names: tuple[str, ...]
     torn: Bools
     some: Int64s
+    is_whole: bool
 
     @property
     def is_known(self) -> bool:
@@ -92,14 +94,12 @@ class DomainColumns:
         self._aggregates = fleet.aggregates
         self._providers, self._traits = books.providers, books.traits
         self._provider_traits = books.provider_traits
-        # Moves when a provider gets or loses a trait.
-        self.links = 0
         self._known: dict[str, tuple[tuple[int, ...], Domains]] = {}
 
     def of(self, key: str) -> Domains:
         """The column of a key, which may be one that no host has."""
         said = self._facts.moves, self._aggregates.moves, self._traits.moves
-        stamp = *said, self.links, self._hosts.structure
+        stamp = *said, self._provider_traits.moves, self._hosts.structure
         known = self._known.get(key)
         if known is None or known[0] != stamp:
             self._known.pop(key, None)
@@ -128,7 +128,7 @@ class DomainColumns:
             column.settle(list(self._of_labels(key)))
             column.settle(list(self._of_aggregates(key)))
             column.settle(list(self._of_traits(key)))
-        return column.done(key)
+        return column.done(key, hosts.live_rows())
 
     def _of_labels(self, key: str) -> Iterator[_Said]:
         for host, labels in self._facts.labels.items():
@@ -186,8 +186,8 @@ class _Column:
         self.torn[torn] = True
         self.codes[torn] = NO_DOMAIN
 
-    def done(self, key: str) -> Domains:
-        """What was settled, without values that no host has alone."""
+    def done(self, key: str, live: Int64s) -> Domains:
+        """What was settled of the hosts at ``live``, without values that none has."""
         is_used = np.bincount(self.codes, minlength=len(self.names)) > 0
         is_used[NO_DOMAIN] = True
         codes = (np.cumsum(is_used) - 1)[self.codes].astype(np.int32)
@@ -197,7 +197,8 @@ class _Column:
         last = np.append(starts[1:], len(order)) - 1
         places = np.minimum(starts[:, None] + np.arange(_SOME), last[:, None])
         some = order[np.maximum(places, 0)] if len(order) else places
-        return Domains(key, codes, names, self.torn, some)
+        is_whole = bool((codes[live] != NO_DOMAIN).all())
+        return Domains(key, codes, names, self.torn, some, is_whole)
 
     def _code(self, word: str) -> int:
         code = self._code_of.get(word)

@@ -50,8 +50,7 @@ class State:
     """
 
     def __init__(self, fold: Fold | None = None) -> None:
-        self.cursor, self.revision = Cursor(), 0
-        self.applied = 0
+        self.cursor, self.revision, self.applied = Cursor(), 0, 0
         self.fold: Fold = fold or exact
         self.classes = NameTable(fold)
         self.traits = NameTable(fold)
@@ -187,7 +186,6 @@ class State:
         matrix, names = self._labels[table]
         provider = self.providers.row_by_id[key[0]]
         matrix.set(provider, names.index_by_id[key[1]], is_set)
-        self.domains.links += names is self.traits
         if names is self.traits and names.name_of_id(key[1]) == SHARES_VIA_AGGREGATE:
             self.providers.structure += 1
         return provider

@@ -22,7 +22,7 @@ from gantt.scheduler.relations.relation_sources import relations_of
 from gantt.scheduler.relations.requirements import eligible
 from gantt.scheduler.relations.spread import Key, search, soft_scores
 from gantt.scheduler.scoring.scale import scale_of, total
-from gantt.state.column import Bools, Floats, Int64s
+from gantt.state.column import ALL, Bools, Floats, Int64s
 from gantt.state.domains import NO_DOMAIN
 from gantt.state.state import State
 
@@ -98,9 +98,12 @@ class DomainPicks:
             return None
         if self._quota is not None:
             return self._quota[self._cell_of[rows]] < 1
-        found = np.zeros(len(rows), np.bool_)
+        found = None
         for one in self.hard:
-            found |= ~one.open()[one.domains.codes[rows]]
+            is_open = one.open()
+            if not (one.domains.is_whole and ALL(is_open[NO_DOMAIN + 1 :])):
+                shut = ~is_open[one.domains.codes[rows]]
+                found = shut if found is None else found | shut
         return found
 
     def put(self, row: int) -> None:
