@@ -32,8 +32,9 @@ def with_rule(fleet: Fleet, spec: RequestSpec) -> RequestSpec:
         return spec
     known = fleet.groups.by_uuid.get(group.uuid)
     if known is None or known.policy is None:
-        is_related = group.uuid in fleet.facts.relations
-        return replace(spec, instance_group=group) if is_related else spec
+        # Without a rule its members still count where they are to be spread.
+        counts = known is not None or group.uuid in fleet.facts.relations
+        return replace(spec, instance_group=group) if counts else spec
     most = known.max_server_per_host
     found = replace(group, policy=known.policy, max_server_per_host=most)
     return replace(spec, instance_group=found)

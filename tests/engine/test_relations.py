@@ -173,6 +173,16 @@ def test_a_group_without_a_policy_is_spread_by_its_relations(engine: Gantt) -> N
     assert engine.list_services(ServiceQuery(binary="gantt-relations")) == ()
 
 
+def test_a_known_group_without_a_policy_is_counted(engine: Gantt) -> None:
+    group = new_uuid()
+    engine.set_server_group(ServerGroup(group))
+    hints = {"group": (group,), "gantt:spread": ("rack:1:hard",)}
+    found = Counter[str]()
+    for _ in range(4):
+        found += racks(engine, ask(scheduler_hints=hints))
+    assert found == {f"r{n}": 1 for n in range(4)}
+
+
 def test_a_soft_spread_prefers_and_never_refuses(engine: Gantt) -> None:
     extra = {"gantt:spread": "rack:1:soft"}
     assert racks(engine, ask(8, extra=extra)) == {f"r{n}": 2 for n in range(4)}
