@@ -20,6 +20,7 @@ from gantt.errors import GanttError, Invalid, NotFound, NoValidHost
 from gantt.model.fleet_lists import ServiceQuery
 from gantt.model.hosts import HostAggregate, ServerGroup, Service
 from gantt.model.relations import TopologyKey
+from gantt.model.selection import Why
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ScheduleRequest
 from gantt.scheduler.options import SchedulerOptions
 from gantt.store.interface import StoreOptions
@@ -118,7 +119,7 @@ def test_a_refusal_names_domain_and_number(engine: Gantt) -> None:
         "the least is 3 (rack r2, full), at most 1 apart."
     )
     why = refusal.value.why
-    assert why is not None
+    assert isinstance(why, Why)
     assert why.change == "ask for 15 instead of 16 instances"
     assert "spread by rack" in [step.name for step in why.steps]
 

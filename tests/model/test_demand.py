@@ -61,7 +61,7 @@ def test_an_amount_that_cannot_be_is_refused_by_item_and_field(
 
 
 def test_any_class_is_given_by_its_name() -> None:
-    asked = {"VGPU": 1, "port": "3", "memory": "1GiB"}
+    asked: dict[str, Quantity] = {"VGPU": 1, "port": "3", "memory": "1GiB"}
     found = Item("web", resources=asked).amounts
     assert found == {"VGPU": 1, "PORT": 3, "MEMORY_MB": 1024}
     with pytest.raises(Invalid, match="Item 'web', VCPU: is given twice"):

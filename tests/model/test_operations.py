@@ -15,7 +15,8 @@ from gantt.engine.gantt import PARTS
 from gantt.model.operations import NAMED, OPERATIONS, Library
 from gantt.model.protocol import GanttProtocol
 
-METHODS = [name for name in vars(Library) if not name.startswith("_")]
+# ``place`` only makes one value of its arguments, for ``place_demand``.
+METHODS = [name for name in vars(Library) if name[0] != "_" and name != "place"]
 
 
 def test_no_operation_is_there_twice() -> None:

@@ -41,7 +41,7 @@ from gantt.state.host_table import HostTable
 from gantt.state.name_table import is_each_once
 from gantt.state.slot_amounts import Slot
 from gantt.state.state import State
-from gantt.state.view import pending_on
+from gantt.state.view import View, pending_on
 from gantt.topology.promised_topology import CLOSED, PromisedTopology, to_text
 
 _GONE: Final = "the host no longer exists"
@@ -179,6 +179,20 @@ def _check_own(state: State, command: Claim, project: str) -> None:
         check_groups(state, [command.group.uuid], project)
 
 
+class _Apart:
+    """Consumers that must not be on the hosts of a claim."""
+
+    def __init__(self, view: View, consumers: frozenset[str]) -> None:
+        self._placed, self._consumers = view.placed, consumers
+        self._hosts = set[str]().union(*map(view.state.fleet.hosts_of, consumers))
+
+    def allows(self, host: str) -> bool:
+        """Whether none of them is there, nor was put there just now."""
+        placed = self._placed.get(host, ())
+        is_near = any(one.consumer in self._consumers for one in placed)
+        return host not in self._hosts and not is_near
+
+
 class _ClaimPlan:
     """One command while it is planned: all of its instances are judged together."""
 
@@ -193,10 +207,7 @@ class _ClaimPlan:
             self._group = group_rules.Members(
                 draft.state.fleet, command.group, self._view.placed, self._view.left
             )
-        self._shunned = set[str]()
-        if command.not_with:
-            fleet = draft.state.fleet
-            self._shunned.update(*map(fleet.hosts_of, command.not_with))
+        self._apart = _Apart(self._view, command.not_with) if command.not_with else None
         self.domains: DomainsOfClaim | None = None
         self._providers: dict[str, ProviderRow | None] = {}
         self.generations: list[int | None] = []
@@ -270,7 +281,7 @@ class _ClaimPlan:
         name, command = hosts.hosts[host], self._command
         if self._group is not None and not self._group.allows(name, holder.uuid):
             return _GROUP
-        if command.not_with and self._is_shunned(name):
+        if self._apart is not None and not self._apart.allows(name):
             return _APART
         if self.domains is not None and not self.domains.allows(host):
             return _DOMAIN
@@ -312,12 +323,6 @@ class _ClaimPlan:
         self.fits.append(booking.fit)
         self.generations.append(generation)
         return None
-
-    def _is_shunned(self, host: str) -> bool:
-        """Whether the host has what the claim must not be with, or just got it."""
-        placed = self._view.placed.get(host, ())
-        apart = self._command.not_with
-        return host in self._shunned or any(one.consumer in apart for one in placed)
 
     def _pending(
         self, host: int, choice: Choice, holder: _Holder, wanted: Wanted

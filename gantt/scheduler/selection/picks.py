@@ -112,9 +112,10 @@ def pick_hosts(
         remaining.postpone(again.last)
     if driver.chooser is not None:  # of another package; columns may be newer then
         passing = remaining.ask(driver.chooser, start, request.count, seed_of(rng))
-    given = view, passing, budget, driver
-    is_loose = again is not None and again.is_loose
-    rest = RemainingCandidates.of(*given, is_loose=is_loose, is_first=is_first)
+    loose = again is not None and again.is_loose
+    rest = RemainingCandidates.of(
+        view, passing, budget, driver, is_loose=loose, is_first=is_first
+    )
     picks = select(
         remaining,
         rest,

@@ -110,8 +110,8 @@ def test_members_place_for_their_own_project(members: WsgiClient) -> None:
     (_, one) = members("GET", "/gantt/placements", headers=RED).json["placements"]
     assert one["project"] == "red"
     for sent in ({"name": "web-1"}, {"plan": "p"}):
-        free = {"method": "POST", "target": "/gantt/placements/release"}
-        assert members(**free, body=sent, headers=RED).status == 204
+        free = "/gantt/placements/release"
+        assert members("POST", free, body=sent, headers=RED).status == 204
     assert names(members, **BLUE) == ["web-1", "web-2"]
     assert names(members, **RED) == []
 
@@ -132,8 +132,8 @@ def test_members_may_not_name_what_is_not_theirs(
     spec = {**SPEC, "project_id": "red"}
     body = {"request_spec": spec, "instance_uuids": [A]}
     assert members("POST", "/gantt/select", body=body).status == 200
-    body = {"items": [WEB], **sent}
-    answer = members("POST", "/gantt/place", body=body, headers=BLUE)
+    demand = {"items": [WEB], **sent}
+    answer = members("POST", "/gantt/place", body=demand, headers=BLUE)
     assert answer.status == 403, answer.text
     assert word in answer.detail
     other = {"name": A}

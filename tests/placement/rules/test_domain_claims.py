@@ -3,6 +3,8 @@ that were picked for several at once are not given to all."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
@@ -135,7 +137,7 @@ def test_of_a_service_with_several_nodes_the_claimed_one_counts() -> None:
             HostStats(),
             new_provider_uuid=f"11111111-1111-4111-8111-{number:012d}",
         )
-        stats = {"vcpus": 8, "memory_mb": 8192, "local_gb": 100}
+        stats: dict[str, Any] = {"vcpus": 8, "memory_mb": 8192, "local_gb": 100}
         stats |= {"free_ram_mb": 8192, "free_disk_gb": 100}
         stats |= {"cpu_allocation_ratio": 1.0, "traits": (f"CUSTOM_RACK_{rack}",)}
         desk.do(replace(command, stats=HostStats(**stats)))

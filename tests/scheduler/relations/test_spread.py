@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -50,7 +51,7 @@ def is_kept(
 
 @st.composite
 def spreads(draw: st.DrawFn) -> Relation:
-    kind = draw(st.sampled_from(["spread", "distinct"]))
+    kind: Literal["spread", "distinct"] = draw(st.sampled_from(("spread", "distinct")))
     most, domains = draw(st.integers(1, 3)), draw(st.integers(1, 4))
     return Relation(kind, "rack", most, domains if kind == "spread" else 1)
 
