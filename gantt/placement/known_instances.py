@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from msgspec.structs import replace
 
@@ -61,6 +61,15 @@ def known_instances(
         query.limit,
         show,
     )
+
+
+def names_of(
+    state: State, uuids: Iterable[str], project: str | None = None
+) -> dict[str, str]:
+    """Uuid -> name, of those whose name is known; ``project``: of its own alone."""
+    only = _spelled(project or "")
+    meant = (uuid for uuid in uuids if project is None or _project(state, uuid) in only)
+    return state.fleet.instances.names(meant)
 
 
 def _uuids(state: State, has_all: bool, has_others: bool) -> Iterator[list[str]]:

@@ -58,8 +58,9 @@ def decision(call: Call, record: Decision) -> Decision:
 
 
 def whole_host(call: Call, found: WholeHost) -> WholeHost:
-    """``found`` as the caller may see it: perhaps without names of instances."""
-    return found if sees_names(call) else replace(found, names={})
+    """``found`` as the caller may see it: its instances are of any project."""
+    may = sees_names(call) and sees_all(call)
+    return found if may else replace(found, names={})
 
 
 def capacity(call: Call, found: Capacity) -> Capacity:

@@ -37,6 +37,7 @@ from gantt.model.needs import Needs
 from gantt.model.scheduling import Selections
 from gantt.model.selection import Capacity, Decision
 from gantt.model.spec import RequestSpec, ScheduleRequest
+from gantt.placement.known_instances import names_of
 from gantt.scheduler import cycle
 from gantt.scheduler.capacity.flavor_capacity import capacity
 from gantt.scheduler.evaluation.driver import Driver
@@ -109,8 +110,8 @@ class Scheduling:
         most = checks.options.record_request_bytes
         self.records = Records(checks.options.records, most)
         self.records.advice = Records(checks.options.records, most)
-        self.records.names = lambda uuids: reader.read(
-            lambda state: state.fleet.instances.names(uuids),
+        self.records.names = lambda uuids, project: reader.read(
+            lambda state: names_of(state, uuids, project),
             consistency=Consistency.LOCAL,
         )
         self.lost = 0

@@ -62,8 +62,9 @@ class Records:
         self.sharing: SharedRecords | None = None
         # Records of advice, which take no place of these; found beside them.
         self.advice: Records | None = None
-        # The names of instances, of those that are known.
-        self.names: Callable[[list[str]], Mapping[str, str]] = lambda _: {}
+        # The names of instances, of those that are known; of a project: its own.
+        self.names: Callable[[list[str], str | None], Mapping[str, str]]
+        self.names = lambda _uuids, _project: {}
 
     def __len__(self) -> int:
         return len(self._ring)
@@ -227,12 +228,14 @@ class Records:
             after=place,
         )
         if self.sharing is None or not self.sharing.is_on:
-            return self._named(page_of(self._own(asked), asked))
-        return self._named(self.sharing.page(asked, self._own))
+            return self._named(page_of(self._own(asked), asked), asked.project_id)
+        return self._named(self.sharing.page(asked, self._own), asked.project_id)
 
-    def _named(self, page: DecisionPage) -> DecisionPage:
-        """Also with the names of its instances, as they are now."""
-        known = self.names([u for one in page.decisions for u in one.instance_uuids])
+    def _named(self, page: DecisionPage, project: str | None) -> DecisionPage:
+        """Also with the names of its instances, as they are now: where it is of one
+        project, of those of that alone, as a request may name others."""
+        uuids = [uuid for one in page.decisions for uuid in one.instance_uuids]
+        known = self.names(uuids, project)
         if not known:
             return page
         shown = (

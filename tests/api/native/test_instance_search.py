@@ -180,3 +180,38 @@ def test_decisions_have_the_names_of_their_instances(
         A: "web-1",
         C: "web-red",
     }
+
+
+@pytest.mark.parametrize("project", ["red", None])
+def test_a_decision_tells_a_member_no_name_of_another_project(
+    books: Gantt, tmp_path: Path, project: str | None
+) -> None:
+    """A dry run, or a request that fits nowhere, may name an instance of another
+    project that has no allocations here, or of none that is known."""
+    rule = '"gantt:select": "role:reader or role:admin"\n'
+    client = service(books, tmp_path, rule)
+    other, owner = str(UUID(int=13 << 60)), {"project_id": project} if project else {}
+    known = {"display_name": "payroll", **owner}
+    books.update_instances("one", [Instance(other, known)])
+    for vcpus, status in ((1, 200), (999, 409)):
+        asked = {
+            "request_spec": {"flavor": {"vcpus": vcpus, "memory_mb": 1}},
+            "instance_uuids": [other],
+            "dry_run": status == 200,
+        }
+        answer = client("POST", "/gantt/select", body=asked, headers=READER)
+        assert answer.status == status and "payroll" not in answer.text
+    query = f"/gantt/decisions?instance_uuid={other}"
+    for headers, names in ((READER, {}), ({}, {other: "payroll"})):
+        found = client("GET", query, headers=headers).json["decisions"]
+        assert [one["names"] for one in found] == [names, names]
+
+
+def test_who_may_see_a_host_sees_names_as_operators_alone(
+    books: Gantt, tmp_path: Path
+) -> None:
+    rule = '"gantt:hosts:show": "role:reader or role:admin"\n'
+    client = service(books, tmp_path, rule)
+    for headers, count in ((READER, 0), ({}, 2)):
+        answer = client("GET", "/gantt/host?host=one", headers=headers)
+        assert len(answer.json["names"]) == count
