@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 from tests.guarded import Missing
 from tests.live import STOP_S
@@ -34,32 +34,28 @@ http {{
 """
 
 
-class Nginx:
-    """The program; tests that need it mark themselves with server("nginx")."""
+class _Installed:
+    """A program; tests that need it mark themselves with server(NAME)."""
 
-    name: Final = "nginx"
-    program: Final = Path("/usr/sbin/nginx")
-
-    @classmethod
-    def find(cls) -> Path:
-        """Where it is. Raises Missing."""
-        if not os.access(cls.program, os.X_OK):
-            raise Missing(f"nginx: no {cls.program} here; install nginx")
-        return cls.program
-
-
-class Haproxy:
-    """The program; tests that need it mark themselves with server("haproxy")."""
-
-    name: Final = "haproxy"
-    program: Final = Path("/usr/sbin/haproxy")
+    name: ClassVar[str]
+    program: ClassVar[Path]
 
     @classmethod
     def find(cls) -> Path:
         """Where it is. Raises Missing."""
         if not os.access(cls.program, os.X_OK):
-            raise Missing(f"haproxy: no {cls.program} here; install haproxy")
+            raise Missing(f"{cls.name}: no {cls.program} here; install {cls.name}")
         return cls.program
+
+
+class Nginx(_Installed):
+    name = "nginx"
+    program = Path("/usr/sbin/nginx")
+
+
+class Haproxy(_Installed):
+    name = "haproxy"
+    program = Path("/usr/sbin/haproxy")
 
 
 def proxy(folder: Path, port: int, shown: str) -> AbstractContextManager[None]:

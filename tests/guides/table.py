@@ -181,7 +181,7 @@ SEEN: Final[Mapping[str, str]] = {
     "replace-placement": "1f11677526b2",
     "replay": "2666cdc42594",
     "run-in-production": "633d9e0d33b2",
-    "scale-out": "d6b6505b6dfc",
+    "scale-out": "34dc6629e579",
     "serving": "c55142c80618",
     "shadow-nova": "f81de94d65d0",
     "spread": "aa819fb85a3e",

@@ -7,10 +7,10 @@ import contextlib
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 from uuid import uuid4
@@ -23,6 +23,7 @@ from tests import live
 from tests.databases import Databases, execute
 from tests.guides.guide import shown
 from tests.guides.nginx import balancer, proxy
+from tests.http_server import LoopbackHandler, LoopbackServer, answering
 from tests.store.test_side_by_side import EXPAND
 from tests.tidy.source import ROOT
 
@@ -130,15 +131,8 @@ class Burst:
 
     def behind(self, kind: str) -> Cloud:
         """The proxy, as it is shown for such services."""
-        text, start = shown_proxy(kind)
-        port = live.free_port()
-        text = text.replace("10.0.0.10:8778", f"127.0.0.1:{port}")
-        text = text.replace("listen 8778;", f"listen 127.0.0.1:{port};")
-        for number, service in enumerate(self.services, 1):
-            place = service.url.removeprefix("http://")
-            text = text.replace(f"10.0.0.{number}:8778", place)
-        self._stack.enter_context(start(self.folder, port, text))
-        return Cloud(f"http://127.0.0.1:{port}")
+        urls = [service.url for service in self.services]
+        return Cloud(self._stack.enter_context(before(urls, kind, self.folder)))
 
     def again(self, number: int) -> None:
         """Stop one as its unit does, and start it again."""
@@ -181,6 +175,19 @@ class Burst:
         used = cloud.ask("GET", f"/resource_providers/{host['uuid']}/usages")["usages"]
         assert used == {CLASS: len(consumers)}
         return max(took_s)
+
+
+@contextlib.contextmanager
+def before(urls: Sequence[str], kind: str, folder: Path) -> Iterator[str]:
+    """The address of a proxy, as it is shown, in front of these two."""
+    text, start = shown_proxy(kind)
+    port = live.free_port()
+    text = text.replace("10.0.0.10:8778", f"127.0.0.1:{port}")
+    text = text.replace("listen 8778;", f"listen 127.0.0.1:{port};")
+    for number, url in enumerate(urls, 1):
+        text = text.replace(f"10.0.0.{number}:8778", url.removeprefix("http://"))
+    with start(folder, port, text):
+        yield f"http://127.0.0.1:{port}"
 
 
 def shown_proxy(kind: str) -> tuple[str, Start]:
@@ -226,3 +233,37 @@ def test_an_upgrade_one_by_one_loses_no_build(burst: Burst, kind: str) -> None:
     burst.build(burst.behind(kind), upgraded)
     log = (burst.folder / "1.log").read_text()
     assert "0099_next, which a newer Gantt made" in log
+
+
+class Unready(LoopbackHandler):
+    """As a service whose database is away: it answers what it has in memory."""
+
+    asked: ClassVar[threading.Semaphore]
+
+    def do_GET(self) -> None:
+        is_check = self.path == "/readyz"
+        self.reply(503 if is_check else 200, b"no database" if is_check else b"known")
+        if is_check:
+            self.asked.release()
+
+
+@pytest.mark.server("nginx")
+@pytest.mark.server("haproxy")
+@pytest.mark.parametrize("kind", ["guide", "nginx", "haproxy"])
+def test_services_that_are_not_ready_answer_themselves(
+    tmp_path: Path, kind: str
+) -> None:
+    Unready.asked = threading.Semaphore(0)
+    with contextlib.ExitStack() as stack:
+        services = [LoopbackServer(Unready) for _ in range(2)]
+        urls = [stack.enter_context(answering(one)).url for one in services]
+        url = stack.enter_context(before(urls, kind, tmp_path))
+        if kind == "haproxy":  # it has found both not ready, and once more
+            for _ in range(3 * len(services)):
+                assert Unready.asked.acquire(timeout=30.0)
+        for _ in range(2):
+            with pytest.raises(HTTPError) as refusal:
+                urlopen(f"{url}/readyz", timeout=30.0)
+            assert (refusal.value.code, refusal.value.read()) == (503, b"no database")
+            with urlopen(f"{url}/gantt/hosts", timeout=30.0) as answer:
+                assert answer.read() == b"known"
