@@ -124,6 +124,11 @@ SCHEDULER: Sequence[cfg.Opt] = [
             "max_items 1": "Maximum items of one demand (POST /gantt/place); demands "
             "with more are refused. Each item may be evaluated on all hosts while no "
             "other decision runs.",
+            "max_starts 0": "Bookings of one host that may be unconfirmed at once, so "
+            "that a burst does not start all of its machines on one: the next go to "
+            "other hosts, or are refused. One is unconfirmed until it is confirmed, "
+            "its lease ends or its host names it. 0: any number. The label 'starts' of "
+            "a host ('gantt host label HOST starts=4') overrides it there.",
             "max_request_groups 1": "Maximum request groups, and PCI requests, per "
             "request; requests with more are refused.",
             "max_request_names 1": "Maximum hosts, aggregates, traits and similar "

@@ -435,8 +435,10 @@ class Claim(Command[Claimed], frozen=True):
     cells first if it ``packs``. ``domains``: relations by topology keys that all
     instances must keep, counted with the members of ``group``, if there is one, as they
     are then. ``identity``: which request this is; an instance that has a claim of the
-    same keeps it. ``not_with``: consumers that must not be on its hosts. Raises
-    ClaimLost, Forbidden, AlreadyClaimed.
+    same keeps it. ``not_with``: consumers that must not be on its hosts.
+    ``max_starts``: so many bookings of a host may be unconfirmed at once where its
+    label says nothing else, 0: any number; None: it starts nothing. Raises ClaimLost,
+    Forbidden, AlreadyClaimed.
     """
 
     claim: str
@@ -457,6 +459,7 @@ class Claim(Command[Claimed], frozen=True):
     identity: RequestIdentity = RequestIdentity(replaces=True)
     not_with: frozenset[str] = frozenset()
     domains: tuple[DomainTerm, ...] = ()
+    max_starts: int | None = None
 
 
 class Book(Command[tuple[Claimed, ...]], frozen=True):

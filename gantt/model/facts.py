@@ -18,6 +18,8 @@ FactKind = Literal[
 ]
 SWITCH: Final = "gantt-scheduler"
 """The binary, of no host, as which it is told that the books decide amounts."""
+STARTS: Final = "starts"
+"""The label that says how many bookings of a host may be unconfirmed at once."""
 SERVICES_ALONE: Final = frozenset({"availability_zone", "cell_uuid", "version"})
 """Fields of a service that no fact has."""
 BINARIES: Final[dict[str, str]] = {

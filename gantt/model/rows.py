@@ -262,6 +262,13 @@ class ClaimRow(Struct, frozen=True, array_like=True):
     answered: str | None = None
 
     @property
+    def is_starting(self) -> bool:
+        """Whether it was neither confirmed nor named by its host yet."""
+        if self.counted_at is not None or self.leased_until == OVER:
+            return False
+        return self.leased_until is not None or self.updated_at is None
+
+    @property
     def is_running(self) -> bool:
         """Whether its host reports the instance and its amounts; what is left of it are
         the CPUs, cells and devices that it names."""

@@ -100,6 +100,8 @@ _GAUGES = {
         "(kept_changes).",
         "request_instances_limit": "Maximum instances per request (max_instances).",
         "demand_items_limit": "Maximum items per demand (max_items).",
+        "host_starts_limit": "Bookings of a host that may be unconfirmed at once "
+        "(max_starts); 0: any number.",
         "request_groups_limit": "Maximum request groups per request "
         "(max_request_groups).",
         "request_names_limit": "Maximum names per request (max_request_names).",

@@ -51,9 +51,8 @@ class TooFew(NoValidHost):
             )
         if trouble:
             text += f" {trouble}"
-        if found.domains is not None:
-            reasons = found.related
-            text += f" {reasons}" if reasons else ""
+        reasons = found.related
+        text += f" {reasons}" if reasons else ""
         super().__init__(text)
         self.found = found
 
@@ -124,7 +123,6 @@ def explained(
     found = refusal.found
     # These have no candidate, else there would be another pick.
     left = found.remaining.left()
-    masks = () if found.domains is None else found.domains.masks(found.feasible)
-    ending = Ending(left, left, len(found.picks), masks)
+    ending = Ending(left, left, len(found.picks), found.kept_from, found.starts)
     told = why(trials.state, found.feasible, ending, trials)
     return NoValidHost(refusal.message, told)

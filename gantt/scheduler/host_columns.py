@@ -114,3 +114,5 @@ class HostArrays:
     """int64[n]"""
     claimed_instances = Column[Int64s]()
     """int64[n]"""
+    starting = Column[Int64s]()
+    """int64[n]: instances that were neither confirmed nor named by the host yet"""

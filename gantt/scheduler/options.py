@@ -75,6 +75,7 @@ class SchedulerOptions(Struct, frozen=True, dict=True):
     instance, and hosts tried for instances that must share one. ``claim_choices``: of
     all its instances together. ``max_instances``, ``max_request_groups``,
     ``max_request_names``: of one request; ``max_items``: of a demand;
+    ``max_starts``: bookings of a host that may be unconfirmed at once (0: any number);
     ``max_statement``: aggregates, instances, members, traits or reports in one
     statement; ``max_statement_hosts``: hosts of such
     aggregates. ``max_shapes``: of requests, that the caching driver keeps, with
@@ -157,6 +158,7 @@ class SchedulerOptions(Struct, frozen=True, dict=True):
     claim_choices: int = 4_096
     max_instances: int = 1_000
     max_items: int = 64
+    max_starts: int = 0
     max_request_groups: int = 128
     max_request_names: int = 10_000
     max_statement: int = 5_000

@@ -27,12 +27,13 @@ from gantt.state.topology_columns import TopologyColumns
 from gantt.topology.promised_topology import from_text, remaining
 
 Pause = Callable[[], None]
-_Claimed = dict[int, tuple[int, int, int, int]]
+_Claimed = dict[int, tuple[int, ...]]
 _CLAIMED = (
     "claimed_vcpus",
     "claimed_memory_mb",
     "claimed_disk_mb",
     "claimed_instances",
+    "starting",
 )
 _NET = {
     "vcpus_used": ("reported_vcpus_used", 1, "claimed_vcpus"),
@@ -166,12 +167,14 @@ def _claimed(fleet: Fleet) -> _Claimed:
     """Host id -> sums over its claims, in the order of _CLAIMED."""
     found: _Claimed = {}
     for one in fleet.claims.rows():
-        vcpus, memory, disk, count = found.get(one.host_id, (0, 0, 0, 0))
+        zero = (0,) * len(_CLAIMED)
+        vcpus, memory, disk, count, starting = found.get(one.host_id, zero)
         found[one.host_id] = (
             vcpus + one.vcpus,
             memory + one.memory_mb,
             disk + one.disk_mb,
             count + (not one.is_reported),
+            starting + one.is_starting,
         )
     return found
 

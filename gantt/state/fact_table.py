@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gantt.model.facts import BINARIES, FactKind, labels_in
+from gantt.model.facts import BINARIES, STARTS, FactKind, labels_in
 from gantt.model.rows import FactRow
 from gantt.state.fleet_tables import FleetTable
 
 
 class Facts(FleetTable[FactRow]):
     """Facts by kind and subject, and by the host and binary as which they are told.
-    ``labels``: of hosts, as operators gave them; ``relations``: of server groups, by
-    uuid, as text."""
+    ``labels``: of hosts, as operators gave them; ``starts``: how many each may start
+    at once, 0: any number; ``relations``: of server groups, by uuid, as text."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -24,6 +24,7 @@ class Facts(FleetTable[FactRow]):
         self.by_place: dict[tuple[str, str], FactRow] = {}
         self.disabled_cells: frozenset[str] = frozenset()
         self.labels: dict[str, dict[str, str]] = {}
+        self.starts: dict[str, int] = {}
         self.relations: dict[str, str] = {}
         # Moves when a label comes, goes or changes.
         self.moves = 0
@@ -43,7 +44,10 @@ class Facts(FleetTable[FactRow]):
             off = {row.subject} if row.disabled else set()
             self.disabled_cells = self.disabled_cells - {row.subject} | off
         elif row.kind == "labels":
-            self.labels[row.subject] = labels_in(row)
+            labels = self.labels[row.subject] = labels_in(row)
+            self.starts.pop(row.subject, None)
+            if labels.get(STARTS, "").isdecimal():
+                self.starts[row.subject] = int(labels[STARTS])
             self.moves += 1
         elif row.kind == "relations":
             self.relations[row.subject] = row.reason or ""
@@ -56,6 +60,7 @@ class Facts(FleetTable[FactRow]):
             self.disabled_cells -= {row.subject}
         elif row.kind == "labels":
             del self.labels[row.subject]
+            self.starts.pop(row.subject, None)
             self.moves += 1
         elif row.kind == "relations":
             del self.relations[row.subject]

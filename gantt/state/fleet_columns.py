@@ -187,13 +187,15 @@ class Fleet:
 
     def _put_claim(self, values: ClaimRow, stamp: int) -> None:
         old = self.claims.by_id.get(values.id)
+        row = self.hosts.row_by_id.get(values.host_id)
         if old is not None and _takes(old) == _takes(values):
             self.claims.remove(values.id)
+            if row is not None:
+                self.hosts.starting[row] += values.is_starting - old.is_starting
         elif old is not None:
             self._remove_claim(values.id, stamp)
             old = None
         self.claims.put(values)
-        row = self.hosts.row_by_id.get(values.host_id)
         if row is not None:
             is_use = old is not None or self.hosts.claim(row, values, 1)
             self._mark(row, stamp, is_use=is_use)

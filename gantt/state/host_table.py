@@ -47,7 +47,7 @@ _Index = dict[Any, list[int]]
 
 USE: Final = frozenset(
     (
-        "claimed_vcpus claimed_memory_mb claimed_disk_mb claimed_instances "
+        "claimed_vcpus claimed_memory_mb claimed_disk_mb claimed_instances starting "
         "num_instances num_io_ops vcpus_used free_ram_mb free_disk_mb"
     ).split()
 )
@@ -74,6 +74,7 @@ class HostColumns(DatedColumns):
         "claimed_memory_mb": (np.int64, 0),
         "claimed_disk_mb": (np.int64, 0),
         "claimed_instances": (np.int64, 0),
+        "starting": (np.int64, 0),
         "vcpus_used": (np.int64, 0),
         "free_ram_mb": (np.int64, 0),
         "free_disk_mb": (np.int64, 0),
@@ -107,6 +108,7 @@ class HostColumns(DatedColumns):
     claimed_memory_mb: Int64s
     claimed_disk_mb: Int64s
     claimed_instances: Int64s
+    starting: Int64s
     vcpus_used: Int64s
     free_ram_mb: Int64s
     free_disk_mb: Int64s
@@ -353,6 +355,7 @@ class HostTable(HostColumns):
         self.claimed_vcpus[row] += times * claim.vcpus
         self.claimed_memory_mb[row] += times * claim.memory_mb
         self.claimed_disk_mb[row] += times * claim.disk_mb
+        self.starting[row] += times * claim.is_starting
         is_fitted = claim.topology is not None
         self.claimed_instances[row] += times * (not (is_fitted and claim.is_reported))
         self._settle(row)

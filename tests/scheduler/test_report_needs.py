@@ -109,7 +109,7 @@ def test_every_column_is_of_a_report_or_of_something_else() -> None:
         (
             "id provider has_service is_disabled is_forced_down last_seen_up "
             "created_at updated_at touched claims claimed_vcpus claimed_memory_mb "
-            "claimed_disk_mb claimed_instances rooms domains"
+            "claimed_disk_mb claimed_instances starting rooms domains"
         ).split()
     )
     assert REPORTED.keys() | elsewhere == NAMES | OF_EACH

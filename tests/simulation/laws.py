@@ -22,7 +22,7 @@ from gantt.model.changes import Cursor, LogEntry
 from gantt.model.rows import ROW_TYPES, Row
 from gantt.placement.rules import plan
 from gantt.state.state import State
-from tests.simulation import claim_laws, domain_laws, topology_laws
+from tests.simulation import claim_laws, domain_laws, start_laws, topology_laws
 from tests.simulation.history import Finding, Op, Tables
 from tests.simulation.reference import Reference
 from tests.simulation.snapshot import Snapshot
@@ -58,6 +58,7 @@ def judge(step: Step) -> Iterator[Finding]:
     if isinstance(command, c.Claim):
         yield from _claim(step, command, after)
         yield from _group(command, before, after)
+        yield from start_laws.capped(step.before, step.after, command)
         kept = claim_laws.kept(step.before, step.after, command)
         group = command.group
         members = {} if group is None else _members(before, group.uuid)

@@ -325,7 +325,10 @@ class Workload(_Books):
     def _label_host(self, snapshot: Snapshot) -> c.Command[object] | None:
         del snapshot
         rack = self._rng.choice(("r1", "r2", "r2", "r3", None))
-        return c.LabelHost(self._rng.choice(HOSTS), {"rack": rack})
+        labels: dict[str, str | None] = {"rack": rack}
+        if self._rng.random() < 0.3:
+            labels["starts"] = self._rng.choice(("2", "4", "0", None))
+        return c.LabelHost(self._rng.choice(HOSTS), labels)
 
     def _domains(self) -> tuple[DomainTerm, ...]:
         """Mostly none; one relation, or two."""
@@ -376,6 +379,7 @@ class Workload(_Books):
             wanted=wanted,
             identity=RequestIdentity(self._uuid(), replaces=rng.random() < 0.5),
             domains=self._domains(),
+            max_starts=rng.choice((None, None, 0, 3)),
         )
 
     def _ask_again(self, snapshot: Snapshot) -> c.Command[object] | None:

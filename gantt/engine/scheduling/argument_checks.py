@@ -101,6 +101,7 @@ class Checks:
             "request_groups_limit": options.max_request_groups,
             "request_instances_limit": options.max_instances,
             "demand_items_limit": options.max_items,
+            "host_starts_limit": options.max_starts,
             "statement_limit": options.max_statement,
             "report_bytes_limit": options.max_report_bytes,
             "statement_hosts_limit": options.max_statement_hosts,

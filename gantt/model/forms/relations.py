@@ -14,6 +14,7 @@ from typing import Final
 
 from gantt.errors import Invalid, shortened
 from gantt.model.bounds import MAX_WHOLE
+from gantt.model.facts import STARTS
 from gantt.model.forms import scalars
 from gantt.model.relations import HOST, Relation, RelationKind
 
@@ -26,6 +27,7 @@ NAMES: Final[dict[str, RelationKind]] = {
 MOST_RELATIONS: Final = 8
 _LABEL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*")
 _MOST_LABEL: Final = 63
+_DIGITS: Final = 10
 _RIGORS: Final = {"hard": True, "soft": False}
 _FORMS: Final[dict[RelationKind, str]] = {
     "spread": "KEY[:MAX_SKEW][:hard|soft][:MIN_DOMAINS], such as rack:1:hard",
@@ -92,6 +94,13 @@ def read_labels(labels: Mapping[str, str | None]) -> dict[str, str | None]:
                     f"up to {_MOST_LABEL} letters, digits and . _ - /, and begin with "
                     "a letter or digit."
                 )
+    starts = labels.get(STARTS)
+    if starts is not None and not (starts.isdecimal() and len(starts) < _DIGITS):
+        raise Invalid(
+            f"The label {STARTS}={starts!r} cannot be used: it says how many bookings "
+            f"of the host may be unconfirmed at once, {STARTS}=4 say, or {STARTS}=0 "
+            "for any number."
+        )
     if HOST in labels:
         raise Invalid(
             f"The label {HOST!r} cannot be given: each host is a domain of its own by "

@@ -30,7 +30,7 @@ from gantt.model.holding import Held, holding
 from gantt.model.request_identity import Answered, Booked
 from gantt.model.rows import AllocationRow, ClaimRow, ConsumerRow, ProviderRow
 from gantt.model.topology import Fit, FitLack, Wanted
-from gantt.placement import group_rules
+from gantt.placement import group_rules, start_caps
 from gantt.placement.domain_rules import DomainsOfClaim
 from gantt.placement.ownership import check_groups, check_owner
 from gantt.placement.reported_room import has_room
@@ -51,6 +51,7 @@ _FULL: Final = "the amounts no longer fit"
 _GROUP: Final = "the server group no longer allows the host"
 _DOMAIN: Final = "its domain may have no more instances now"
 _TOPOLOGY: Final = "the topology no longer fits"
+_STARTING: Final = "the host starts as many at once as it may"
 _APART: Final = "the host has what it must not be with"
 _HARD: Final = (group_rules.AFFINITY, group_rules.ANTI_AFFINITY)
 _MOST: Final = 2**53
@@ -285,6 +286,8 @@ class _ClaimPlan:
             return _APART
         if self.domains is not None and not self.domains.allows(host):
             return _DOMAIN
+        if not self._may_start(host, choice.host_id, holder):
+            return _STARTING
         pending = None
         if command.wanted is not None:
             fitted = self._pending(host, choice, holder, command.wanted)
@@ -323,6 +326,18 @@ class _ClaimPlan:
         self.fits.append(booking.fit)
         self.generations.append(generation)
         return None
+
+    def _may_start(self, host: int, host_id: int, holder: _Holder) -> bool:
+        """Whether the host may have one more that is not confirmed."""
+        usual, fleet = self._command.max_starts, self._draft.state.fleet
+        most = 0 if usual is None else start_caps.most(fleet, host, usual)
+        if not most:
+            return True
+        put, old = self._view.placed.get(fleet.hosts.hosts[host], ()), holder.claim
+        count = sum(one.host_id == host_id for one in put)
+        if old is not None and not holder.stays and old.host_id == host_id:
+            count -= old.is_starting
+        return int(fleet.hosts.starting[host]) + count < most
 
     def _pending(
         self, host: int, choice: Choice, holder: _Holder, wanted: Wanted

@@ -43,7 +43,8 @@ NONE_WRITTEN: Final[Mapping[str, Iterable[str]]] = {}
 
 def confirm(draft: Draft, command: ConfirmClaim) -> None:
     """The lease ends and the claim stays, also past its time: a lease is over when it
-    was swept, not before. Raises ClaimExpired."""
+    was swept, not before. One without a lease is not starting any more. Raises
+    ClaimExpired."""
     rows = [row for row in _lasting(draft, command.claim) if row.held_by is None]
     if not rows:
         raise ClaimExpired(
@@ -55,6 +56,8 @@ def confirm(draft: Draft, command: ConfirmClaim) -> None:
     for row in rows:
         if command.leased_for_us is None or row.counted_at is not None:
             unlease(draft, row)
+            if row.leased_until is None and row.is_starting:
+                draft.put(t.CLAIMS, replace(row, updated_at=draft.now))
         else:
             until = draft.clock + command.leased_for_us
             draft.put(t.CLAIMS, replace(row, leased_until=until, updated_at=draft.now))

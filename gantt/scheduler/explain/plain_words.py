@@ -20,6 +20,7 @@ from gantt.scheduler.evaluation.feasible_hosts import IN_SERVICE, TARGETS
 from gantt.scheduler.explain.refusal_reason import EXACT, PICKED
 from gantt.scheduler.feasibility.candidate_sources import AMOUNTS, BOOKS, LABELS
 from gantt.scheduler.request.plain_item import Wish
+from gantt.scheduler.selection.start_picks import STARTS
 
 _MOST_NEAR: Final = 3
 _NAME: Final = re.compile(r"\w[\w-]*", re.ASCII)
@@ -45,6 +46,7 @@ _CAUSES: Final = {
     TARGETS: "ruled out by host or not_with",
     IN_SERVICE: "not in service",
     PICKED: "filled by this demand",
+    STARTS: "starting as many at once as they may",
     EXACT: "without a place for all amounts together",
     "ComputeFilter": "disabled, or without a report",
 }

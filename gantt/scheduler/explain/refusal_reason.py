@@ -25,6 +25,7 @@ from gantt.scheduler.feasibility.candidate_sources import BOOKS, HostMask
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.request.requested_topology import DEVICES_FILTER, TOPOLOGY_FILTER
 from gantt.scheduler.scoring.scale import all_scales, part, samples
+from gantt.scheduler.selection.start_picks import STARTS, StartPicks
 from gantt.state.column import NO_TIME, Int64s
 from gantt.state.state import State
 
@@ -37,12 +38,13 @@ class Ending(Struct, frozen=True, eq=False):
     """How the picking ended. ``kept``: int64 rows of ``state.hosts`` that filters still
     pass after the last pick; ``refused``: int64, those of them where the exact search
     finds no place; ``picked`` instances have one. ``masks``: what relations leave for
-    the next one."""
+    the next one; ``starts``: how many hosts start, where that has a limit."""
 
     kept: Int64s
     refused: Int64s
     picked: int = 0
     masks: tuple[HostMask, ...] = ()
+    starts: StartPicks | None = None
 
 
 def why(
@@ -63,7 +65,8 @@ def why(
         best = _removed_most(masks)
         if best == BOOKS or more or not feasible.has_room_anywhere:
             books = _ask(state, feasible)
-    near = nearest(state, feasible, masks, () if books is None else books.misses)
+    misses = () if books is None else books.misses
+    near = nearest(state, feasible, masks, misses, starts=ending.starts)
     # Last: others may write while changes are tried, which invalidates row numbers.
     found = (
         SmallestChange()
@@ -94,6 +97,7 @@ def nearest(
     masks: tuple[HostMask, ...],
     misses: tuple[Miss, ...] = (),
     most: int = _MOST_NEAR,
+    starts: StartPicks | None = None,
 ) -> tuple[Near, ...]:
     """Hosts that the fewest masks removed, fewest first; of these, those first that
     lack the least of their cells and devices, then those of ``misses``, in its order:
@@ -117,6 +121,9 @@ def nearest(
         miss = rank.get(hosts.uuids[row] or "") if BOOKS in names else None
         if miss is not None:
             said = _said(misses[miss], hosts.nodes[row])
+            lack = said if lack is None else f"{said}; {lack}"
+        if starts is not None and STARTS in names:
+            said = starts.said(row)
             lack = said if lack is None else f"{said}; {lack}"
         near = Near(hosts.hosts[row], hosts.nodes[row], names, lack)
         found.append((int(failures[place]), missing, near))

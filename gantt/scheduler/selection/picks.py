@@ -20,7 +20,7 @@ from gantt.placement.candidates.combination import Budget
 from gantt.scheduler.evaluation.driver import Driver
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
 from gantt.scheduler.feasibility import amounts
-from gantt.scheduler.feasibility.candidate_sources import CandidateSource
+from gantt.scheduler.feasibility.candidate_sources import CandidateSource, HostMask
 from gantt.scheduler.held_host import HeldHost
 from gantt.scheduler.hosts import Taken
 from gantt.scheduler.pauses import Pause, never, within
@@ -31,6 +31,7 @@ from gantt.scheduler.selection.held_hosts import hold
 from gantt.scheduler.selection.host_choice import Pick, RandomSource, seed_of, select
 from gantt.scheduler.selection.remaining_candidates import RemainingCandidates
 from gantt.scheduler.selection.remaining_hosts import RemainingHosts
+from gantt.scheduler.selection.start_picks import StartPicks, start_picks
 from gantt.scheduler.stages import OTHER, PICK, Mark
 from gantt.state.state import State
 from gantt.state.view import View
@@ -41,7 +42,8 @@ class InstancePicks(Struct, frozen=True, eq=False):
     takes the first that still holds, alternates come from the others. ``spare``:
     further picks, for the alternates of several instances. ``remaining``,
     ``candidates``: what is left after the picks; ``domains``: the relations of the
-    request, if it has any."""
+    request, if it has any; ``starts``: how many hosts may start, where that has a
+    limit."""
 
     feasible: FeasibleHosts
     picks: list[list[Pick]]
@@ -49,11 +51,22 @@ class InstancePicks(Struct, frozen=True, eq=False):
     candidates: RemainingCandidates
     spare: tuple[Pick, ...] = ()
     domains: DomainPicks | None = None
+    starts: StartPicks | None = None
 
     @property
     def related(self) -> str:
-        """How relations kept instances from hosts, in words."""
-        return "" if self.domains is None else words(self.domains, self.feasible)
+        """How relations and starts kept instances from hosts, in words."""
+        found = [] if self.domains is None else [words(self.domains, self.feasible)]
+        found += [] if self.starts is None else [self.starts.words(self.feasible)]
+        return " ".join(filter(None, found))
+
+    @property
+    def kept_from(self) -> tuple[HostMask, ...]:
+        """What these leave of all hosts for the next instance."""
+        found = () if self.domains is None else self.domains.masks(self.feasible)
+        return (
+            found if self.starts is None else (*found, self.starts.mask(self.feasible))
+        )
 
 
 _FILTER: Final = "ServerGroupAffinityFilter"
@@ -104,7 +117,8 @@ def pick_hosts(
         domains = domain_picks(state, feasible, request.names)
     start = feasible if domains is None else domains.weighed(feasible)
     names, passing = request.names, start
-    remaining = RemainingHosts(start, domains, len(names))
+    starts = start_picks(start, held)
+    remaining = RemainingHosts(start, domains, len(names), starts)
     view, is_first = View(state), True
     if held:
         is_first = not hold(view, remaining, start, held, budget)
@@ -126,7 +140,9 @@ def pick_hosts(
         is_trial=is_trial,
         pause=pause if len(names) == 1 else within(state, passing, pause),
     )
-    found = InstancePicks(passing, picks, remaining, rest, domains=domains)
+    found = InstancePicks(
+        passing, picks, remaining, rest, domains=domains, starts=starts
+    )
     if again is not None or driver.chooser or len(names) in (1, len(picks)):
         return found
     given = state, request, source, driver, now, budget

@@ -25,19 +25,25 @@ from gantt.scheduler.relations.domain_picks import DomainPicks
 from gantt.scheduler.relations.requirements import room_for
 from gantt.scheduler.scoring import host_weights
 from gantt.scheduler.scoring.scale import Scale, total, total_at
-from gantt.state.column import NO_ROW, Bools, Floats, Int64s
+from gantt.scheduler.selection.start_picks import StartPicks
+from gantt.state.column import ANY, NO_ROW, Bools, Floats, Int64s
 
 
 class RemainingHosts:
     """``hosts`` that are left and their ``weights`` (float64[len(hosts)]); ``full``:
     rows of those that have no more room by what they report; ``shut``: bool, those that
-    relations keep from the next instance, None: none. ``chosen``: what a driver of
-    another package chose, in whose order they are tried."""
+    relations or starts keep from the next instance, None: none. ``chosen``: what a
+    driver of another package chose, in whose order they are tried."""
 
     def __init__(
-        self, start: FeasibleHosts, domains: DomainPicks | None = None, count: int = 1
+        self,
+        start: FeasibleHosts,
+        domains: DomainPicks | None = None,
+        count: int = 1,
+        starts: StartPicks | None = None,
     ) -> None:
-        """``domains``: relations that ``count`` instances have to keep."""
+        """``domains``: relations that ``count`` instances have to keep; ``starts``: how
+        many hosts may start at once."""
         self._policy = start.policy
         self._job = start.job
         self._began = start
@@ -49,7 +55,7 @@ class RemainingHosts:
         self.full: set[int] = set()
         self.shut: Bools | None = None
         self.chosen: Chosen | None = None
-        self._domains = domains
+        self._domains, self._starts = domains, starts
         self._consumed = 0
         self._postponed: set[int] = set()
         self._start: FeasibleHosts | None = start
@@ -86,11 +92,11 @@ class RemainingHosts:
             )
             spec = replace(spec, instance_group=group)
         self.request = replace(self.request, spec=spec)
-        if self._domains is not None:
-            self._domains.put(int(self.hosts.rows[place]))
+        for one in (self._domains, self._starts):
+            if one is not None:
+                one.put(int(self.hosts.rows[place]))
         self._judge_again(place)
-        if self._domains is not None:
-            self.shut = self._domains.shut(self.hosts.rows)
+        self._shut()
 
     def _own(self) -> None:
         """Copy what will be changed: the driver may have cached it."""
@@ -130,10 +136,18 @@ class RemainingHosts:
 
     def _relate(self) -> None:
         domains = self._domains
-        if domains is not None:
-            if self._count > 1 and domains.needs_search:
-                self._settle(domains, self._count)
-            self.shut = domains.shut(self.hosts.rows)
+        if domains is not None and self._count > 1 and domains.needs_search:
+            self._settle(domains, self._count)
+        self._shut()
+
+    def _shut(self) -> None:
+        rows = self.hosts.rows
+        found = None if self._domains is None else self._domains.shut(rows)
+        if self._starts is not None:
+            full = self._starts.shut(rows)
+            if ANY(full):
+                found = full if found is None else found | full
+        self.shut = found
 
     def settle_again(self, rows: Sequence[int], count: int) -> bool:
         """The hosts at ``rows``, all that were open, had no place after all: whether
@@ -143,12 +157,14 @@ class RemainingHosts:
             return False
         self.full.update(rows)
         is_found = self._settle(domains, count)
-        self.shut = domains.shut(self.hosts.rows)
+        self._shut()
         return is_found
 
     def _settle(self, domains: DomainPicks, count: int) -> bool:
         room = room_for(self.hosts, self._job, count)
         room[np.isin(self.hosts.rows, list(self.full))] = 0
+        if self._starts is not None:
+            room = np.clip(self._starts.left[self.hosts.rows], 0, room)
         steps = self._policy.options.relation_steps
         return domains.settle(self.hosts.rows, room, count, steps)
 
@@ -168,8 +184,7 @@ class RemainingHosts:
         self.chosen = chosen
         self.hosts = self.hosts.at(chosen.places)
         self._policy, self._scales = replace(self._policy, weighers=()), ()
-        if self._domains is not None:
-            self.shut = self._domains.shut(self.hosts.rows)
+        self._shut()
         self.weigh()
 
     def to_try(self, chosen: Chosen) -> Int64s:
