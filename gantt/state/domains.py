@@ -58,6 +58,8 @@ class Domains(Struct, frozen=True, eq=False):
     def having(self, mask: Bools) -> Bools:
         """bool[domains]: which have a host of ``mask`` (bool per row). Of most a look
         at some of their hosts tells."""
+        if not len(mask):
+            return np.zeros(len(self.names), np.bool_)
         found: Bools = ANY(mask[self.some], axis=1)
         found[NO_DOMAIN] = True
         if not ALL(found):

@@ -66,9 +66,11 @@ def test_a_request_for_hosts_says_who_starts_how_many(engine: Gantt) -> None:
     assert where_of(engine, ask(2)) == {"h3": 2}
     with pytest.raises(NoValidHost, match=r"h1 starts 1 of 1 at once, h2 starts 4 of"):
         engine.schedule(ask())
-    # Of what looks alone, nothing is started; of what its host names, neither.
-    (claim,) = [one for one in engine.list_instances() if "h1" in one.hosts]
-    engine.update_instances("h1", [Instance(claim.uuid)])
+    # What its host names is not starting any more.
+    one = ask()
+    engine.label_host("h1", {"starts": "2"})
+    assert where_of(engine, one) == {"h1": 1}
+    engine.update_instances("h1", [Instance(one.names[0])])
     assert where_of(engine, ask()) == {"h1": 1}
 
 
