@@ -356,8 +356,7 @@ class HostTable(HostColumns):
         self.claimed_memory_mb[row] += times * claim.memory_mb
         self.claimed_disk_mb[row] += times * claim.disk_mb
         self.starting[row] += times * claim.is_starting
-        is_fitted = claim.topology is not None
-        self.claimed_instances[row] += times * (not (is_fitted and claim.is_reported))
+        self.claimed_instances[row] += times * (not claim.is_reported)
         self._settle(row)
         if claim.topology is None:
             return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -44,7 +45,7 @@ def lines(refusal: pytest.ExceptionInfo[NoValidHost]) -> str:
 
 
 def test_a_burst_is_spread_and_then_refused(engine: Gantt) -> None:
-    tiny = {"cpu": 1, "memory": "16MiB"}
+    tiny: Any = {"cpu": 1, "memory": "16MiB"}
     assert where(engine.place(Item("a", count=4, **tiny))) == [2, 2]
     # Two items of one demand count together, too.
     plan = engine.place(Item("b", **tiny), Item("c", **tiny))

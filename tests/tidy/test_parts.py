@@ -126,7 +126,7 @@ ORDER = {
         nova_notifications
     """,
     "placement": """
-        amount_source claimed_hosts drift fleet_queries group_rules pause
+        amount_source claimed_hosts drift fleet_queries group_rules pause start_caps
             queries reported_room usages
         candidates domain_queries domain_rules fleet_pages map_columns
             topology_answer listings ownership

@@ -286,7 +286,8 @@ class _ClaimPlan:
             return _APART
         if self.domains is not None and not self.domains.allows(host):
             return _DOMAIN
-        if not self._may_start(host, choice.host_id, holder):
+        old = None if holder.stays else holder.claim
+        if not start_caps.may_start(self._view, host, command.max_starts, old):
             return _STARTING
         pending = None
         if command.wanted is not None:
@@ -326,18 +327,6 @@ class _ClaimPlan:
         self.fits.append(booking.fit)
         self.generations.append(generation)
         return None
-
-    def _may_start(self, host: int, host_id: int, holder: _Holder) -> bool:
-        """Whether the host may have one more that is not confirmed."""
-        usual, fleet = self._command.max_starts, self._draft.state.fleet
-        most = 0 if usual is None else start_caps.most(fleet, host, usual)
-        if not most:
-            return True
-        put, old = self._view.placed.get(fleet.hosts.hosts[host], ()), holder.claim
-        count = sum(one.host_id == host_id for one in put)
-        if old is not None and not holder.stays and old.host_id == host_id:
-            count -= old.is_starting
-        return int(fleet.hosts.starting[host]) + count < most
 
     def _pending(
         self, host: int, choice: Choice, holder: _Holder, wanted: Wanted

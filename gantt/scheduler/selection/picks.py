@@ -42,8 +42,7 @@ class InstancePicks(Struct, frozen=True, eq=False):
     takes the first that still holds, alternates come from the others. ``spare``:
     further picks, for the alternates of several instances. ``remaining``,
     ``candidates``: what is left after the picks; ``domains``: the relations of the
-    request, if it has any; ``starts``: how many hosts may start, where that has a
-    limit."""
+    request, if it has any."""
 
     feasible: FeasibleHosts
     picks: list[list[Pick]]
@@ -51,7 +50,11 @@ class InstancePicks(Struct, frozen=True, eq=False):
     candidates: RemainingCandidates
     spare: tuple[Pick, ...] = ()
     domains: DomainPicks | None = None
-    starts: StartPicks | None = None
+
+    @property
+    def starts(self) -> StartPicks | None:
+        """How many hosts may start, where that has a limit."""
+        return self.remaining.starts
 
     @property
     def related(self) -> str:
@@ -117,8 +120,7 @@ def pick_hosts(
         domains = domain_picks(state, feasible, request.names)
     start = feasible if domains is None else domains.weighed(feasible)
     names, passing = request.names, start
-    starts = start_picks(start, held)
-    remaining = RemainingHosts(start, domains, len(names), starts)
+    remaining = RemainingHosts(start, domains, len(names), start_picks(start, held))
     view, is_first = View(state), True
     if held:
         is_first = not hold(view, remaining, start, held, budget)
@@ -140,9 +142,7 @@ def pick_hosts(
         is_trial=is_trial,
         pause=pause if len(names) == 1 else within(state, passing, pause),
     )
-    found = InstancePicks(
-        passing, picks, remaining, rest, domains=domains, starts=starts
-    )
+    found = InstancePicks(passing, picks, remaining, rest, domains=domains)
     if again is not None or driver.chooser or len(names) in (1, len(picks)):
         return found
     given = state, request, source, driver, now, budget

@@ -55,7 +55,7 @@ class RemainingHosts:
         self.full: set[int] = set()
         self.shut: Bools | None = None
         self.chosen: Chosen | None = None
-        self._domains, self._starts = domains, starts
+        self._domains, self.starts = domains, starts
         self._consumed = 0
         self._postponed: set[int] = set()
         self._start: FeasibleHosts | None = start
@@ -92,7 +92,7 @@ class RemainingHosts:
             )
             spec = replace(spec, instance_group=group)
         self.request = replace(self.request, spec=spec)
-        for one in (self._domains, self._starts):
+        for one in (self._domains, self.starts):
             if one is not None:
                 one.put(int(self.hosts.rows[place]))
         self._judge_again(place)
@@ -143,8 +143,8 @@ class RemainingHosts:
     def _shut(self) -> None:
         rows = self.hosts.rows
         found = None if self._domains is None else self._domains.shut(rows)
-        if self._starts is not None:
-            full = self._starts.shut(rows)
+        if self.starts is not None:
+            full = self.starts.shut(rows)
             if ANY(full):
                 found = full if found is None else found | full
         self.shut = found
@@ -163,8 +163,8 @@ class RemainingHosts:
     def _settle(self, domains: DomainPicks, count: int) -> bool:
         room = room_for(self.hosts, self._job, count)
         room[np.isin(self.hosts.rows, list(self.full))] = 0
-        if self._starts is not None:
-            room = np.clip(self._starts.left[self.hosts.rows], 0, room)
+        if self.starts is not None:
+            room = np.clip(self.starts.left[self.hosts.rows], 0, room)
         steps = self._policy.options.relation_steps
         return domains.settle(self.hosts.rows, room, count, steps)
 

@@ -20,7 +20,7 @@ def desk() -> FleetDesk:
 
 
 def starts(desk: FleetDesk) -> list[int]:
-    return desk.state.fleet.hosts.starting[:2].tolist()
+    return [int(one) for one in desk.state.fleet.hosts.starting[:2]]
 
 
 @pytest.mark.parametrize("lease", [LEASE, {}])
