@@ -73,12 +73,19 @@ _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0,
 
 
 class CloudMeters:
-    """Those of one process; ``counts``: by the names above. See ``CallObserver``."""
+    """Those of one process; ``counts``: by the names above; ``feeds``: whether it has a
+    feed, without which it tells nothing of one. See ``CallObserver``."""
 
-    def __init__(self, counts: Callable[[], Mapping[str, float]]) -> None:
+    def __init__(
+        self, counts: Callable[[], Mapping[str, float]], *, feeds: bool = True
+    ) -> None:
         self._counts = counts
         self._registry = own = CollectorRegistry()
-        self._mirrored = Mirrored(own, _GAUGES, _COUNTERS)
+        gauges, counters = _GAUGES, _COUNTERS
+        if not feeds:
+            gauges = {mode: _unfed(texts) for mode, texts in gauges.items()}
+            counters = _unfed(counters)
+        self._mirrored = Mirrored(own, gauges, counters)
         self._seconds = Histogram(
             "gantt_rpc_seconds",
             "Seconds until a message was answered.",
@@ -124,6 +131,10 @@ class FeedSigns:
         with self._lock:
             self._meters.mirror()
             return self._meters.exposition()
+
+
+def _unfed(texts: Mapping[str, str]) -> dict[str, str]:
+    return {one: text for one, text in texts.items() if not one.startswith("feed_")}
 
 
 def feed_counts(counts: Mapping[str, float]) -> dict[str, float]:

@@ -37,7 +37,7 @@ class WorkerSigns:
         self._presence = presence
         self._threads = threads
         self._engine = Meters(lambda: {**gantt.counts(), **gantt.keeping_up()})
-        self._cloud = CloudMeters(self.counts)
+        self._cloud = CloudMeters(self.counts, feeds=feed is not None)
         gantt.observe(observed(self._engine, traces))
         server.methods.observer = self._cloud
 
