@@ -207,7 +207,8 @@ class _Parts:
         """What is made of the parts that decide, or stands beside them."""
         options, remote, checks = self._options, self._remote, self._checks
         self._cycle = SchedulingCycle(self._scheduling)
-        self._placing = Placing(access, self._scheduling)
+        turn, wait_s = threads.lock(), options.answer_timeout_s
+        self._placing = Placing(access, self._scheduling, turn, wait_s)
         self._heartbeats = Heartbeats(
             access,
             self._store.beside(HEARTBEATS),

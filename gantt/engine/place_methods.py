@@ -7,6 +7,7 @@ claims them as it does any request.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 import msgspec
@@ -19,8 +20,9 @@ from gantt.engine.scheduling.decider import Scheduling
 from gantt.engine.scheduling.local_books import LocalBooks
 from gantt.engine.scheduling.state_access import StateAccess, StateMethods
 from gantt.engine.scheduling_cycle import Planned, Run, placed
+from gantt.engine.threads import Lock
 from gantt.engine.uuids import new_uuid
-from gantt.errors import Conflict, Invalid, NoValidHost, PluginFailed
+from gantt.errors import Busy, Conflict, Invalid, NoValidHost, PluginFailed
 from gantt.model.answers import Claimed
 from gantt.model.commands import Book, Claim, ConfirmClaim, Unbook
 from gantt.model.demand import Demand
@@ -36,6 +38,8 @@ from gantt.state.state import State
 
 _ASSUMED: Final = Consistency.ASSUMED
 _EVERY: Final = PlacedQuery()
+_FEW_ITEMS: Final = 8
+_FEW_THINGS: Final = 64
 
 
 class _Resources(Struct, frozen=True):
@@ -75,11 +79,11 @@ class DemandItems:
         self, request: ScheduleRequest, number: int, planned: Mapping[int, Planned]
     ) -> ScheduleRequest:
         """See RequestSet: on no host of an item that it must not be with."""
-        apart, uuid = self.wishes[number].not_with, self._demand.uuid
+        apart = self.wishes[number].not_with
         taken = {
             host
             for other, one in planned.items()
-            if not apart.isdisjoint(map(uuid, self.wishes[other].item.names))
+            if not apart.isdisjoint(self.wishes[other].uuids)
             for host in one.hosts
         }
         return self.wishes[number].beside(request, taken)
@@ -108,11 +112,15 @@ class DemandItems:
 
 
 class Placing(StateMethods):
-    """The plain door: what is asked for in plain words."""
+    """The plain door: what is asked for in plain words. ``turn``: of demands that take
+    long, for which they wait ``wait_s``."""
 
-    def __init__(self, state: StateAccess, scheduling: Scheduling) -> None:
+    def __init__(
+        self, state: StateAccess, scheduling: Scheduling, turn: Lock, wait_s: float
+    ) -> None:
         super().__init__(state)
         self._scheduling = scheduling
+        self._turn, self._wait_s = turn, wait_s
 
     def place_demand(self, demand: Demand) -> Plan:
         local, at = self._local(), self._scheduling
@@ -123,9 +131,10 @@ class Placing(StateMethods):
         items = DemandItems(at, demand)
         run = Run(at, local, items)
         try:
-            if demand.dry_run:
-                return _proposed(demand, run.plan(local.ask(again=False)))
-            found = placed(run, local, at.options.claim_attempts)
+            with self._in_turn(demand):
+                if demand.dry_run:
+                    return _proposed(demand, run.plan(local.ask(again=False)))
+                found = placed(run, local, at.options.claim_attempts)
         except Conflict:  # an equal demand was faster
             known = self._known(demand)
             if known is None:
@@ -154,6 +163,25 @@ class Placing(StateMethods):
                 "with 'gantt select'."
             )
         return local
+
+    @contextmanager
+    def _in_turn(self, demand: Demand) -> Iterator[None]:
+        """While a demand is placed that takes long and much memory, no other such is.
+        Raises Busy."""
+        count = sum(item.count for item in demand.items)
+        if len(demand.items) <= _FEW_ITEMS and count <= _FEW_THINGS:
+            yield
+            return
+        if not self._turn.acquire(timeout=self._wait_s):
+            raise Busy(
+                f"Other demands for many things took more than {self._wait_s:g} s. "
+                f"Nothing was placed. Ask again, or for at most {_FEW_ITEMS} items "
+                f"and {_FEW_THINGS} things at once, which do not wait for them."
+            )
+        try:
+            yield
+        finally:
+            self._turn.release()
 
     def _known(self, demand: Demand) -> Plan | None:
         if not demand.plan or demand.dry_run:
@@ -220,8 +248,8 @@ def _proposed(demand: Demand, planned: Sequence[Planned]) -> Plan:
     """Where it would be; nothing is booked."""
     found = []
     for one, item in zip(planned, demand.items, strict=True):
-        hosts = one.selected.feasible.hosts.fleet.hosts
-        for (pick, *_), name in zip(one.selected.picks, item.names, strict=True):
+        hosts = one.feasible.hosts.fleet.hosts
+        for (pick, *_), name in zip(one.picks, item.names, strict=True):
             found.append(
                 Placement(
                     name,

@@ -37,6 +37,7 @@ from gantt.model.selection import Decision
 from gantt.model.spec import ScheduleRequest
 from gantt.placement.candidates.combination import Budget
 from gantt.scheduler.cycle import hosts_for
+from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
 from gantt.scheduler.explain.refusal_reason import Scoreboard
 from gantt.scheduler.feasibility.candidate_sources import CandidateSource, Stale
 from gantt.scheduler.held_host import HeldHost
@@ -45,7 +46,7 @@ from gantt.scheduler.plugins.policy import Policy
 from gantt.scheduler.selection.answer import repeated
 from gantt.scheduler.selection.claim import claim_of, repeat_of
 from gantt.scheduler.selection.held_hosts import hold_firm
-from gantt.scheduler.selection.picks import InstancePicks
+from gantt.scheduler.selection.host_choice import Pick
 from gantt.scheduler.stages import OTHER
 from gantt.state.state import State
 
@@ -57,7 +58,9 @@ class Planned(Struct, frozen=True):
     ``recorded``: its number in the record; None: it is in none."""
 
     request: ScheduleRequest
-    selected: InstancePicks
+    feasible: FeasibleHosts
+    picks: list[list[Pick]]
+    spare: tuple[Pick, ...]
     claim: Claim
     draft: Decision
     board: Scoreboard
@@ -66,8 +69,8 @@ class Planned(Struct, frozen=True):
     @property
     def hosts(self) -> set[str]:
         """The names of the hosts that were picked first."""
-        names = self.selected.feasible.hosts.fleet.hosts.hosts
-        return {names[first.row] for first, *_ in self.selected.picks}
+        names = self.feasible.hosts.fleet.hosts.hosts
+        return {names[first.row] for first, *_ in self.picks}
 
 
 class RequestSet(Protocol):
@@ -202,7 +205,9 @@ class Run:
             feasible = selected.feasible
             found[self.deciding] = Planned(
                 request,
-                selected,
+                feasible,
+                selected.picks,
+                selected.spare,
                 claim_of(request, feasible, selected.picks, name, selected.domains),
                 at.draft(state, request, feasible, now),
                 Scoreboard(state, feasible, now, at.options.record_hosts),
@@ -234,11 +239,12 @@ class Run:
             yield number, asked.beside(requests[number], number, found), name
 
     def _pause(self, state: State) -> Pause:
-        """Between two requests: what was picked must still be known by its rows."""
-        rows, rest = RowValidity(state), self.at.reader.rest
+        """Between two requests others decide, too: what was picked must still be known
+        by its rows."""
+        rows, give_way = RowValidity(state), self.at.plugins.give_way
 
         def paused() -> None:
-            rest()
+            give_way()
             if not rows.holds(state):
                 raise RowsMoved
 
@@ -270,13 +276,13 @@ class Run:
         at, local = self.at, Consistency.LOCAL
         found: list[Selections] = []
         for one, held in zip(planned, reserved, strict=True):
-            selected, feasible = one.selected, one.selected.feasible
+            feasible = one.feasible
             chosen = at.reader.read(
                 at.plugins.answered(feasible.policy),
                 one.request,
                 feasible,
-                selected.picks,
-                selected.spare,
+                one.picks,
+                one.spare,
                 one.draft.at,
                 held,
                 consistency=local,

@@ -190,7 +190,8 @@ class ScheduleRequest(Struct, frozen=True):
     ``only_project``: instances of other projects are refused (None: of none); a service
     over HTTP derives it from the caller, and this is not sent. ``replaces``: claims of
     other requests for these instances make way (Nova asks so); else they refuse this
-    one.
+    one. ``among``: so many things of its demand share the choices of a claim; a demand
+    says so itself, and this is not sent.
     """
 
     spec: RequestSpec
@@ -203,6 +204,7 @@ class ScheduleRequest(Struct, frozen=True):
     project_id: Text | None = None
     only_project: Text | None = None
     replaces: bool = False
+    among: int = 0
 
     @property
     def count(self) -> int:

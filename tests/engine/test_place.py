@@ -19,6 +19,7 @@ from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
 from gantt.errors import (
     AlreadyClaimed,
+    Busy,
     ClaimExpired,
     Conflict,
     GanttError,
@@ -26,10 +27,13 @@ from gantt.errors import (
     NotFound,
     NoValidHost,
 )
+from gantt.model.commands import Book, ReleaseClaim
 from gantt.model.demand import consumer_uuid
 from gantt.model.hosts import HostAggregate, HostStats, Instance
 from gantt.model.placements import PlacedQuery, Plan
 from gantt.model.protocol import GanttProtocol
+from gantt.placement.rules import leases
+from gantt.placement.rules.draft import Draft
 from gantt.scheduler.options import SchedulerOptions
 from gantt.store.interface import StoreOptions
 from tests import inprocess
@@ -361,6 +365,54 @@ def test_one_plan_that_many_ask_for_is_placed_once(engine: Gantt) -> None:
     assert all(one == found[0] for one in found), found
     assert isinstance(found[0], Plan)
     assert set(claimed(engine).values()) == {4}
+
+
+def test_demands_for_many_things_are_placed_one_at_a_time() -> None:
+    options = EngineOptions(answer_timeout_s=0.05)
+    many = Item("many", count=65, cpu=1), Item("few", cpu=1)
+    with open_gantt("memory://", options) as books:
+        report(books, "h1", "h2", vcpus=60)
+        turn = books._placing._turn
+        with turn:
+            with pytest.raises(Busy, match="Nothing was placed"):
+                books.place(*many)
+            assert not books.list_placements()
+            books.place(Item("one", cpu=1))
+        books.place(*many)
+        assert turn.acquire(blocking=False)
+        assert len(books.list_placements()) == 67
+
+
+def test_the_work_for_a_demand_grows_with_its_things_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However they are spread over items: its choices, and how often its claim is
+    read when it is released."""
+    options = EngineOptions(scheduler=SchedulerOptions(claim_choices=12))
+    commands: list[Any] = []
+    released: list[object] = []
+    release = leases.release
+    with open_gantt("memory://", options) as books:
+        report(books, *(f"h{number}" for number in range(8)))
+        submit = books._committer.submit
+
+        def noted(command: Any, *more: Any) -> Any:
+            commands.append(command)
+            return submit(command, *more)
+
+        def counted(draft: Draft, command: ReleaseClaim) -> None:
+            released.append(command)
+            release(draft, command)
+
+        monkeypatch.setattr(books._committer, "submit", noted)
+        monkeypatch.setattr(leases, "release", counted)
+        books.place(*(Item(f"i{n}", count=2, cpu=1) for n in range(3)), plan="app")
+        (book,) = [one for one in commands if isinstance(one, Book)]
+        each = [len(one.choices) for claim in book.claims for one in claim.instances]
+        assert each == [2] * 6
+        books.release_placement(plan="app")
+        assert len(released) == 1
+        assert not books.list_placements()
 
 
 def test_a_recorded_demand_is_decided_again(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from gantt.engine.factory import standard_names
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
 from gantt.errors import Busy, NoValidHost
+from gantt.model.demand import Item
 from gantt.model.requests import CandidateRequest, Labels, RequestGroup
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.scheduler.options import SchedulerOptions
@@ -70,8 +71,9 @@ def opened(clock: Clock) -> Gantt:
         lambda gantt: gantt.capacity(TOO_LARGE),
         lambda gantt: gantt.decide(ScheduleRequest(TOO_LARGE)),
         refused,
+        lambda gantt: gantt.place(Item("a", cpu=1), Item("b", cpu=1)),
     ],
-    ids=["fair", "prices", "runs-out", "capacity", "dry run", "select"],
+    ids=["fair", "prices", "runs-out", "capacity", "dry run", "select", "place"],
 )
 def test_others_decide_meanwhile(ask: Callable[[Gantt], object]) -> None:
     clock, placed = Clock(), list[str]()

@@ -75,9 +75,9 @@ class Rest:
         held_s, epoch = self._clock.monotonic() - self._since, self._epoch
         if not self._is_allowed and held_s >= _MOST_HELD_S:
             raise Busy(
-                "Hosts or amounts changed each time while this was counted, and it "
-                "takes too long to keep them from that. Ask about fewer flavors at "
-                "once, or again when less is written."
+                "Hosts or amounts changed each time while this was counted or placed, "
+                "and it takes too long to keep them from that. Ask about fewer flavors "
+                "or items at once, or again when less is written."
             )
         if not self._is_allowed or held_s < self._slice_s:
             return

@@ -38,15 +38,18 @@ def book(draft: Draft, command: Book) -> tuple[Claimed, ...]:
 def unbook(draft: Draft, command: Unbook) -> None:
     """Raises NotFound: one of them has nothing; Conflict: another writer changed some
     of what one has."""
+    claimed: dict[str, set[str]] = {}
     for uuid in command.consumers:
         row = draft.state.fleet.claims.by_instance.get(uuid)
         if row is not None and not row.is_over:
-            alone = ReleaseClaim(row.claim, instance_uuids=frozenset((uuid,)))
-            leases.release(draft, alone)
+            claimed.setdefault(row.claim, set()).add(uuid)
         elif leases.allocations_of(draft.state, uuid):
             allocations.delete(draft, DeleteAllocations(uuid))
         else:
             raise NotFound(f"{uuid} has nothing to release.")
+    for claim, uuids in claimed.items():
+        leases.release(draft, ReleaseClaim(claim, instance_uuids=frozenset(uuids)))
+    for uuid in command.consumers:
         _forget(draft, uuid)
 
 

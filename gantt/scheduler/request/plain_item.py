@@ -42,11 +42,12 @@ _SIZES: Final = frozenset({"VCPU", "MEMORY_MB", "DISK_GB"})
 
 class Wish(Struct, frozen=True):
     """An item as a request. ``words``: a name in the request -> what the item calls
-    it. ``not_with``: consumers that must be on other hosts; ``shunned``: the hosts of
-    those that are placed."""
+    it. ``uuids``: consumers that it will be; ``not_with``: those that must be on other
+    hosts; ``shunned``: the hosts of those that are placed."""
 
     item: Item
     request: ScheduleRequest
+    uuids: tuple[str, ...]
     words: Mapping[str, str]
     not_with: frozenset[str] = frozenset()
     shunned: frozenset[str] = frozenset()
@@ -126,8 +127,9 @@ class _Compiler:
             user_id=demand.user_id,
             project_id=demand.project,
             only_project=demand.only_project,
+            among=sum(one.count for one in demand.items),
         )
-        return Wish(item, request, self.words, not_with, frozenset(hosts))
+        return Wish(item, request, uuids, self.words, not_with, frozenset(hosts))
 
     def _spec(self) -> RequestSpec:
         item = self._item

@@ -27,7 +27,7 @@ def claim_of(
     """The command that holds a host for every instance, or for none."""
     job, options = feasible.job, feasible.policy.options
     spec, terms, asked = job.spec, job.terms, feasible.asked
-    most = choices_per_instance(options, len(picks))
+    most = choices_per_instance(options, request.among or len(picks))
     held = {} if terms is None else terms.held
     is_forced = feasible.policy.fits and skips_filters(spec)
     wanted = None

@@ -50,7 +50,7 @@ def seed_of(rng: RandomSource | None) -> int:
 def choices_per_instance(options: SchedulerOptions, count: int) -> int:
     """How many alternative hosts a claim has for each of ``count`` instances: a list
     for every one of a thousand would cost more than a lost race."""
-    return max(1, min(options.choices, options.claim_choices // max(1, count)))
+    return min(options.choices, options.claim_choices // (count or 1)) or 1
 
 
 def select(
@@ -60,16 +60,18 @@ def select(
     options: SchedulerOptions,
     rng: RandomSource | None,
     *,
+    among: int = 0,
     has_alternates: bool = False,
     is_trial: bool = False,
     pause: Callable[[], None] = lambda: None,
 ) -> list[list[Pick]]:
     """Per instance the places to try in order. It is shorter than ``uuids`` when hosts
-    run out. ``has_alternates``: a single instance gets as many places as its alternates
-    need, and the last of several is taken too, so that ``remaining`` and ``candidates``
-    include all of them. ``is_trial``: one place for each is enough. ``pause``: between
-    two picks. Raises BudgetSpent, and what ``pause`` does."""
-    most = 1 if is_trial else choices_per_instance(options, len(uuids))
+    run out. ``among``: of so many of its demand. ``has_alternates``: a single instance
+    gets as many places as its alternates need, and the last of several is taken too, so
+    that ``remaining`` and ``candidates`` include all of them. ``is_trial``: one place
+    for each is enough. ``pause``: between two picks. Raises BudgetSpent, and what
+    ``pause`` does."""
+    most = 1 if is_trial else choices_per_instance(options, among or len(uuids))
     is_alone = len(uuids) == 1
     if has_alternates and is_alone:
         most = max(most, options.max_attempts)

@@ -121,9 +121,8 @@ def pick_hosts(
     start = feasible if domains is None else domains.weighed(feasible)
     names, passing = request.names, start
     remaining = RemainingHosts(start, domains, len(names), start_picks(start, held))
-    view, is_first = View(state), True
-    if held:
-        is_first = not hold(view, remaining, start, held, budget)
+    view = View(state)
+    is_first = not (held and hold(view, remaining, start, held, budget))
     if again is not None:
         remaining.postpone(again.last)
     if driver.chooser is not None:  # of another package; columns may be newer then
@@ -138,6 +137,7 @@ def pick_hosts(
         names,
         options,
         rng,
+        among=request.among,
         has_alternates=request.return_alternates and not is_trial,
         is_trial=is_trial,
         pause=pause if len(names) == 1 else within(state, passing, pause),
