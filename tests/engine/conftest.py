@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 
 from gantt.engine.clock import Clock
+from gantt.engine.factory import standard_names
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
 from gantt.store import Store, StoreOptions, open_store
+from gantt.store.memory_store import MemoryStore
 from tests.databases import Databases
-from tests.engine.faults import Callers, FaultyStore
+from tests.engine.faults import NOW, Callers, FaultyStore, ScriptedClock
 from tests.engine.hooks import Fleet, hook
 from tests.kinds import KINDS
 
@@ -112,3 +114,20 @@ def open_fleet() -> Iterator[Fleet]:
     hook.does = lambda _seen: None
     for engine in fleet.engines:
         engine.close()
+
+
+@pytest.fixture
+def clock() -> ScriptedClock:
+    """It stands at NOW."""
+    found = ScriptedClock()
+    found.last = NOW
+    return found
+
+
+@pytest.fixture
+def timed(clock: ScriptedClock) -> Iterator[Gantt]:
+    """Books in memory, by ``clock``."""
+    with Gantt(
+        MemoryStore(), EngineOptions(), clock=clock, standard_names=standard_names()
+    ) as found:
+        yield found

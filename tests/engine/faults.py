@@ -126,6 +126,10 @@ class Hold:
         self._released.set()
 
 
+NOW: Final = 1_700_000_000_000_000
+"""A moment, in microseconds since 1970."""
+
+
 class ScriptedClock(SystemClock):
     """The wall clock says what the test says; pauses are counted, not waited."""
 

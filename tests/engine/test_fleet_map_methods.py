@@ -22,11 +22,10 @@ from gantt.placement.host_details import whole_host
 from gantt.scheduler.options import SchedulerOptions
 from gantt.store.interface import StoreOptions
 from gantt.store.memory_store import MemoryStore
-from tests.engine.faults import ScriptedClock
+from tests.engine.faults import NOW, ScriptedClock
 
 A, B, C = (f"0000000{n}-aaaa-4000-8000-000000000000" for n in (1, 2, 3))
 DOWN_AFTER_S = 60
-NOW = 1_700_000_000_000_000
 
 
 @pytest.fixture

@@ -2,33 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from gantt.engine.factory import standard_names
 from gantt.engine.gantt import Gantt
-from gantt.engine.options import EngineOptions
-from gantt.store.memory_store import MemoryStore
-from tests.engine.faults import ScriptedClock
-from tests.engine.test_fleet_map_methods import NOW
+from tests.engine.faults import NOW, ScriptedClock
 
 SECOND = 1_000_000
 
 
 @pytest.fixture
-def clock() -> ScriptedClock:
-    found = ScriptedClock()
-    found.last = NOW
-    return found
-
-
-@pytest.fixture
-def books(clock: ScriptedClock) -> Iterator[Gantt]:
-    with Gantt(
-        MemoryStore(), EngineOptions(), clock=clock, standard_names=standard_names()
-    ) as found:
-        yield found
+def books(timed: Gantt) -> Gantt:
+    return timed
 
 
 def test_ten_that_take_an_older_audit_cost_one(

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
 import pytest
 
-from gantt.engine.factory import standard_names
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
 from gantt.engine.recent_methods import RecentMethods
@@ -21,9 +19,8 @@ from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.placement import fleet_pages, recent_changes
 from gantt.placement.recent_changes import RecentTerms
 from gantt.scheduler.options import SchedulerOptions
-from gantt.store.memory_store import MemoryStore
-from tests.engine.faults import ScriptedClock
-from tests.engine.test_fleet_map_methods import NOW, stats
+from tests.engine.faults import NOW, ScriptedClock
+from tests.engine.test_fleet_map_methods import stats
 from tests.waiting import until
 
 RACK = "0000000a-0000-4000-8000-000000000001"
@@ -31,21 +28,11 @@ HOUR = 3_600_000_000
 
 
 @pytest.fixture
-def clock() -> ScriptedClock:
-    found = ScriptedClock()
-    found.last = NOW
-    return found
-
-
-@pytest.fixture
-def books(clock: ScriptedClock) -> Iterator[Gantt]:
-    with Gantt(
-        MemoryStore(), EngineOptions(), clock=clock, standard_names=standard_names()
-    ) as found:
-        for name in ("one", "two", "three", "four"):
-            found.update_host(name, name, stats())
-            found.update_service(Service(name, version=67))
-        yield found
+def books(timed: Gantt) -> Gantt:
+    for name in ("one", "two", "three", "four"):
+        timed.update_host(name, name, stats())
+        timed.update_service(Service(name, version=67))
+    return timed
 
 
 def test_hosts_that_take_no_requests_have_who_said_so_and_since_when(

@@ -53,6 +53,7 @@ OFTEN_ENTERED = {
 OPTIONS = EngineOptions(
     scheduler=SchedulerOptions(driver="caching"),
     sweep_s=600,
+    wait_s=600,
     store=StoreOptions(create=True),
 )
 

@@ -32,9 +32,10 @@ TRAITS = tuple(f"HW_CPU_X86_{name}" for name in ("AVX", "AVX2", "SSE", "SSE2", "
 
 @pytest.fixture
 def engine(counter: CallCounter, tmp_path: Path) -> Iterator[Gantt]:
-    # A batch also ends when it has been planned for long, on a busy machine.
+    # On a busy machine a batch also ends when it has been planned for long, and callers
+    # that have waited for long take a seat: seven calls more for each of them.
     options = EngineOptions(
-        store=StoreOptions(create=True), sweep_s=600, planning_ms=600_000
+        store=StoreOptions(create=True), sweep_s=600, planning_ms=600_000, wait_s=600
     )
     with open_gantt(f"sqlite:///{tmp_path / 'books.db'}", options) as found:
         assert isinstance(found, Gantt)
