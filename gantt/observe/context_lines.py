@@ -58,8 +58,9 @@ def context_formatter(options: LogOptions) -> logging.Formatter | None:
 
 
 class _Printable(logging.Formatter):
-    """A message is one line, whatever names it contains; ``context`` of a record tells
-    of the request: ``request_id``, ``user``, ``project``, ``instance_uuid``."""
+    """A message is one line, whatever names it and its request have; ``context`` of a
+    record tells of the request: ``request_id``, ``user``, ``project``,
+    ``instance_uuid``."""
 
     def __init__(self, inner: logging.Formatter) -> None:
         super().__init__()
@@ -74,9 +75,16 @@ class _Printable(logging.Formatter):
             record.context = getattr(record, "context", {})
         context = getattr(record, "context", None)
         if isinstance(context, dict):  # else it is oslo.context's, by a guest
+            # Callers write these: with a line end in one they could forge a line.
+            context = {name: _on_a_line(value) for name, value in context.items()}
+            record.context = context
             record.instance_uuid = context.get("instance_uuid")
         lines = shortened(self._inner.format(record), 2 * LONGEST).split("\n")
         return "\n".join(map(printable, lines))
+
+
+def _on_a_line(value: object) -> object:
+    return printable(shortened(value, LONGEST)) if isinstance(value, str) else value
 
 
 def _try(found: logging.Formatter, asked: dict[str, str]) -> None:

@@ -89,6 +89,19 @@ def test_a_refusal_has_its_request_user_project_and_instance(
     assert "one: 0 of 4 VCPU in use (64 asked). This would help: ask for 4" in line
 
 
+@pytest.mark.parametrize("odd", ["req-1\nreq-2", "\x1b[31m", "\u202e", "\u2028"])
+def test_callers_cannot_forge_a_line_by_what_a_request_is_called(
+    form: logging.Formatter, odd: str
+) -> None:
+    record = logging.LogRecord("gantt.a", logging.INFO, "", 0, "said", (), None)
+    given = dict.fromkeys(("request_id", "user", "project", "instance_uuid"), odd)
+    record.context = given
+    line = form.format(record)
+    assert line.isprintable() and line.endswith("said")
+    assert line.count(ascii(odd)[1:-1]) == len(given), "each is shown"
+    assert record.context is given, "other handlers see it as it was"
+
+
 def test_json_has_them_as_fields(caplog: pytest.LogCaptureFixture) -> None:
     instance = str(uuid4())
     line = json.loads(JsonFormatter().format(refusal(caplog, instance)))
