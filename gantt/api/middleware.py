@@ -67,9 +67,14 @@ CALLER = "gantt.caller"
 _GLOBAL_ID = re.compile(r"req-[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\Z")
 _PLAIN_PATH = re.compile(r"[!-~]*\Z")
 _OWN = "/gantt/"
-# What is searched may be the name of an instance.
+# What is searched may be the name of an instance, and so may what is asked for as an id
+# of something: `gantt explain` does not know which it has.
+_SEARCHES = "|".join(
+    "".join(f"(?:{one}|%{ord(one):x})" for one in name)
+    for name in ("search", "request_id", "instance_uuid", "uuid")
+)
 _SEARCH = re.compile(
-    "((?:^|&)" + "".join(f"(?:{one}|%{ord(one):x})" for one in "search") + "=)[^&]+",
+    rf"((?:^|&)(?:{_SEARCHES})=)(?!(?:req-)?[\da-f-]{{32,36}}(?:&|$))[^&]+",
     re.IGNORECASE,
 )
 _HIDDEN = r"\1…"

@@ -202,6 +202,9 @@ def test_each_request_is_logged_on_one_line(caplog: pytest.LogCaptureFixture) ->
     assert 0 < float(seconds) < 60
 
 
+ID = "8b04f231-0817-4c78-8caa-8ce3ad8eaea1"
+
+
 @pytest.mark.parametrize(
     ("query", "shown"),
     [
@@ -209,6 +212,11 @@ def test_each_request_is_logged_on_one_line(caplog: pytest.LogCaptureFixture) ->
         ("limit=1&search=web%2017&names=true", "limit=1&search=…&names=true"),
         ("%73e%61rch=web-17", "%73e%61rch=…"),
         ("search=&research=1", "search=&research=1"),
+        ("request_id=web-17&limit=9", "request_id=…&limit=9"),
+        ("instance%5Fuuid=web-17", "instance%5Fuuid=…"),
+        ("uuid=feedfacefeedfacefeedfacefeedface-x", "uuid=…"),
+        *((f"{name}={ID}&limit=9",) * 2 for name in ("instance_uuid", "uuid")),
+        (f"request_id=req-{ID}", f"request_id=req-{ID}"),
     ],
 )
 def test_what_is_searched_is_not_logged(
