@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
-from sqlalchemy import Connection, exc, inspect, literal, select, text, update
+from sqlalchemy import (
+    Connection,
+    Inspector,
+    exc,
+    inspect,
+    literal,
+    select,
+    text,
+    update,
+)
 
 from gantt import errors
 from gantt.model.rows import FLEET
@@ -57,7 +66,8 @@ HEAD = REVISIONS[-1]
 class DatabaseState(Struct, frozen=True):
     """What is in a database, before anything is trusted.
 
-    ``has_head``: the table exists, with or without its row. ``is_begun``: the first
+    ``foreign``: tables of another program that have names of Placement's. ``has_head``:
+    the table exists, with or without its row. ``is_begun``: the first
     migration broke off, which leaves some tables on MariaDB; no row was written.
     """
 
@@ -68,6 +78,7 @@ class DatabaseState(Struct, frozen=True):
     upstream_revision: str | None
     format: int | None
     missing: tuple[str, ...]
+    foreign: tuple[str, ...] = ()
 
     @property
     def is_released(self) -> bool:
@@ -175,6 +186,12 @@ def check_database(database: Database) -> None:
 def refuse_foreign(database: Database, found: DatabaseState) -> None:
     """Raises errors.Refused for a database that must be neither opened nor migrated."""
     where = database.url
+    if found.foreign:
+        raise errors.Refused(
+            f"The database {where} has tables of another program under names of "
+            f"Placement's, and so of Gantt's ({', '.join(found.foreign)}): give Gantt "
+            f"{database.own_place}."
+        )
     if found.is_begun:
         return
     if found.has_books and not found.has_head and found.revision != REVISIONS[0]:
@@ -245,18 +262,38 @@ def look(database: Database) -> DatabaseState:
 
 def found_in(connection: Connection) -> DatabaseState:
     """What ``connection`` sees; under a lock, it does not change meanwhile."""
-    tables = set(inspect(connection).get_table_names())
+    inspector = inspect(connection)
+    tables = set(inspector.get_table_names())
     has_head = gantt_head.name in tables
     wanted = select(gantt_head.c.format)
+    is_ours = has_head or VERSION_TABLE in tables
+    foreign = () if is_ours else _foreign(inspector, tables)
+    books = tables & (set(BOOKS) - FLEET) - set(foreign)
     return DatabaseState(
-        has_books=bool(tables & (set(BOOKS) - FLEET)),
+        has_books=bool(books),
         has_head=has_head,
         is_begun=_is_begun(connection, tables),
         revision=_version_in(connection, VERSION_TABLE, tables),
         upstream_revision=_version_in(connection, UPSTREAM_VERSION_TABLE, tables),
         format=connection.execute(wanted).scalar() if has_head else None,
         missing=tuple(sorted(set(metadata.tables) - tables)),
+        foreign=foreign,
     )
+
+
+def _foreign(inspector: Inspector, tables: set[str]) -> tuple[str, ...]:
+    """Tables of a program that keeps its own here, under names of Placement's: they
+    have not the columns that every release of Placement has. A version table is of the
+    one whose tables are there."""
+    found = []
+    for name in sorted(tables & (set(BOOKS) - FLEET)):
+        there = {column["name"] for column in inspector.get_columns(name)}
+        if not {one.name for one in BOOKS[name].c if not one.nullable} <= there:
+            found.append(name)
+    has_books = bool(tables & (set(BOOKS) - FLEET) - set(found))
+    if UPSTREAM_VERSION_TABLE in tables and not has_books:
+        found.append(UPSTREAM_VERSION_TABLE)
+    return tuple(found)
 
 
 def _is_begun(connection: Connection, tables: set[str]) -> bool:

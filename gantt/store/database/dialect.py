@@ -94,7 +94,7 @@ class Database:
     # Whether the head row is locked by reading it; else ``begin`` locks the database.
     has_row_lock: ClassVar[bool] = True
     # Statements that exclude other migrations until the transaction ends.
-    migrate: ClassVar[tuple[str, ...]] = ()
+    migrate: tuple[str, ...] = ()
     # Statements that open a transaction which reads one snapshot.
     snapshot: ClassVar[tuple[str, ...]] = ()
     # The clock in whole microseconds; None: use the clock of the process.
@@ -109,6 +109,9 @@ class Database:
     session_id: ClassVar[str | None] = None
     # Advances the sequence of a table (second parameter) past an id (first).
     advance: ClassVar[str | None] = None
+
+    # Where the tables can be if another program has some in the same place.
+    own_place: ClassVar[str] = "a database of its own"
 
     # Settings by name and value, as they are now: those that ``settings`` sets, and
     # relevant ones of the server.

@@ -31,17 +31,24 @@ from gantt.store.database.psycopg_connection import (
     Pipeline,
     ServerSilent,
 )
+from gantt.store.interface import StoreOptions
 from gantt.store.outcomes import DataError, DefiniteAbort, ForeignWrite
 
+# In lower case, so that it needs no quotes in a shell, nor in SQL of others.
+_SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _NO_DATABASE = re.compile(r'database ".*" does not exist')
 
 
 class PostgresDatabase(Database):
-    """READ COMMITTED, a row lock on the head, sequences advanced past given ids."""
+    """READ COMMITTED, a row lock on the head, sequences advanced past given ids.
 
+    ``?schema=gantt`` in its URL: all tables are in that schema, which ``db sync``
+    makes."""
+
+    own_place = "a schema of its own: add ?schema=gantt to the URL"
     has_pipeline = True
     begin_lightly = ("SET LOCAL synchronous_commit = off",)
-    migrate = (
+    migrate: tuple[str, ...] = (
         "SET LOCAL idle_in_transaction_session_timeout = 0",  # no committer waits
         "SELECT pg_advisory_xact_lock(7163980911)",
     )
@@ -62,7 +69,7 @@ class PostgresDatabase(Database):
     read_back = (
         "SELECT name, setting FROM pg_settings WHERE name IN ('synchronous_commit', "
         "'transaction_isolation', 'lock_timeout', "
-        "'idle_in_transaction_session_timeout')"
+        "'idle_in_transaction_session_timeout', 'search_path')"
     )
 
     # serialization failure, deadlock, lock not available, cancelled; a prepared
@@ -71,6 +78,23 @@ class PostgresDatabase(Database):
     # idle too long within a transaction, shutdowns: the server disconnects
     _ENDS = frozenset({"25P03", "57P01", "57P02", "57P03"})
     _FOREIGN = frozenset({"23505", "23503"})
+
+    def __init__(self, url: URL, options: StoreOptions) -> None:
+        schema = url.query.get("schema")
+        if schema is not None and not _SCHEMA.fullmatch(str(schema)):
+            raise errors.Refused(
+                f"The schema {schema!r} in the URL of the database is no name of one: "
+                "it has up to 63 lower-case letters, digits and _, such as gantt."
+            )
+        self._schema = schema
+        super().__init__(url, options)
+        if schema is not None:
+            # IF NOT EXISTS would ask for the right to make one, even where it is there.
+            self.migrate = (
+                *self.migrate,
+                f"DO $$ BEGIN IF to_regnamespace('{schema}') IS NULL THEN "
+                f'CREATE SCHEMA "{schema}"; END IF; END $$',
+            )
 
     _ADVICE: ClassVar[dict[str, str]] = {
         "3D000": MAKE_IT,
@@ -98,6 +122,7 @@ class PostgresDatabase(Database):
         return engine
 
     def _open(self, _dialect: object, _record: object, args: Any, more: Any) -> Any:
+        more.pop("schema", None)  # of ours, see ``settings``
         connection = BoundedConnection.connect(*args, **more)
         self.bound(connection, self.lost_s)
         return connection
@@ -134,6 +159,8 @@ class PostgresDatabase(Database):
             "tcp_user_timeout": self._lost_ms,
         }
         set_all = [f"SET {name} = {value}" for name, value in waits.items()]
+        if self._schema is not None:
+            set_all.append(f'SET search_path = "{self._schema}"')
         return ("; ".join(["SET TIME ZONE 'UTC'", *set_all]),)
 
     def pipeline(self, connection: Any) -> Pipeline | None:
@@ -158,6 +185,12 @@ class PostgresDatabase(Database):
 
     def warnings(self, found: Mapping[str, str]) -> list[str]:
         warnings = []
+        path = found.get("search_path", UNKNOWN).strip('"')
+        if self._schema is not None and path != self._schema:
+            raise errors.StoreFailed(
+                f"The database {self.url} reads tables in {path}, not in the schema "
+                f"{self._schema}: {POOLED}."
+            )
         value = found.get("synchronous_commit", UNKNOWN)
         if value not in ("on", "remote_apply"):
             warnings.append(

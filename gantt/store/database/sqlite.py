@@ -28,6 +28,7 @@ _PRIVATE: Final = 0o600
 class SqliteDatabase(Database):
     """A file, write-ahead log, one writer; the lock is BEGIN IMMEDIATE."""
 
+    own_place = "a file of its own"
     begin = ("BEGIN IMMEDIATE",)
     # The next synced commit includes it. Each statement is a transaction: nothing is
     # locked while this thread waits for the interpreter.

@@ -26,6 +26,7 @@ _DRIVERS = {
     "mariadb": "mysql+pymysql",
     "mariadb+pymysql": "mysql+pymysql",
 }
+_HAVE_SCHEMAS = ("postgresql", "postgres")
 _LATIN_1 = 0xFF
 _SERVICE = re.compile(r"(?:https?:)?/*([\w.-]+:\d+)/?")
 _FORMS = (
@@ -51,6 +52,11 @@ def understood(url: str) -> URL:
             f"{_sqlite_forms(parsed.host + '/' + (parsed.database or ''))}"
         )
     _check_escapes(parsed, url)
+    if "schema" in parsed.query and parsed.get_backend_name() not in _HAVE_SCHEMAS:
+        raise errors.Refused(
+            f"{without_secrets(url)} names a schema, which only PostgreSQL has: give "
+            "Gantt a database or a file of its own instead."
+        )
     driver = _DRIVERS.get(parsed.drivername)
     if driver is None:
         return parsed
