@@ -67,6 +67,29 @@ def test_leadership_moves_at_once_after_a_stop() -> None:
     assert not one.look()
 
 
+def test_a_leader_leads_on_where_an_answer_to_it_was_lost() -> None:
+    store, clock, slower = open_store("memory://"), Steady(), Steady()
+    lead = store.lead
+    one = Leadership(store, "one", 4, clock)
+    two = Leadership(store, "two", 4, slower)
+
+    def lost(holder: str, seen: Lead) -> None:
+        lead(holder, seen)
+        raise StoreFailed("no answer")
+
+    for _ in range(2):  # as it begins to lead, and as it says that it goes on
+        store.lead = lost  # type: ignore[method-assign, assignment]
+        with pytest.raises(StoreFailed):
+            one.look()
+        store.lead = lead  # type: ignore[method-assign]
+        assert one.look() and not two.look()
+        clock.seconds += 3.9
+        slower.seconds += 3.9
+    assert one.look()
+    store.lead("two", store.leader())
+    assert not one.look()
+
+
 def test_concurrent_takeover_elects_one_leader() -> None:
     store, clock = open_store("memory://"), Steady()
     one = Leadership(store, "one", 4, clock)

@@ -69,9 +69,9 @@ class Leadership:
         clock: Clock,
         wrote: Callable[[], None] = lambda: None,
     ) -> None:
-        """``silence_s``: a leader without heartbeats for so long is taken to be gone.
-        ``wrote``: called whenever the row was written, which shows that the database
-        accepts writes."""
+        """``name``: of no other process. ``silence_s``: a leader without heartbeats
+        for so long is taken to be gone. ``wrote``: called whenever the row was written,
+        which shows that the database accepts writes."""
         self._store = store
         self._wrote = wrote
         self._name = name
@@ -90,7 +90,9 @@ class Leadership:
         this process leads now. Raises StoreFailed."""
         found = self._store.leader()
         now = self._clock.monotonic()
-        if self._mine is not None and found != self._mine:
+        if found.holder == self._name:
+            self._mine = found  # also where the answer to what this wrote was lost
+        elif self._mine is not None:
             LOG.info("%s is the new leader", found.holder or "no process")
             self._mine = None
         if found != self._seen:
