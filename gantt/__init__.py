@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Final
 
-    from gantt.client import SchedulerClient, selection_primitive
+    from gantt.client import AsyncSchedulerClient, SchedulerClient, selection_primitive
     from gantt.conf import engine_options
     from gantt.connection import connect
     from gantt.engine.gantt import Gantt
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from gantt.model.spec import Flavor, Image, RequestSpec
 
 __all__ = [
+    "AsyncSchedulerClient",
     "CandidateRequest",
     "ConsumerAllocations",
     "Diagnosis",
@@ -65,7 +66,11 @@ __all__ = [
 
 
 _HOMES: Final = {
-    "gantt.client": ("SchedulerClient", "selection_primitive"),
+    "gantt.client": (
+        "AsyncSchedulerClient",
+        "SchedulerClient",
+        "selection_primitive",
+    ),
     "gantt.conf": ("engine_options",),
     "gantt.connection": ("connect",),
     "gantt.engine.gantt": ("Gantt",),

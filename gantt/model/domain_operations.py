@@ -20,6 +20,7 @@ DOMAIN_OPERATIONS: Final[tuple[Operation, ...]] = (
         answer=HostLabels,
         errors=(404,),
         name="label_host",
+        is_preview=True,
     ),
     Operation(
         "domains_list",
@@ -30,6 +31,7 @@ DOMAIN_OPERATIONS: Final[tuple[Operation, ...]] = (
         answer=b.TopologyKeys,
         work="list",
         name="list_domains",
+        is_preview=True,
     ),
     Operation(
         "relations_update",
@@ -39,5 +41,6 @@ DOMAIN_OPERATIONS: Final[tuple[Operation, ...]] = (
         rule="gantt:server_groups:update",
         body=b.RelationsBody,
         name="relate_group",
+        is_preview=True,
     ),
 )

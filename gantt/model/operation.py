@@ -22,8 +22,8 @@ class Operation(Struct, frozen=True):
     look-up, or short; ``is_long``: the answer is compressed for clients that accept it;
     ``name``: the library's method, which takes what is in the path, and then each field
     of the query or the body, or, if ``is_whole``, one value that has them
-    all; ``page``: the engine's
-    method for a page of that list."""
+    all; ``page``: the engine's method for a page of that list; ``is_preview``: its
+    names may still change from one release to the next."""
 
     known_as: str
     at: str
@@ -41,6 +41,7 @@ class Operation(Struct, frozen=True):
     name: str = ""
     page: str = ""
     is_whole: bool = False
+    is_preview: bool = False
 
     @property
     def method(self) -> str:

@@ -23,6 +23,7 @@ PLACE_OPERATIONS: Final[tuple[Operation, ...]] = (
         work="search",
         name="place_demand",
         is_whole=True,
+        is_preview=True,
     ),
     Operation(
         "placements_list",
@@ -37,6 +38,7 @@ PLACE_OPERATIONS: Final[tuple[Operation, ...]] = (
         name="list_placements",
         page="placement_page",
         is_whole=True,
+        is_preview=True,
     ),
     Operation(
         "placements_confirm",
@@ -47,6 +49,7 @@ PLACE_OPERATIONS: Final[tuple[Operation, ...]] = (
         body=b.PlacedBody,
         errors=(404, 409),
         name="confirm_placement",
+        is_preview=True,
     ),
     Operation(
         "placements_release",
@@ -56,5 +59,6 @@ PLACE_OPERATIONS: Final[tuple[Operation, ...]] = (
         body=b.PlacedBody,
         errors=(404, 409),
         name="release_placement",
+        is_preview=True,
     ),
 )

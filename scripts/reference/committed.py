@@ -21,6 +21,7 @@ from scripts.reference import (
     native,
     options,
     placement,
+    stability,
     types,
 )
 
@@ -34,6 +35,7 @@ PARTS: Final[dict[str, Callable[[], str]]] = {
     "metrics": metrics.page,
     "options": options.page,
     "placement-api": placement.overview,
+    "preview": stability.preview,
     "types": types.page,
     **library.PAGES,
 }

@@ -29,7 +29,11 @@ PARTS: Final[dict[str, tuple[str, ...]]] = {
         "gantt.model.scheduling.SchedulerProtocol",
     ),
     "library-places": ("gantt.model.demand", "gantt.model.placements"),
-    "library-client": ("gantt.SchedulerClient", "gantt.selection_primitive"),
+    "library-client": (
+        "gantt.SchedulerClient",
+        "gantt.AsyncSchedulerClient",
+        "gantt.selection_primitive",
+    ),
     "library-books": (
         "gantt.model.requests",
         "gantt.Inventory",
@@ -98,7 +102,9 @@ def _one(name: str, thing: Any) -> Iterator[str]:
     if not inspect.isclass(thing):
         return
     for method, function in vars(thing).items():
-        if not method.startswith("_") and inspect.isfunction(function):
+        # Those of another class that it passes on are described there.
+        is_own = getattr(function, "__module__", "") == thing.__module__
+        if is_own and not method.startswith("_") and inspect.isfunction(function):
             yield from (f"#### {escaped(method)}", "")
             yield from fenced(lines_of_call(method, function), "python")
             yield from _paragraphs(getattr(thing, method))

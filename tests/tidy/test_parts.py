@@ -67,6 +67,7 @@ ORDER = {
         remote_scheduling
         remote
         scheduler
+        async_client
     """,
     "conf": """
         references option_table unknown_options values

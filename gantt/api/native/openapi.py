@@ -124,6 +124,8 @@ def _operation(one: Operation, schema_of: dict[str, Json], components: Json) -> 
     }
     if one.rule:
         described["x-policy-rule"] = one.rule
+    if one.is_preview:
+        described["x-preview"] = True
     else:
         described["security"] = []
     if one.body is not None:
