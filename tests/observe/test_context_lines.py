@@ -95,11 +95,11 @@ def test_callers_cannot_forge_a_line_by_what_a_request_is_called(
 ) -> None:
     record = logging.LogRecord("gantt.a", logging.INFO, "", 0, "said", (), None)
     given = dict.fromkeys(("request_id", "user", "project", "instance_uuid"), odd)
-    record.context = given
+    vars(record)["context"] = given
     line = form.format(record)
     assert line.isprintable() and line.endswith("said")
     assert line.count(ascii(odd)[1:-1]) == len(given), "each is shown"
-    assert record.context is given, "other handlers see it as it was"
+    assert vars(record)["context"] is given, "other handlers see it as it was"
 
 
 def test_json_has_them_as_fields(caplog: pytest.LogCaptureFixture) -> None:
