@@ -373,10 +373,13 @@ def test_the_caller_hears_which_field_cannot_be_read(
 
 
 @pytest.mark.parametrize("request_id", [7, "x" * 256, "\ud800"])
-def test_a_context_that_cannot_be_read_is_named(rig: Rig, request_id: object) -> None:
+def test_a_context_that_cannot_be_read_is_named(
+    rig: Rig, request_id: object, caplog: pytest.LogCaptureFixture
+) -> None:
     with nova(), pytest.raises(exception.Invalid, match="context.request_id"):
         raw("select_destinations", of={"request_id": request_id}, **_arguments())
     assert rig.counted("rpc_unreadable") == 1
+    assert "-: cannot be read: context.request_id" in caplog.messages[-1]
 
 
 def test_the_longest_request_id_is_kept(rig: Rig) -> None:

@@ -175,7 +175,10 @@ class SchedulerMethods:
         self.observer.failed("select_destinations", "Invalid")
         about = {"context": named}
         LOG.warning(
-            "%s: cannot be read: %s", named["request_id"], error.message, extra=about
+            "%s: cannot be read: %s",
+            named["request_id"] or "-",
+            error.message,
+            extra=about,
         )
         return faults.raised(faults.Invalid(error.message))
 
@@ -276,7 +279,7 @@ class SchedulerMethods:
         except GanttError as error:
             self._count("rpc_casts_refused")
             self.observer.failed(name, type(error).__name__)
-            LOG.warning("%s: %s: %s", _id_of(context), name, error.message)
+            LOG.warning("%s: %s: %s", _id_of(context) or "-", name, error.message)
 
     # -- for metrics -----------------------------------------------------------------
 
