@@ -21,7 +21,8 @@ from typing import Any, ClassVar
 
 from sqlalchemy import URL, create_engine, exc, make_url
 
-from gantt.store import schema
+from gantt.store import StoreOptions, schema
+from gantt.store.database import database_at
 from tests import small_disk
 from tests.guarded import GuardedServer, Missing
 from tests.live import free_port
@@ -44,6 +45,14 @@ def execute(url: str, *statements: str) -> list[Any]:
             return rows
     finally:
         engine.dispose()
+
+
+def migrate(url: str, revision: str) -> None:
+    """Make the tables as they were at ``revision``, or those of a later one so again.
+    These begin as format and log of this release have them."""
+    with database_at(url, StoreOptions(create=True)) as database:
+        is_made = schema.look(database).revision is not None
+        schema._migrate_to(database, "downgrade" if is_made else "upgrade", revision)
 
 
 class DatabaseServer(GuardedServer, ABC):

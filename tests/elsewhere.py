@@ -24,7 +24,7 @@ from gantt.model.answers import Candidates, ConsumerView
 from gantt.model.commands import ConsumerAllocations, Inventory
 from gantt.model.hosts import HostStats
 from gantt.model.requests import CandidateRequest
-from gantt.model.rows import CLAIMS, ClaimRow
+from gantt.model.rows import BOOKINGS, BookingRow
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.scheduler.options import SchedulerOptions
 from gantt.state.state import State
@@ -190,9 +190,13 @@ def _upstream() -> Iterator[str]:
         yield url
 
 
-def claims(engine: Gantt) -> list[ClaimRow]:
-    def rows(state: State) -> list[ClaimRow]:
-        return [row for row in state.rows(CLAIMS) if isinstance(row, ClaimRow)]
+def claims(engine: Gantt) -> list[BookingRow]:
+    def rows(state: State) -> list[BookingRow]:
+        return [
+            row
+            for row in state.rows(BOOKINGS)
+            if isinstance(row, BookingRow) and row.is_claim
+        ]
 
     return engine.read(rows)
 

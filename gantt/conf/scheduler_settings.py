@@ -129,6 +129,9 @@ SCHEDULER: Sequence[cfg.Opt] = [
             "other hosts, or are refused. One is unconfirmed until it is confirmed, "
             "its lease ends or its host names it. 0: any number. The label 'starts' of "
             "a host ('gantt host label HOST starts=4') overrides it there.",
+            "plan_names_s 0..31536000": "Seconds for which the name of a plan "
+            "(POST /gantt/place) is known after the last of what it placed has ended: "
+            "the same demand has the same answer until then, another one is refused.",
             "max_request_groups 1": "Maximum request groups, and PCI requests, per "
             "request; requests with more are refused.",
             "max_request_names 1": "Maximum hosts, aggregates, traits and similar "

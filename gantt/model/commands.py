@@ -34,7 +34,7 @@ from gantt.model.hosts import (
 from gantt.model.relations import DomainTerm, HostLabels
 from gantt.model.reports import Report, ReportOutcome, ReportPlace
 from gantt.model.request_identity import Booked, RequestIdentity
-from gantt.model.rows import ClaimRow
+from gantt.model.rows import BookingRow
 from gantt.model.spec import InstanceGroup
 from gantt.model.takeover import Takeover
 from gantt.model.topology import Wanted
@@ -506,7 +506,7 @@ class DropClaim(Command[None], frozen=True):
     instance_uuids: frozenset[str] | None = None
 
 
-class SettleClaims(Command[tuple[ClaimRow, ...]], frozen=True):
+class SettleClaims(Command[tuple[BookingRow, ...]], frozen=True):
     """Assign claims that have ended (``claim`` alone, or all of them), at most
     ``limit``, to the caller, which removes what they hold elsewhere within ``for_us``;
     until then no other caller gets them."""
@@ -517,10 +517,12 @@ class SettleClaims(Command[tuple[ClaimRow, ...]], frozen=True):
 
 
 class ExpireClaims(Command[int], frozen=True):
-    """Release claims whose lease has ended, at most ``limit``. Answers how many."""
+    """Release claims whose lease has ended, at most ``limit``. Answers how many. Plans
+    are forgotten ``plan_names_us`` after the last of what they placed has ended."""
 
     limit: int = 1000
     grace_us: int = 0
+    plan_names_us: int = 86_400_000_000
 
 
 class TurnToBooks(Command[bool], frozen=True):

@@ -8,7 +8,7 @@ no flavors: ``scheduler.request.identity`` makes it of a request, and
 from __future__ import annotations
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import Struct
 
 from gantt.model.holding import Amounts
 
@@ -55,13 +55,11 @@ class Booked(Struct, frozen=True, omit_defaults=True):
 
 class Answered(Struct, frozen=True):
     """What a claim remembers of the request that it answers: its digest, and what of
-    the answer its other columns do not tell. ``mappings``: as in a Candidate.
-    ``booked``: of what was asked for in plain words; the digest is "" then."""
+    the answer its other columns do not tell. ``mappings``: as in a Candidate."""
 
     digest: str
     allocations: Amounts = {}
     mappings: dict[str, tuple[str, ...]] = {}
-    booked: Booked | UnsetType = UNSET
 
     @property
     def text(self) -> str:

@@ -29,13 +29,15 @@ FACTS = "gantt_facts"
 HOST_AGGREGATES = "gantt_host_aggregates"
 INSTANCES = "gantt_instances"
 SERVER_GROUPS = "gantt_server_groups"
-CLAIMS = "gantt_claims"
+BOOKINGS = "gantt_bookings"
 
 OVER = 0
 """``leased_until`` of a claim that ended and still has remote allocations."""
 NO_HOST = 0
 """``host_id`` of a claim whose host was deleted. No host has this id: the id of a
 deleted host may be used again."""
+TARGET, SOURCE = "target", "source"
+"""``role`` of a booking: where its consumer is to be, or what it left behind."""
 
 
 class ProviderRow(Struct, frozen=True, array_like=True):
@@ -192,14 +194,9 @@ GROUP: Final = "_group"
 only from its claim, which ended when the host named it."""
 
 
-BOOKED: Final = "_booked"
-"""The key beside it, of what was asked for in plain words: what its claim remembered of
-that (``model.request_identity.Booked``)."""
-
-
 class InstanceRow(Struct, frozen=True, array_like=True):
     """An instance that its host names. ``facts``: JSON text of the host's facts, and
-    under ``GROUP`` and ``BOOKED`` what only its claim knew."""
+    under ``GROUP`` the group that only its claim knew."""
 
     id: int
     uuid: str
@@ -228,8 +225,9 @@ class _Held(Struct):
     held_by: str | None = None
 
 
-class ClaimRow(Struct, frozen=True, array_like=True):
-    """An instance with a host selected for it, until the host itself reports it.
+class BookingRow(Struct, frozen=True, array_like=True):
+    """What a consumer is promised: mostly the claim of an instance with a host selected
+    for it, until the host itself reports it.
 
     ``claim`` is shared by all instances of one request. ``leased_until``: it ends then
     unless it is confirmed (microseconds; None: it was). ``consumer_generation``: of
@@ -241,6 +239,14 @@ class ClaimRow(Struct, frozen=True, array_like=True):
     ``counted_at``: when the host named the instance, in microseconds: a report saved
     later counts what was promised; None: it has not yet. ``answered``: the request that
     it answers, as text (``model.request_identity``); None: it is not known.
+    ``role``: TARGET, or SOURCE of what is ``held_by`` another.
+
+    What was asked for in plain words has a ``name``, that of its ``item``, and the
+    ``plan`` and ``digest`` of its demand, by ``project``. It is remembered as long as
+    something of that name lives, with "" as ``claim`` once that has ended. So is the
+    plan itself, whose booking has no ``name``: ``answered`` is its answer, and
+    ``ends_at`` until when it is known after the last booking of its name (None: some
+    live). ``starts_at``, ``released`` and ``labels`` are None.
     """
 
     id: int
@@ -260,6 +266,21 @@ class ClaimRow(Struct, frozen=True, array_like=True):
     topology: str | None = None
     counted_at: int | None = None
     answered: str | None = None
+    item: str = ""
+    role: str = TARGET
+    name: str = ""
+    project: str = ""
+    plan: str = ""
+    digest: str = ""
+    starts_at: int | None = None
+    ends_at: int | None = None
+    released: str | None = None
+    labels: str | None = None
+
+    @property
+    def is_claim(self) -> bool:
+        """Whether it is of a claim; else only what it is called is known."""
+        return bool(self.claim)
 
     @property
     def is_starting(self) -> bool:
@@ -321,7 +342,7 @@ FleetRow: TypeAlias = (
     | HostAggregateRow
     | InstanceRow
     | ServerGroupRow
-    | ClaimRow
+    | BookingRow
 )
 Row: TypeAlias = BookRow | FleetRow
 Key: TypeAlias = int | tuple[int, int]
@@ -346,10 +367,10 @@ ROW_TYPES: dict[str, type[Row]] = {
     HOST_AGGREGATES: HostAggregateRow,
     INSTANCES: InstanceRow,
     SERVER_GROUPS: ServerGroupRow,
-    CLAIMS: ClaimRow,
+    BOOKINGS: BookingRow,
 }
 FLEET = frozenset(
-    {HOSTS, SERVICES, FACTS, HOST_AGGREGATES, INSTANCES, SERVER_GROUPS, CLAIMS}
+    {HOSTS, SERVICES, FACTS, HOST_AGGREGATES, INSTANCES, SERVER_GROUPS, BOOKINGS}
 )
 """The tables of the fleet, besides Placement's own."""
 

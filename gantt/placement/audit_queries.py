@@ -16,7 +16,7 @@ from gantt.errors import Invalid
 from gantt.model.audit import Audit, AuditTerms, Finding, Silence
 from gantt.model.names import canonical, spellings
 from gantt.model.paging import text_of
-from gantt.model.rows import NO_HOST, ClaimRow, ConsumerRow
+from gantt.model.rows import NO_HOST, BookingRow, ConsumerRow
 from gantt.placement import drift, host_moves, listings
 from gantt.placement.fleet_queries import is_changed
 from gantt.placement.listings import InstanceList
@@ -352,13 +352,13 @@ def _is_calm(state: State, instance: str, before: int) -> bool:
         one.leased_until is not None for one in claims
     ):
         return False
-    rows: list[ClaimRow | ConsumerRow] = [*claims]
+    rows: list[BookingRow | ConsumerRow] = [*claims]
     if consumer is not None:
         rows.append(consumer)
     return all(max(one.created_at or 0, one.updated_at or 0) <= before for one in rows)
 
 
-def _claims_of(state: State, instance: str) -> list[ClaimRow]:
+def _claims_of(state: State, instance: str) -> list[BookingRow]:
     """However its uuid is written."""
     known = state.fleet.claims.by_instance
     return [known[one] for one in spellings(instance) if one in known]

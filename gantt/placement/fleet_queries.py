@@ -13,7 +13,7 @@ from gantt.model.fleet import LIVENESS
 from gantt.model.holding import read_holding
 from gantt.model.hosts import HostPage, HostPlace, HostView
 from gantt.model.paging import page_of
-from gantt.model.rows import ClaimRow, FactRow, HostRow, ServiceRow
+from gantt.model.rows import BookingRow, FactRow, HostRow, ServiceRow
 from gantt.state.column import NO_ROW
 from gantt.state.fleet_columns import Fleet
 from gantt.state.fleet_tables import COMPUTE
@@ -96,7 +96,7 @@ def claim_projects(state: State, claim: str) -> frozenset[str | None]:
     )
 
 
-def claim_project(state: State, row: ClaimRow) -> str | None:
+def claim_project(state: State, row: BookingRow) -> str | None:
     """Whose the instance of one row of a claim is; None: not known."""
     if row.remote is not None:
         return read_holding(row.remote).project_id
@@ -113,12 +113,12 @@ def arrival_name(instance_uuid: str, at: int | None) -> str:
     return str(uuid5(NAMESPACE_OID, f"{instance_uuid}/{at}"))
 
 
-def is_arrival(row: ClaimRow) -> bool:
+def is_arrival(row: BookingRow) -> bool:
     """Whether it stands for allocations that another program wrote, and made none."""
     return row.claim == arrival_name(row.instance_uuid, row.created_at)
 
 
-def is_changed(state: State, row: ClaimRow) -> bool:
+def is_changed(state: State, row: BookingRow) -> bool:
     """Whether another writer changed the allocations that the claim made, so that it is
     not known any more which of them are its own."""
     if row.remote is not None or row.consumer_generation is None:
@@ -150,9 +150,9 @@ def host_to_be(
     state: State,
     row: HostRow,
     stats: dict[str, Any],
-    ended: list[ClaimRow],
+    ended: list[BookingRow],
     named: tuple[str, ...],
-    back: Iterable[ClaimRow] = (),
+    back: Iterable[BookingRow] = (),
 ) -> HostView:
     """The host as it will be when ``row`` is written, claims on it have ended or come
     ``back``, and it has named these instances; ``stats``: those of ``row``."""

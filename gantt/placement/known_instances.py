@@ -10,7 +10,7 @@ from gantt.model.fleet_lists import InstanceQuery
 from gantt.model.hosts import InstanceView
 from gantt.model.names import canonical, canonical_uuid, spellings
 from gantt.model.paging import Listed, page_of
-from gantt.model.rows import ClaimRow, InstanceRow
+from gantt.model.rows import BookingRow, InstanceRow
 from gantt.placement.fleet_pages import after_uuid, first, page, slices
 from gantt.placement.fleet_queries import claim_project
 from gantt.placement.pause import Pause, never
@@ -160,7 +160,7 @@ def _view(state: State, uuid: str) -> InstanceView | None:
     )
 
 
-def _state(claim: ClaimRow | None, named: InstanceRow | None) -> str:
+def _state(claim: BookingRow | None, named: InstanceRow | None) -> str:
     if claim is not None and claim.is_over:
         return "over"
     if claim is not None and not claim.is_running:
@@ -169,7 +169,7 @@ def _state(claim: ClaimRow | None, named: InstanceRow | None) -> str:
 
 
 def _host(
-    state: State, claim: ClaimRow | None, named: InstanceRow | None
+    state: State, claim: BookingRow | None, named: InstanceRow | None
 ) -> tuple[str | None, str | None]:
     """Its host, and which node of that, as far as they are known."""
     hosts = state.fleet.hosts

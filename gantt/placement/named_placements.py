@@ -4,34 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import msgspec
+from msgspec.structs import replace
+
 from gantt.errors import AlreadyClaimed, Conflict, NotFound
-from gantt.model.demand import Demand, claim_of_plan, consumer_uuid, names_of
-from gantt.model.names import canonical_uuid
+from gantt.model.demand import Demand, consumer_uuid
 from gantt.model.paging import Listed, page_of, read
-from gantt.model.placements import PlacedQuery, PlacedView, Placement, Plan
+from gantt.model.placements import PlacedQuery, PlacedView, Plan
 from gantt.model.request_identity import Booked
+from gantt.model.rows import BookingRow
 from gantt.placement.fleet_pages import first, page, slices
 from gantt.placement.pause import Pause, never
 from gantt.placement.queries import amounts_of
 from gantt.state.state import State
 
 
-def called(state: State, uuid: str) -> Booked | None:
+def called(state: State, uuid: str) -> BookingRow | None:
     """What a consumer is called; None: it was not placed by name."""
-    fleet = state.fleet
-    return fleet.claims.booked.get(uuid) or fleet.instances.booked.get(uuid)
+    return state.fleet.claims.booked.get(uuid)
 
 
 def of_plan(state: State, project: str, plan: str) -> set[str]:
     """The consumers that were placed by a plan, and live."""
-    fleet, claim = state.fleet, claim_of_plan(project, plan)
-    found = {row.instance_uuid for row in fleet.claims.of(claim) if not row.held_by}
-    return found.union(fleet.instances.of_plan(project, plan))
+    return set(state.fleet.claims.of_plan(project, plan))
 
 
 def has_plan(state: State, booked: Booked) -> bool:
-    """Whether something that was placed by its plan lives."""
-    return bool(of_plan(state, booked.project, booked.plan))
+    """Whether a plan of this name was placed, and is remembered."""
+    return (booked.project, booked.plan) in state.fleet.claims.plans
 
 
 def check_free(state: State, name: str, uuid: str) -> None:
@@ -51,38 +51,24 @@ def check_free(state: State, name: str, uuid: str) -> None:
 
 def known_plan(state: State, demand: Demand) -> Plan | None:
     """The answer that a demand had before; None: its plan is new. Raises Conflict:
-    another demand has that name, or some of what was placed is released."""
-    project = demand.project or ""
-    uuids = of_plan(state, project, demand.plan) if demand.plan else set[str]()
-    if not uuids:
+    another demand has that name."""
+    claims, project = state.fleet.claims, demand.project or ""
+    row = claims.plans.get((project, demand.plan)) if demand.plan else None
+    if row is None:
         return None
-    digests = {one.digest for uuid in uuids if (one := called(state, uuid))}
-    if digests != {demand.digest}:
+    if row.digest != demand.digest:
         raise Conflict(
             f"The plan {demand.plan!r} was placed for another demand. Nothing was "
-            "placed. Release it first, or choose another name for this one."
+            "placed. Choose another name for this one."
         )
-    found: list[PlacedView] = []
-    for name in names_of(demand.items):
-        uuid = demand.uuid(name)
-        view = _view(state, uuid)
-        if uuid not in uuids or view is None:
-            raise Conflict(
-                f"The plan {demand.plan!r} was placed before, and {name!r} of it is "
-                "there no longer. Nothing was placed. Release what is left of the "
-                "plan, or choose another name for this one."
-            )
-        found.append(view)
-    return Plan(
-        tuple(map(_bare, found)),
-        demand.plan,
-        claim_of_plan(project, demand.plan),
-        next((one.leased_until for one in found if one.leased_until), None),
+    known = msgspec.json.decode(row.answered or "", type=Plan)
+    lives = of_plan(state, project, demand.plan)
+    leases = [one.leased_until for one in claims.of(known.claim or "") if one.name]
+    return replace(
+        known,
+        leased_until=next(filter(None, leases), None),
+        ended=tuple(one.name for one in known.placements if one.uuid not in lives),
     )
-
-
-def _bare(one: PlacedView) -> Placement:
-    return Placement(one.name, one.host, one.node, one.item, one.uuid, one.allocations)
 
 
 def placements(
@@ -104,15 +90,11 @@ def placements(
     def show(place: tuple[str]) -> PlacedView | None:
         return _view(state, place[0])
 
-    left = _left(state, query)
-    if left is not None:
-        return page_of([(left.uuid,)], query.limit, lambda _: left)
     narrow = _narrow(state, query)
     if narrow is not None:
         places = [(uuid,) for uuid in sorted(filter(is_meant, narrow))]
         return page_of(places, query.limit, show)
-    every = [*state.fleet.claims.booked, *state.fleet.instances.booked]
-    found = first(slices(every), query.limit + 1, is_meant, rest)
+    found = first(slices(state.fleet.claims.booked), query.limit + 1, is_meant, rest)
     return page([(uuid,) for uuid in found], query.limit, show)
 
 
@@ -124,23 +106,6 @@ def _narrow(state: State, query: PlacedQuery) -> Iterable[str] | None:
     if query.name is not None and query.project is not None:
         return (consumer_uuid(query.project, query.name),)
     return None
-
-
-def _left(state: State, query: PlacedQuery) -> PlacedView | None:
-    """What is asked for by name and has ended on its host, where only what it took
-    tells of it; None: it is not so."""
-    name, project = query.name, query.project or ""
-    if name is None or query.plan is not None or canonical_uuid(name) is not None:
-        return None
-    uuid = consumer_uuid(project, name)
-    taken = amounts_of(state, uuid)
-    if not taken or called(state, uuid) is not None:
-        return None
-    providers, hosts = state.providers, state.fleet.hosts
-    roots = {int(providers.root[providers.row_of(one) or 0]) for one in taken}
-    rows = [row for root in roots for row in hosts.rows_by_provider.get(root, ())]
-    host, node = (hosts.hosts[rows[0]], hosts.nodes[rows[0]]) if rows else ("", "")
-    return PlacedView(name, host, node, name, uuid, taken, "", project, "ended")
 
 
 def meant(state: State, name: str, plan: str, project: str) -> tuple[str, ...]:
@@ -178,17 +143,35 @@ def _view(state: State, uuid: str) -> PlacedView | None:
         host, node = hosts.hosts[row], hosts.nodes[row]
     elif len(rows := hosts.rows_of(host)) == 1:
         node = hosts.nodes[rows[0]]
+    taken = amounts_of(state, uuid)
+    if claim is None and named is None:
+        host, node = _where(state, taken)
     leased_until = None if claim is None else claim.leased_until
-    placed = "placed" if leased_until is None else "leased"
     return PlacedView(
         known.name,
         host,
         node,
         known.item,
         uuid,
-        amounts_of(state, uuid),
+        taken,
         known.plan,
         known.project,
-        placed if named is None else "running",
+        _state(claim, is_named=named is not None),
         leased_until,
     )
+
+
+def _state(claim: BookingRow | None, *, is_named: bool) -> str:
+    if is_named:
+        return "running"
+    if claim is None:
+        return "ended"
+    return "placed" if claim.leased_until is None else "leased"
+
+
+def _where(state: State, taken: Iterable[str]) -> tuple[str, str]:
+    """Host and node of these providers, of which only allocations tell."""
+    providers, hosts = state.providers, state.fleet.hosts
+    roots = {int(providers.root[providers.row_of(one) or 0]) for one in taken}
+    rows = [row for root in roots for row in hosts.rows_by_provider.get(root, ())]
+    return (hosts.hosts[rows[0]], hosts.nodes[rows[0]]) if rows else ("", "")

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from gantt.model.rows import ClaimRow
+from gantt.model.rows import BookingRow
 from gantt.state.column import Int64s
 from gantt.state.fleet_columns import Fleet
 from gantt.state.view import View
@@ -24,7 +24,7 @@ def most(fleet: Fleet, row: int, usual: int) -> int:
     return fleet.facts.starts.get(fleet.hosts.hosts[row], usual)
 
 
-def may_start(view: View, row: int, usual: int | None, old: ClaimRow | None) -> bool:
+def may_start(view: View, row: int, usual: int | None, old: BookingRow | None) -> bool:
     """Whether the host at ``row`` may have one more that is not confirmed, beside what
     was put there in ``view``. ``usual`` None: nothing is started; ``old``: the claim
     that makes way for it."""

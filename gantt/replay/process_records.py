@@ -26,7 +26,7 @@ from gantt.model.record import (
     RecordedPolicy,
     Rows,
 )
-from gantt.model.rows import ROW_TYPES, Key, Row, key_of
+from gantt.model.rows import BOOKINGS, ROW_TYPES, Key, Row, key_of
 from gantt.scheduler.options import SchedulerOptions
 
 _GZIP: Final = 31
@@ -35,6 +35,7 @@ _CHUNK: Final = 1 << 16
 _LONGEST: Final = 1 << 30
 _DECODE: Final = msgspec.json.Decoder(Line).decode
 _ROWS: Final = {table: msgspec.json.Decoder(kind) for table, kind in ROW_TYPES.items()}
+_FORMER: Final = {"gantt_bookings": BOOKINGS}
 _MANY: Final = msgspec.json.Decoder(list[Raw])
 
 
@@ -148,10 +149,15 @@ def policy_of_line(line: RecordedPolicy, where: str) -> SchedulerOptions:
         raise Invalid(f"{where}: the policy cannot be read: {error}.") from error
 
 
+def table_of(name: str) -> str:
+    """The table that an older record calls so."""
+    return _FORMER.get(name, name)
+
+
 def rows_of(line: Rows) -> dict[Key, Row]:
     """The rows of a snapshot's line, by their keys. Raises Invalid."""
     try:
-        found = list(map(_ROWS[line.table].decode, _MANY.decode(line.rows)))
+        found = list(map(_ROWS[table_of(line.table)].decode, _MANY.decode(line.rows)))
     except (msgspec.MsgspecError, UnicodeError, KeyError) as error:
         raise Invalid(f"Rows of {line.table} cannot be read: {error}.") from error
     return {key_of(row): row for row in found}

@@ -17,7 +17,7 @@ from gantt.model.changes import Change, Cursor
 from gantt.model.facts import as_kept
 from gantt.model.record import Applied, Rows
 from gantt.model.rows import FACTS, SERVICES, Key, Row, key_of
-from gantt.replay.process_records import row_of, rows_of
+from gantt.replay.process_records import row_of, rows_of, table_of
 from gantt.state.state import State
 
 _UNFIT: Final = (LookupError, TypeError, ValueError, OverflowError)
@@ -31,9 +31,10 @@ def read_rows(line: Rows, where: str) -> dict[str, dict[Key, Row]]:
         read = rows_of(line)
     except Invalid as error:
         raise Invalid(f"{where}: {error.message}") from error
-    found: dict[str, dict[Key, Row]] = {line.table: {}}
+    table = table_of(line.table)
+    found: dict[str, dict[Key, Row]] = {table: {}}
     for key, row in read.items():
-        one = as_kept(Change(line.table, key, None, row))
+        one = as_kept(Change(table, key, None, row))
         if one.new is not None:
             found.setdefault(one.table, {})[key] = one.new
     return found
@@ -94,6 +95,7 @@ def apply_line(state: State, line: Applied, where: str) -> None:
 
 def change_of(where: str, table: str, key: Key, raw: Raw) -> Change:
     """One change of a line. Raises Invalid, which begins with ``where``."""
+    table = table_of(table)
     try:
         row = row_of(table, raw)
     except Invalid as error:

@@ -76,6 +76,7 @@ class SchedulerOptions(Struct, frozen=True, dict=True):
     all its instances together. ``max_instances``, ``max_request_groups``,
     ``max_request_names``: of one request; ``max_items``: of a demand;
     ``max_starts``: bookings of a host that may be unconfirmed at once (0: any number);
+    ``plan_names_s``: how long the name of one is known after what it placed;
     ``max_statement``: aggregates, instances, members, traits or reports in one
     statement; ``max_statement_hosts``: hosts of such
     aggregates. ``max_shapes``: of requests, that the caching driver keeps, with
@@ -159,6 +160,7 @@ class SchedulerOptions(Struct, frozen=True, dict=True):
     max_instances: int = 1_000
     max_items: int = 64
     max_starts: int = 0
+    plan_names_s: float = 86_400.0
     max_request_groups: int = 128
     max_request_names: int = 10_000
     max_statement: int = 5_000

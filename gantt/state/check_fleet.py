@@ -15,7 +15,7 @@ import msgspec
 from gantt.model.facts import labels_in
 from gantt.model.forms.device_pools import read_pools
 from gantt.model.forms.host_topology import read_cells
-from gantt.model.rows import NO_HOST, ClaimRow, FactRow, FleetRow, ServiceRow
+from gantt.model.rows import NO_HOST, BookingRow, FactRow, FleetRow, ServiceRow
 from gantt.state.column import NO_ROW, time_in
 from gantt.state.factors import Factor
 from gantt.state.fleet_columns import Fleet
@@ -84,8 +84,8 @@ class _Anew:
         self.applied = state.applied
         self.claimed = _claimed(fleet)
         self.bearers = _bearers(fleet)
-        self.promised: dict[int, list[ClaimRow]] = {}
-        for one in fleet.claims.rows():
+        self.promised: dict[int, list[BookingRow]] = {}
+        for one in fleet.claims.claims():
             if one.topology is not None:
                 self.promised.setdefault(one.host_id, []).append(one)
 
@@ -166,7 +166,7 @@ def _host_columns(fleet: Fleet, row: int, claimed: _Claimed) -> Iterator[str]:
 def _claimed(fleet: Fleet) -> _Claimed:
     """Host id -> sums over its claims, in the order of _CLAIMED."""
     found: _Claimed = {}
-    for one in fleet.claims.rows():
+    for one in fleet.claims.claims():
         zero = (0,) * len(_CLAIMED)
         vcpus, memory, disk, count, starting = found.get(one.host_id, zero)
         found[one.host_id] = (
@@ -385,15 +385,26 @@ def _groups(fleet: Fleet, pause: Pause) -> Iterator[str]:
 def _claims(fleet: Fleet, pause: Pause) -> Iterator[str]:
     table = fleet.claims
     for row in _each(table, pause):
-        for what in _claim(fleet, row):
-            yield f"claim {row.claim} of {row.instance_uuid}: {what}"
+        whats = _claim(fleet, row) if row.is_claim else _name(row)
+        yield from (
+            f"claim {row.claim} of {row.instance_uuid}: {what}" for what in whats
+        )
+        if row.name and table.booked.get(row.instance_uuid) is not row:
+            yield f"booking {row.id}: what is called {row.name!r} leads to another"
     if table.leased.keys() - table.by_id.keys():
         yield "claims: a lease of no claim"
-    if table.by_instance.keys() != {row.instance_uuid for row in table.rows()}:
+    if table.by_instance.keys() != {row.instance_uuid for row in table.claims()}:
         yield "claims: an instance without a claim is said to have one"
 
 
-def _claim(fleet: Fleet, row: ClaimRow) -> Iterator[str]:
+def _name(row: BookingRow) -> Iterator[str]:
+    if row.host_id != NO_HOST or row.vcpus or row.memory_mb or row.disk_mb:
+        yield "it has ended, and takes something"
+    if row.leased_until is not None or row.topology is not None:
+        yield "it has ended, and is promised"
+
+
+def _claim(fleet: Fleet, row: BookingRow) -> Iterator[str]:
     table = fleet.claims
     if table.by_instance.get(row.instance_uuid) is not row:
         yield "its instance leads to another"

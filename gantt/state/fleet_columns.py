@@ -15,7 +15,7 @@ from msgspec import Struct
 from gantt.model import rows as t
 from gantt.model.facts import as_service, kind_of
 from gantt.model.rows import (
-    ClaimRow,
+    BookingRow,
     FactRow,
     FleetRow,
     HostAggregateRow,
@@ -28,7 +28,7 @@ from gantt.state.domains import DomainColumns
 from gantt.state.fact_table import Facts
 from gantt.state.fleet_tables import (
     COMPUTE,
-    ClaimTable,
+    BookingTable,
     FleetTable,
     HostAggregateTable,
     InstanceTable,
@@ -51,7 +51,7 @@ class Fleet:
         self.aggregates = HostAggregateTable()
         self.instances = InstanceTable()
         self.groups = ServerGroupTable()
-        self.claims = ClaimTable()
+        self.claims = BookingTable()
         # What is left in the trees of hosts; None: without the books.
         self.rooms: TreeRooms | None = None
         # Where hosts are by topology keys; None: without the books.
@@ -66,7 +66,7 @@ class Fleet:
 
     def put(self, row: FleetRow, stamp: int) -> None:
         """Take in a row that is no host."""
-        if isinstance(row, ClaimRow):
+        if isinstance(row, BookingRow):
             self._put_claim(row, stamp)
         elif isinstance(row, ServiceRow):
             self.services.put(row)
@@ -145,7 +145,7 @@ class Fleet:
             t.HOST_AGGREGATES: self.aggregates,
             t.INSTANCES: self.instances,
             t.SERVER_GROUPS: self.groups,
-            t.CLAIMS: self.claims,
+            t.BOOKINGS: self.claims,
         }
         return tables[table]
 
@@ -185,7 +185,7 @@ class Fleet:
                 self.hosts.aggregates.set(row, index, is_member)
         self.context_touched = stamp
 
-    def _put_claim(self, values: ClaimRow, stamp: int) -> None:
+    def _put_claim(self, values: BookingRow, stamp: int) -> None:
         old = self.claims.by_id.get(values.id)
         row = self.hosts.row_by_id.get(values.host_id)
         if old is not None and _takes(old) == _takes(values):
@@ -266,7 +266,7 @@ class Fleet:
         return found if row is None else {*found, self.hosts.hosts[row]}
 
 
-def _takes(row: ClaimRow) -> tuple[object, ...]:
+def _takes(row: BookingRow) -> tuple[object, ...]:
     """What a claim takes of which host."""
     amounts = row.vcpus, row.memory_mb, row.disk_mb
     return row.host_id, amounts, row.topology, row.is_reported

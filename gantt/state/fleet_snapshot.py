@@ -18,7 +18,7 @@ from gantt.state.fact_table import Facts
 from gantt.state.factors import Factor, Factors
 from gantt.state.fleet_columns import Fleet
 from gantt.state.fleet_tables import (
-    ClaimTable,
+    BookingTable,
     HostAggregateTable,
     InstanceTable,
     ServerGroupTable,
@@ -34,7 +34,7 @@ _TABLES: Final[dict[str, type]] = {
     "aggregates": HostAggregateTable,
     "instances": InstanceTable,
     "groups": ServerGroupTable,
-    "claims": ClaimTable,
+    "claims": BookingTable,
 }
 _INDEXES: Final = frozenset(
     {"row_by_id", "by_place", "_by_host", "_by_uuid", "rows_by_provider"}

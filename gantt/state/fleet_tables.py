@@ -11,12 +11,10 @@ from heapq import heappop, heappush
 from typing import Any, Final, Generic, TypeVar, cast
 
 import msgspec
-from msgspec import UNSET, Struct
 
 from gantt.model import rows as t
-from gantt.model.request_identity import Booked, read_answered
 from gantt.model.rows import (
-    ClaimRow,
+    BookingRow,
     FleetRow,
     HostAggregateRow,
     InstanceRow,
@@ -28,7 +26,6 @@ R = TypeVar("R", bound=FleetRow)
 # Only facts of members of a group have it.
 _GROUPED = f'"{t.GROUP}"'
 COMPUTE = "nova-compute"
-_BOOKED: Final = f'"{t.BOOKED}"'
 
 
 class FleetTable(Generic[R]):
@@ -126,8 +123,6 @@ class InstanceTable(FleetTable[InstanceRow]):
         self._on: dict[str, dict[str, InstanceRow]] = {}
         self._in_group: dict[str, dict[str, None]] = {}
         self._group_of: dict[str, str] = {}
-        self.booked: dict[str, Booked] = {}
-        self._of_plan: dict[tuple[str, str], dict[str, None]] = {}
 
     def on(self, host: str) -> dict[str, InstanceRow]:
         """Instances on ``host`` by uuid; not to be changed."""
@@ -145,17 +140,13 @@ class InstanceTable(FleetTable[InstanceRow]):
         """The server group that an instance was claimed for."""
         return self._group_of.get(instance_uuid)
 
-    def of_plan(self, project: str, plan: str) -> Iterable[str]:
-        """The instances that were booked by a plan of this name."""
-        return self._of_plan.get((project, plan), {}).keys()
-
     def load(self, rows: list[InstanceRow]) -> None:
         """Rows of a snapshot, none of which is known."""
         by_id, by_uuid, on = self.by_id, self.by_uuid, self._on
         for row in rows:
             by_id[row.id] = by_uuid[row.uuid] = row
             on.setdefault(row.host, {})[row.uuid] = row
-            if _GROUPED in row.facts or _BOOKED in row.facts:
+            if _GROUPED in row.facts:
                 self._join_group(row)
 
     def whose(self, uuid: str) -> Whose:
@@ -203,25 +194,11 @@ class InstanceTable(FleetTable[InstanceRow]):
         if group is not None:
             self._group_of[row.uuid] = group
             self._in_group.setdefault(group, {})[row.uuid] = None
-        # Most facts tell of none of these: do not even decode them.
-        if _BOOKED in row.facts and (booked := _booked(row)) is not None:
-            self.booked[row.uuid] = booked
-            place = booked.project, booked.plan
-            self._of_plan.setdefault(place, {})[row.uuid] = None
 
     def _leave_group(self, uuid: str) -> None:
         group = self._group_of.pop(uuid, None)
         if group is not None:
-            _part(self._in_group, group, uuid)
-        if uuid in self.booked:
-            booked = self.booked.pop(uuid)
-            _part(self._of_plan, (booked.project, booked.plan), uuid)
-
-
-def _part(owners: dict[Any, dict[str, None]], owner: object, uuid: str) -> None:
-    del owners[owner][uuid]
-    if not owners[owner]:
-        del owners[owner]
+            _leave(self._in_group, group, uuid)
 
 
 class Whose(msgspec.Struct, frozen=True):
@@ -253,36 +230,28 @@ def grouped(row: InstanceRow) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def _booked(row: InstanceRow) -> Booked | None:
-    """What the facts of an instance tell of a demand in plain words."""
-    try:
-        return msgspec.json.decode(row.facts, type=_Facts).booked
-    except msgspec.ValidationError:
-        return None
-
-
-class _Facts(Struct):
-    booked: Booked | None = msgspec.field(default=None, name=t.BOOKED)
-
-
-class ClaimTable(FleetTable[ClaimRow]):
-    """Promises that no report knows yet."""
+class BookingTable(FleetTable[BookingRow]):
+    """Claims, which are promises that no report knows yet; what is called how, by
+    consumer; plans by project and name. All but these three are of claims alone."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.by_instance: dict[str, ClaimRow] = {}
+        self.by_instance: dict[str, BookingRow] = {}
         self.leased: dict[int, int] = {}
         self._over: dict[int, None] = {}
         self._in_group: dict[str, dict[str, None]] = {}
         self._of: dict[str, dict[int, None]] = {}
         self._on: dict[int, dict[str, None]] = {}
         self.by_holder: dict[str, dict[int, None]] = {}
-        self.booked: dict[str, Booked] = {}
+        self.booked: dict[str, BookingRow] = {}
+        self.plans: dict[tuple[str, str], BookingRow] = {}
+        self._of_plan: dict[tuple[str, str], dict[str, None]] = {}
+        self._ended_plans: dict[tuple[str, str], None] = {}
 
     def has(self, claim: str) -> bool:
         return claim in self._of
 
-    def of(self, claim: str) -> list[ClaimRow]:
+    def of(self, claim: str) -> list[BookingRow]:
         """The rows of one claim, oldest first."""
         return [self.by_id[key] for key in sorted(self._of.get(claim, ()))]
 
@@ -290,8 +259,8 @@ class ClaimTable(FleetTable[ClaimRow]):
         """The instances that are promised the host."""
         return self._on.get(host_id, {}).keys()
 
-    def held_by(self, consumer_uuid: str) -> list[ClaimRow]:
-        """Those that the consumer's allocations keep, see ClaimRow; oldest first."""
+    def held_by(self, consumer_uuid: str) -> list[BookingRow]:
+        """Those that the consumer's allocations keep, see BookingRow; oldest first."""
         keys = self.by_holder.get(consumer_uuid, ())
         return [self.by_id[key] for key in sorted(keys)]
 
@@ -299,7 +268,20 @@ class ClaimTable(FleetTable[ClaimRow]):
         """The instances with a claim that was made for a server group."""
         return frozenset(self._in_group.get(group_uuid, ()))
 
-    def over(self) -> list[ClaimRow]:
+    def of_plan(self, project: str, plan: str) -> Iterable[str]:
+        """The consumers of what was booked by a plan and lives."""
+        return self._of_plan.get((project, plan), {}).keys()
+
+    def ended_plans(self) -> list[BookingRow]:
+        """Plans of which nothing lives, oldest first."""
+        ended = (self.plans[one] for one in self._ended_plans)
+        return sorted(ended, key=lambda row: row.id)
+
+    def claims(self) -> Iterator[BookingRow]:
+        """The rows of claims, by ascending id."""
+        return (row for row in self.rows() if row.is_claim)
+
+    def over(self) -> list[BookingRow]:
         """Those that ended and still hold something elsewhere, oldest first."""
         return [self.by_id[key] for key in sorted(self._over)]
 
@@ -308,16 +290,26 @@ class ClaimTable(FleetTable[ClaimRow]):
         over = sorted((end, key) for key, end in self.leased.items() if end <= now)
         return list(dict.fromkeys(self.by_id[key].claim for _, key in over))[:limit]
 
-    def put(self, row: ClaimRow) -> None:
-        self.by_id[row.id] = self.by_instance[row.instance_uuid] = row
+    def put(self, row: BookingRow) -> None:
+        self.by_id[row.id] = row
+        place = row.project, row.plan
+        if row.name:
+            self.booked[row.instance_uuid] = row
+            self._of_plan.setdefault(place, {})[row.instance_uuid] = None
+            self._ended_plans.pop(place, None)
+        elif row.plan:
+            self.plans[place] = row
+            if place not in self._of_plan:
+                self._ended_plans[place] = None
+        if row.is_claim:
+            self._put_claim(row)
+
+    def _put_claim(self, row: BookingRow) -> None:
+        self.by_instance[row.instance_uuid] = row
         self._of.setdefault(row.claim, {})[row.id] = None
         self._on.setdefault(row.host_id, {})[row.instance_uuid] = None
         if row.group_uuid is not None:
             self._in_group.setdefault(row.group_uuid, {})[row.instance_uuid] = None
-        if row.answered is not None and '"booked":{' in row.answered:
-            booked = read_answered(row.answered).booked
-            if booked is not UNSET and row.held_by is None:
-                self.booked[row.instance_uuid] = booked
         if row.topology is not None and row.held_by is not None:
             self.by_holder.setdefault(row.held_by, {})[row.id] = None
         if row.is_over:
@@ -328,12 +320,24 @@ class ClaimTable(FleetTable[ClaimRow]):
         else:
             self.leased[row.id] = row.leased_until
 
-    def remove(self, key: int) -> ClaimRow:
+    def remove(self, key: int) -> BookingRow:
         row = self.by_id.pop(key)
+        place = row.project, row.plan
+        if row.name:
+            self.booked.pop(row.instance_uuid, None)
+            _leave(self._of_plan, place, row.instance_uuid)
+            if place not in self._of_plan and place in self.plans:
+                self._ended_plans[place] = None
+        elif row.plan:
+            self.plans.pop(place, None)
+            self._ended_plans.pop(place, None)
+        if row.is_claim:
+            self._remove_claim(row, key)
+        return row
+
+    def _remove_claim(self, row: BookingRow, key: int) -> None:
         if self.by_instance.get(row.instance_uuid) is row:
             del self.by_instance[row.instance_uuid]
-            if row.instance_uuid in self.booked:
-                del self.booked[row.instance_uuid]
         self.leased.pop(key, None)
         self._over.pop(key, None)
         for owners, owner, member in (
@@ -342,12 +346,14 @@ class ClaimTable(FleetTable[ClaimRow]):
             (cast(Any, self._in_group), row.group_uuid, row.instance_uuid),
             (cast(Any, self.by_holder), row.topology and row.held_by, key),
         ):
-            if owner is None:
-                continue
-            owners[owner].pop(member, None)
-            if not owners[owner]:
-                del owners[owner]
-        return row
+            if owner is not None:
+                _leave(owners, owner, member)
+
+
+def _leave(owners: dict[Any, dict[Any, None]], owner: object, member: object) -> None:
+    owners[owner].pop(member, None)
+    if not owners[owner]:
+        del owners[owner]
 
 
 class ServerGroupTable(FleetTable[ServerGroupRow]):

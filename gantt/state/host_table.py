@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
-from gantt.model.rows import ClaimRow, HostRow, ServiceRow
+from gantt.model.rows import BookingRow, HostRow, ServiceRow
 from gantt.model.topology import HostTopology
 from gantt.state.bits import BitMatrix
 from gantt.state.column import (
@@ -350,7 +350,7 @@ class HostTable(HostColumns):
         self.last_seen_up[row] = time_in(service.last_seen_up if service else None)
         self.cells[row] = service.cell_uuid if service else None
 
-    def claim(self, row: int, claim: ClaimRow, times: int) -> bool:
+    def claim(self, row: int, claim: BookingRow, times: int) -> bool:
         """Take ``claim`` off (1) or back (-1); whether only ``USE`` changed."""
         self.claimed_vcpus[row] += times * claim.vcpus
         self.claimed_memory_mb[row] += times * claim.memory_mb

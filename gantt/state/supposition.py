@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 from copy import copy, deepcopy
 from typing import TypeAlias
 
-from gantt.model.rows import AllocationRow, ClaimRow, InstanceRow
+from gantt.model.rows import AllocationRow, BookingRow, InstanceRow
 from gantt.state.fleet_columns import Fleet
 from gantt.state.fleet_snapshot import copied
 from gantt.state.host_table import USE, HostTable
@@ -19,7 +19,7 @@ from gantt.state.inventory_columns import ClassTable
 from gantt.state.state import State
 from gantt.state.tree_rooms import TreeRooms
 
-ClaimedRow: TypeAlias = AllocationRow | InstanceRow | ClaimRow
+ClaimedRow: TypeAlias = AllocationRow | InstanceRow | BookingRow
 
 
 def supposing(
@@ -51,14 +51,14 @@ def without(state: State, rows: Collection[ClaimedRow]) -> State:
     found.fleet = _fleet_without(
         state.fleet,
         [row for row in rows if isinstance(row, InstanceRow)],
-        [row for row in rows if isinstance(row, ClaimRow)],
+        [row for row in rows if isinstance(row, BookingRow)],
     )
     found.fleet.rooms = TreeRooms(state.providers, found.inventories, state.classes)
     return found
 
 
 def _fleet_without(
-    fleet: Fleet, instances: list[InstanceRow], claims: list[ClaimRow]
+    fleet: Fleet, instances: list[InstanceRow], claims: list[BookingRow]
 ) -> Fleet:
     found = copy(fleet)
     if instances:

@@ -13,7 +13,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from gantt.model.booking import Booking
-from gantt.model.rows import AllocationRow, ClaimRow, InstanceRow
+from gantt.model.rows import AllocationRow, BookingRow, InstanceRow
 from gantt.model.topology import Fit, FitLack, Wanted
 from gantt.state.host_table import HostTable
 from gantt.state.promises import Promises
@@ -98,7 +98,7 @@ class View(SlotAmounts):
     def take(
         self,
         consumer: str,
-        rows: Iterable[AllocationRow | ClaimRow | InstanceRow] | None = None,
+        rows: Iterable[AllocationRow | BookingRow | InstanceRow] | None = None,
     ) -> None:
         """``rows`` of the consumer count no longer, None: all that it has. What its
         host reports as used stays used."""
@@ -109,7 +109,7 @@ class View(SlotAmounts):
                 index = state.classes.index_by_id[row.resource_class_id]
                 less.append(((provider, index), -row.used))
                 continue
-            if isinstance(row, ClaimRow):
+            if isinstance(row, BookingRow):
                 self._end(row)
             gone.add(type(row))
         self.add_each(less)
@@ -119,7 +119,7 @@ class View(SlotAmounts):
             if InstanceRow not in gone and named is not None:
                 stays.add(named.host)
             claim = fleet.claims.by_instance.get(consumer)
-            if ClaimRow not in gone and claim is not None:
+            if BookingRow not in gone and claim is not None:
                 place = fleet.hosts.row_by_id.get(claim.host_id)
                 stays.add(None if place is None else fleet.hosts.hosts[place])
             for host in fleet.hosts_of(consumer) - stays:
@@ -127,7 +127,7 @@ class View(SlotAmounts):
 
     def _rows_of(
         self, consumer: str
-    ) -> Iterator[AllocationRow | ClaimRow | InstanceRow]:
+    ) -> Iterator[AllocationRow | BookingRow | InstanceRow]:
         state = self.state
         row = state.consumers.row_by_uuid.get(consumer)
         if row is not None:
@@ -137,7 +137,7 @@ class View(SlotAmounts):
             if consumer in table:
                 yield table[consumer]
 
-    def _end(self, claim: ClaimRow) -> None:
+    def _end(self, claim: BookingRow) -> None:
         row = self.state.fleet.hosts.row_by_id.get(claim.host_id)
         if row is not None:
             taken = (-claim.vcpus, -claim.memory_mb, -claim.disk_mb)

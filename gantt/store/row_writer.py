@@ -75,7 +75,7 @@ _CONSTRAINED: dict[str, Callable[[Row], object]] = {
     rows.HOST_AGGREGATES: attrgetter("uuid"),
     rows.INSTANCES: attrgetter("uuid"),
     rows.SERVER_GROUPS: attrgetter("uuid"),
-    rows.CLAIMS: attrgetter("instance_uuid"),
+    rows.BOOKINGS: attrgetter("instance_uuid", "item", "role"),
     **{
         name: attrgetter("name")
         for name, row_type in ROW_TYPES.items()

@@ -59,6 +59,7 @@ REVISIONS = (
     "0011_zone_usage",
     "0012_answered",
     "0013_facts",
+    "0014_bookings",
 )
 HEAD = REVISIONS[-1]
 

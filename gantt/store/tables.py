@@ -28,7 +28,7 @@ UPSTREAM_HEAD = "a082b8bb98d0"
 UPSTREAM_VERSION_TABLE = "alembic_version"
 VERSION_TABLE = "gantt_alembic_version"
 # The version of what log rows and head row mean; another one must not write here.
-FORMAT = 2
+FORMAT = 3
 
 metadata = sa.MetaData()
 
@@ -226,8 +226,8 @@ gantt_server_groups = sa.Table(
 )
 
 # No foreign key: a claim may be remembered longer than its host (rows.NO_HOST).
-gantt_claims = sa.Table(
-    rows.CLAIMS,
+gantt_bookings = sa.Table(
+    rows.BOOKINGS,
     metadata,
     *row_id(),
     *required(exact(64), "claim"),
@@ -241,8 +241,16 @@ gantt_claims = sa.Table(
     sa.Column("topology", Json),
     sa.Column("counted_at", sa.BigInteger),
     sa.Column("answered", Json),
-    unique(rows.CLAIMS, "instance_uuid"),
-    _index(rows.CLAIMS, "claim"),
+    *texts("item"),
+    *required(exact(8), "role"),
+    *texts("name", "project", "plan"),
+    *required(exact(64), "digest"),
+    sa.Column("starts_at", sa.BigInteger),
+    sa.Column("ends_at", sa.BigInteger),
+    sa.Column("released", Json),
+    sa.Column("labels", Json),
+    unique(rows.BOOKINGS, "instance_uuid", "item", "role"),
+    _index(rows.BOOKINGS, "claim"),
 )
 
 # The identity of this database and its format; its one row is the committer's lock.

@@ -14,7 +14,7 @@ from gantt.engine.factory import standard_names
 from gantt.model import rows as t
 from gantt.model.changes import Change, Cursor
 from gantt.model.rows import (
-    ClaimRow,
+    BookingRow,
     HostAggregateRow,
     HostRow,
     InstanceRow,
@@ -39,7 +39,7 @@ _TABLES: Final = (
     t.HOST_AGGREGATES,
     t.INSTANCES,
     t.SERVER_GROUPS,
-    t.CLAIMS,
+    t.BOOKINGS,
 )
 
 
@@ -86,7 +86,7 @@ class World:
                 *((t.HOST_AGGREGATES, self._aggregate(key)) for key in range(3)),
                 *((t.INSTANCES, self._instance(key)) for key in range(4)),
                 (t.SERVER_GROUPS, self._group()),
-                *((t.CLAIMS, self._claim(key)) for key in range(4, 7)),
+                *((t.BOOKINGS, self._claim(key)) for key in range(4, 7)),
             ]
         )
 
@@ -116,7 +116,7 @@ class World:
             case 2:
                 table, changed = t.INSTANCES, self._instance(dice.randrange(4))
             case 3:
-                table, changed = t.CLAIMS, self._claim(dice.randrange(4, 7))
+                table, changed = t.BOOKINGS, self._claim(dice.randrange(4, 7))
             case 4:
                 table, changed = t.SERVER_GROUPS, self._group()
             case _:
@@ -213,10 +213,10 @@ class World:
         policy = self._dice.choice(_POLICIES)
         return ServerGroupRow(1, "group", "group", policy, 1, members, NOW, NOW)
 
-    def _claim(self, key: int) -> ClaimRow:
+    def _claim(self, key: int) -> BookingRow:
         host, amounts = self._dice.randrange(len(self._names)) + 1, (2, 1024, 10_240)
         rest = (None, None, None, None, NOW, NOW)
-        return ClaimRow(key + 1, f"c{key}", _INSTANCES[key], host, *amounts, *rest)
+        return BookingRow(key + 1, f"c{key}", _INSTANCES[key], host, *amounts, *rest)
 
     # -- what is asked for --------------------------------------------------------
 

@@ -34,7 +34,7 @@ class PromisedTopology(Struct, frozen=True):
     the host reports the instance, so what of ``fit`` is not free is its own.
     ``is_counted``: its last report contains the instance, by the numbers
     (``topology.reported_claims``), and nothing more is taken of it. ``held_by``: as in
-    ClaimRow. ``lost``: the uuid of the provider of its host, where
+    BookingRow. ``lost``: the uuid of the provider of its host, where
     that was deleted: it may come back, and what runs there still runs."""
 
     wanted: Wanted

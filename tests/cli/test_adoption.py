@@ -257,7 +257,7 @@ def test_commands_require_a_database(
 @pytest.mark.parametrize(
     ("statement", "said"),
     [
-        ("UPDATE gantt_head SET format = 9", "format 9, this release .* format 2"),
+        ("UPDATE gantt_head SET format = 9", "format 9, this release .* format 3"),
         (f"UPDATE gantt_head SET format = {head.RELEASED}", "gantt-manage .*adopt"),
     ],
 )

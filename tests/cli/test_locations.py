@@ -14,8 +14,8 @@ import gantt as library
 from gantt.cli.main import gantt
 from gantt.client import SchedulerClient
 from gantt.errors import Refused
-from gantt.store import schema
 from tests.cli.conftest import Program
+from tests.databases import migrate
 
 UUID = "0e3cf1f0-96ab-5f9d-9f6c-6c7d2d6e2f11"
 # What each command needs to come as far as the books.
@@ -89,13 +89,13 @@ def test_library_creates_a_database_on_request(tmp_path: Path) -> None:
 
 def test_library_does_not_upgrade_tables_unasked(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/gantt.db"
-    schema.sync(url)
+    migrate(url, "0013_facts")
     with sqlite3.connect(tmp_path / "gantt.db") as connection:
         connection.execute(
             "UPDATE gantt_alembic_version SET version_num = '0007_shadow'"
         )
         for column in ("topology", "counted_at", "answered"):
-            connection.execute(f"ALTER TABLE gantt_claims DROP COLUMN {column}")
+            connection.execute(f"ALTER TABLE gantt_bookings DROP COLUMN {column}")
         connection.execute("DROP TABLE gantt_heartbeats")
         connection.execute("DROP TABLE gantt_zone_usage")
         connection.execute("ALTER TABLE gantt_services DROP COLUMN disabled_reason")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 import gantt
 from gantt import Item
@@ -132,11 +133,18 @@ def test_the_same_plan_is_answered_alike(books: GanttProtocol) -> None:
     with pytest.raises(AlreadyClaimed, match="'db' is placed already on h.* 'app'"):
         books.place(Item("db", cpu=4))
     books.release_placement("db")
-    with pytest.raises(Conflict, match="'db' of it is there no longer"):
-        books.place(*items, plan="app")
+    again = books.place(*items, plan="app")
+    assert again == replace(first, ended=("db",))
+    assert str(again).splitlines()[-1].endswith("(ended)")
     books.release_placement(plan="app")
     assert sum(claimed(books).values()) == 0
-    assert hosts(books.place(Item("web", cpu=1), plan="app")).keys() == {"web"}
+    # The name is known a while longer: a late repeat books nothing.
+    names = "web-1", "web-2", "db"
+    assert books.place(*items, plan="app") == replace(first, ended=names)
+    with pytest.raises(Conflict, match="'app' was placed for another demand"):
+        books.place(Item("web", cpu=1), plan="app")
+    assert sum(claimed(books).values()) == 0
+    assert hosts(books.place(Item("web", cpu=1), plan="other")).keys() == {"web"}
 
 
 def test_projects_have_names_of_their_own(books: GanttProtocol) -> None:

@@ -63,7 +63,7 @@ class Rows:
         self._tables: dict[str, dict[Any, Any]] = {
             table: {} for table in (*t.ROW_TYPES,)
         }
-        for table in (t.PROVIDERS, t.ALLOCATIONS, t.HOSTS, t.SERVICES, t.CLAIMS):
+        for table in (t.PROVIDERS, t.ALLOCATIONS, t.HOSTS, t.SERVICES, t.BOOKINGS):
             self._tables[table] = {row.id: row for row in state.rows(table)}  # type: ignore[union-attr]
         self._vcpu = state.classes.at(state.classes.index_of("VCPU") or 0).id
 
@@ -88,7 +88,7 @@ class Rows:
         hosts = {row.id: row.host for row in self._tables[t.HOSTS].values()}
         return Counter(
             hosts[row.host_id]
-            for row in self._tables[t.CLAIMS].values()
+            for row in self._tables[t.BOOKINGS].values()
             if row.group_uuid == group.uuid
         )
 

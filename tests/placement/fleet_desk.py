@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from gantt.model import commands as c
 from gantt.model.hosts import HostStats, HostView
 from gantt.model.request_identity import RequestIdentity
-from gantt.model.rows import CLAIMS, ROW_TYPES, ClaimRow, Row
+from gantt.model.rows import BOOKINGS, ROW_TYPES, BookingRow, Row
 from gantt.placement import fleet_queries, queries
 from gantt.placement.rules import plan
 from tests.placement.desk import Desk
@@ -77,8 +77,12 @@ class FleetDesk(Desk):
         assert found is not None
         return set(found.aggregates)
 
-    def claims(self) -> list[ClaimRow]:
-        return [row for row in self.state.rows(CLAIMS) if isinstance(row, ClaimRow)]
+    def claims(self) -> list[BookingRow]:
+        return [
+            row
+            for row in self.state.rows(BOOKINGS)
+            if isinstance(row, BookingRow) and row.is_claim
+        ]
 
     def used(self, number: int = 1) -> dict[str, int]:
         """What is used of the provider of a host, classes with nothing left out."""

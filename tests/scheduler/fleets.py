@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from gantt.model import rows as t
 from gantt.model.changes import Change, Cursor
 from gantt.model.rows import (
-    ClaimRow,
+    BookingRow,
     HostAggregateRow,
     HostRow,
     InstanceRow,
@@ -223,8 +223,8 @@ def _claim_rows(
 ) -> Iterator[tuple[str, Row]]:
     for number, one in enumerate(claims, 1):
         yield (
-            t.CLAIMS,
-            ClaimRow(
+            t.BOOKINGS,
+            BookingRow(
                 number,
                 one.get("claim", f"claim-{number}"),
                 one["instance"],

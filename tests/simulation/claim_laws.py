@@ -36,7 +36,7 @@ def booked(
             yield Finding(_BOOKED, f"{row} has {found} by {command}")
     if command is None or isinstance(command, c.ReleaseClaim | c.ExpireClaims):
         for key, row in _claims(before).items():
-            if key not in after[t.CLAIMS] and _is_whole(before, row):
+            if key not in after[t.BOOKINGS] and _is_whole(before, row):
                 left = _shares(after, row, False)
                 # One that stands for what another program placed wrote none of it.
                 is_own = row.claim != arrival_name(row.instance_uuid, row.created_at)
@@ -50,10 +50,10 @@ def kept(before: Tables, after: Tables, command: c.Claim) -> set[str]:
     """Instances that go on with the claim that they had of the same request."""
     digest, found = command.identity.digest, set()
     for key, row in _claims(before).items():
-        new = after[t.CLAIMS].get(key)
+        new = after[t.BOOKINGS].get(key)
         if row.answered is None or read_answered(row.answered).digest != digest:
             continue
-        if isinstance(new, t.ClaimRow) and new.claim == row.claim:
+        if isinstance(new, t.BookingRow) and new.claim == row.claim:
             found.add(row.instance_uuid)
     return found
 
@@ -98,13 +98,15 @@ def _off(tables: Tables) -> set[int]:
     }
 
 
-def _claims(tables: Tables) -> dict[Key, t.ClaimRow]:
+def _claims(tables: Tables) -> dict[Key, t.BookingRow]:
     return {
-        key: row for key, row in tables[t.CLAIMS].items() if isinstance(row, t.ClaimRow)
+        key: row
+        for key, row in tables[t.BOOKINGS].items()
+        if isinstance(row, t.BookingRow)
     }
 
 
-def _is_whole(tables: Tables, row: t.ClaimRow) -> bool:
+def _is_whole(tables: Tables, row: t.BookingRow) -> bool:
     """Whether the consumer is as the claim wrote it."""
     return any(
         isinstance(one, t.ConsumerRow)
@@ -114,11 +116,11 @@ def _is_whole(tables: Tables, row: t.ClaimRow) -> bool:
     )
 
 
-def _all(tables: Tables, row: t.ClaimRow) -> tuple[Amounts, Amounts]:
+def _all(tables: Tables, row: t.BookingRow) -> tuple[Amounts, Amounts]:
     return _shares(tables, row, True), _shares(tables, row, False)
 
 
-def _shares(tables: Tables, row: t.ClaimRow, is_kept: bool) -> Amounts:
+def _shares(tables: Tables, row: t.BookingRow, is_kept: bool) -> Amounts:
     """What the instance has, of before the claim (``is_kept``) or by it."""
     found: Amounts = {}
     for one in tables[t.ALLOCATIONS].values():

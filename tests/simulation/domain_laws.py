@@ -29,8 +29,8 @@ def spread(
     hosts = {r.id: r.host for r in after[t.HOSTS].values() if isinstance(r, t.HostRow)}
     placed = {
         row.instance_uuid: hosts[row.host_id]
-        for row in after[t.CLAIMS].values()
-        if isinstance(row, t.ClaimRow) and row.claim == command.claim
+        for row in after[t.BOOKINGS].values()
+        if isinstance(row, t.BookingRow) and row.claim == command.claim
     }
     new = {uuid: host for uuid, host in placed.items() if uuid not in kept}
     for term in command.domains:

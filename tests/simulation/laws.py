@@ -99,9 +99,9 @@ def _leases(step: Step) -> Iterator[Finding]:
     """Only claims whose lease has ended expire."""
     if step.entry.kind != "ExpireClaims":
         return
-    for key, row in step.before[t.CLAIMS].items():
-        assert isinstance(row, t.ClaimRow)
-        if key in step.after[t.CLAIMS]:
+    for key, row in step.before[t.BOOKINGS].items():
+        assert isinstance(row, t.BookingRow)
+        if key in step.after[t.BOOKINGS]:
             continue
         if row.leased_until is None or row.leased_until > step.entry.at:
             yield Finding(
@@ -112,7 +112,7 @@ def _leases(step: Step) -> Iterator[Finding]:
 
 def _claim(step: Step, command: c.Claim, after: Snapshot) -> Iterator[Finding]:
     """All instances have the allocations of one of their choices, or none has any."""
-    claims = {row.instance_uuid: row for row in after.rows(t.CLAIMS, t.ClaimRow)}
+    claims = {row.instance_uuid: row for row in after.rows(t.BOOKINGS, t.BookingRow)}
     answer = step.op.answer if step.op is not None else None
     kept = claim_laws.kept(step.before, step.after, command)
     for number, instance in enumerate(command.instances):
@@ -131,7 +131,9 @@ def _claim(step: Step, command: c.Claim, after: Snapshot) -> Iterator[Finding]:
             yield Finding(law, f"{row} with {shares} is none of {fitting}")
 
 
-def _has(shares: dict[str, dict[str, int]], choice: c.Choice, row: t.ClaimRow) -> bool:
+def _has(
+    shares: dict[str, dict[str, int]], choice: c.Choice, row: t.BookingRow
+) -> bool:
     # Earlier allocations of the instance on a provider are unchanged.
     return row.host_id == choice.host_id and choice.allocations.keys() <= shares.keys()
 
@@ -148,7 +150,7 @@ def _group(command: c.Claim, before: Snapshot, after: Snapshot) -> Iterator[Find
     hosts = after.hosts()
     promised = {
         row.instance_uuid: {hosts[row.host_id]}
-        for row in after.rows(t.CLAIMS, t.ClaimRow)
+        for row in after.rows(t.BOOKINGS, t.BookingRow)
         if row.host_id != t.NO_HOST
     }
     members = _members(before, group.uuid)
@@ -172,7 +174,8 @@ def _members(snapshot: Snapshot, group_uuid: str) -> dict[str, set[str]]:
     and those that were; one that is claimed for another since is only where it was."""
     where = _whereabouts(snapshot)
     groups = {
-        row.instance_uuid: row.group_uuid for row in snapshot.rows(t.CLAIMS, t.ClaimRow)
+        row.instance_uuid: row.group_uuid
+        for row in snapshot.rows(t.BOOKINGS, t.BookingRow)
     }
     found = {uuid: where[uuid] for uuid, of in groups.items() if of == group_uuid}
     for row in snapshot.rows(t.INSTANCES, t.InstanceRow):
@@ -186,7 +189,7 @@ def _whereabouts(snapshot: Snapshot) -> dict[str, set[str]]:
     """Instance -> the hosts that have a claim for it or report it."""
     hosts = snapshot.hosts()
     found: dict[str, set[str]] = defaultdict(set)
-    for row in snapshot.rows(t.CLAIMS, t.ClaimRow):
+    for row in snapshot.rows(t.BOOKINGS, t.BookingRow):
         if row.host_id != t.NO_HOST:
             found[row.instance_uuid].add(hosts[row.host_id])
     for one in snapshot.rows(t.INSTANCES, t.InstanceRow):

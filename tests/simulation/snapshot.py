@@ -126,11 +126,11 @@ class Snapshot:
 
     def claimed(self) -> list[str]:
         """Instances with claims."""
-        return [row.instance_uuid for row in self.rows(t.CLAIMS, t.ClaimRow)]
+        return [row.instance_uuid for row in self.rows(t.BOOKINGS, t.BookingRow)]
 
-    def claims_on(self, host: str) -> list[t.ClaimRow]:
+    def claims_on(self, host: str) -> list[t.BookingRow]:
         ids = {key for key, name in self.hosts().items() if name == host}
-        found = self.rows(t.CLAIMS, t.ClaimRow)
+        found = self.rows(t.BOOKINGS, t.BookingRow)
         return [row for row in found if row.host_id in ids]
 
     def claimed_on(self, host: str) -> list[str]:

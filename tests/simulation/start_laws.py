@@ -31,8 +31,8 @@ def capped(before: Tables, after: Tables, command: c.Claim) -> Iterator[Finding]
 def _starting(tables: Tables) -> dict[object, set[int]]:
     """Host -> its bookings that start."""
     found: dict[object, set[int]] = {}
-    for row in tables[t.CLAIMS].values():
-        assert isinstance(row, t.ClaimRow)
+    for row in tables[t.BOOKINGS].values():
+        assert isinstance(row, t.BookingRow)
         is_known = row.counted_at is not None or row.leased_until == t.OVER
         if not is_known and (row.leased_until is not None or row.updated_at is None):
             found.setdefault(row.host_id, set()).add(row.id)

@@ -224,8 +224,8 @@ INSTANCES = [f"{n:08x}-1111-4111-8111-111111111111" for n in (1, 2)]
 LEASED_UNTIL = 50
 
 
-def claim_row(key: int, host: int, claim: str = "claim") -> t.ClaimRow:
-    return t.ClaimRow(
+def claim_row(key: int, host: int, claim: str = "claim") -> t.BookingRow:
+    return t.BookingRow(
         id=key,
         claim=claim,
         instance_uuid=INSTANCES[key - 1],
@@ -242,7 +242,9 @@ def claim_row(key: int, host: int, claim: str = "claim") -> t.ClaimRow:
     )
 
 
-def fleet(policy: str, *claims: t.ClaimRow, then: tuple[LogEntry, ...] = ()) -> History:
+def fleet(
+    policy: str, *claims: t.BookingRow, then: tuple[LogEntry, ...] = ()
+) -> History:
     """Two hosts, and a claim for two instances that came out as ``claims``."""
     made = tuple(Change(t.HOSTS, host.id, None, host) for host in HOSTS)
     choices = tuple(c.Choice(host.id, {}) for host in HOSTS)
@@ -256,7 +258,7 @@ def fleet(policy: str, *claims: t.ClaimRow, then: tuple[LogEntry, ...] = ()) -> 
         user_id="u",
         group=InstanceGroup("group", policy),
     )
-    changes = tuple(Change(t.CLAIMS, row.id, None, row) for row in claims)
+    changes = tuple(Change(t.BOOKINGS, row.id, None, row) for row in claims)
     log = [
         LogEntry(1, "x", 1, "SyncNames", "", made),
         LogEntry(2, "y", 2, "Claim", "op-0", changes),
@@ -266,7 +268,7 @@ def fleet(policy: str, *claims: t.ClaimRow, then: tuple[LogEntry, ...] = ()) -> 
 
 
 def expiry(at: int) -> LogEntry:
-    gone = Change(t.CLAIMS, 1, None, None)
+    gone = Change(t.BOOKINGS, 1, None, None)
     return LogEntry(3, "z", at, "ExpireClaims", "", (gone,))
 
 

@@ -35,9 +35,9 @@ def uuid_of(number: int) -> str:
     return f"{number:08x}-1111-4111-8111-111111111111"
 
 
-def claim_row(key: int, *asked: int, found: Fit | None = None) -> t.ClaimRow:
+def claim_row(key: int, *asked: int, found: Fit | None = None) -> t.BookingRow:
     text = to_text(PromisedTopology(wanted_of(*asked), fit=found))
-    return t.ClaimRow(
+    return t.BookingRow(
         id=key,
         claim=f"claim-{key}",
         instance_uuid=uuid_of(key),
@@ -55,25 +55,25 @@ def claim_row(key: int, *asked: int, found: Fit | None = None) -> t.ClaimRow:
     )
 
 
-def tables_of(*rows: t.ClaimRow, host: str = "h1", **more: Any) -> Tables:
+def tables_of(*rows: t.BookingRow, host: str = "h1", **more: Any) -> Tables:
     """A host of two cells of two CPUs with two devices, and claims on it."""
     stats = {**topology_of(host, (), 2), **more}
     found = empty_tables()
     text = msgspec.json.encode(stats).decode()
     found[t.HOSTS] = {1: t.HostRow(1, host, host, PROVIDER, text, 1, None)}
     found[t.PROVIDERS] = {1: t.ProviderRow(1, PROVIDER, host, 0, 1, None, 1, None)}
-    found[t.CLAIMS] = {row.id: row for row in rows}
+    found[t.BOOKINGS] = {row.id: row for row in rows}
     return found
 
 
-def claimed(*rows: t.ClaimRow) -> c.Claim:
+def claimed(*rows: t.BookingRow) -> c.Claim:
     """The last of ``rows`` is made, of one kind with the others."""
     instances = tuple(c.InstanceClaim(row.instance_uuid, ()) for row in rows)
     wanted = from_text(rows[-1].topology or "").wanted
     return c.Claim("x", instances, 1, 64, 0, "p", "u", wanted=wanted)
 
 
-def broken_by(*rows: t.ClaimRow, host: str = "h1") -> set[str]:
+def broken_by(*rows: t.BookingRow, host: str = "h1") -> set[str]:
     found = laws.once(claimed(rows[-1]), tables_of(*rows, host=host))
     return {one.law for one in found}
 
@@ -107,7 +107,7 @@ def test_what_is_named_twice_is_found(asked: tuple[int, int]) -> None:
     assert broken_by(first, second, host="h3") == {ONCE}
 
 
-def ended_by(row: t.ClaimRow, command: c.Command[object], **more: Any) -> set[str]:
+def ended_by(row: t.BookingRow, command: c.Command[object], **more: Any) -> set[str]:
     before, after = tables_of(row, **more), tables_of(**more)
     found = [*laws.early(before, after, command)]
     if isinstance(command, c.SetAllocations):
@@ -181,8 +181,8 @@ def test_committer_that_does_not_fit_again_is_found(
 def test_claim_that_ends_when_it_is_named_is_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def end(draft: Any, row: t.ClaimRow, host: str, saved_at: int | None) -> None:
-        draft.delete(t.CLAIMS, row)
+    def end(draft: Any, row: t.BookingRow, host: str, saved_at: int | None) -> None:
+        draft.delete(t.BOOKINGS, row)
 
     monkeypatch.setattr(counted_claims, "name", end)
     assert is_broken(EARLY)
@@ -199,8 +199,8 @@ def test_report_that_counts_every_claim_is_found(
 
 
 def test_claim_that_ends_with_a_move_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def end(draft: Any, row: t.ClaimRow, held_by: str) -> None:
-        draft.delete(t.CLAIMS, row)
+    def end(draft: Any, row: t.BookingRow, held_by: str) -> None:
+        draft.delete(t.BOOKINGS, row)
 
     monkeypatch.setattr(leases, "leave", end)
     assert is_broken(MOVED, 80)

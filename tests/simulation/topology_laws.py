@@ -32,7 +32,9 @@ def once(command: c.Claim, after: Tables) -> Iterator[Finding]:
     if wanted is None:
         return
     mine = {one.instance_uuid for one in command.instances}
-    claims = [row for row in after[t.CLAIMS].values() if isinstance(row, t.ClaimRow)]
+    claims = [
+        row for row in after[t.BOOKINGS].values() if isinstance(row, t.BookingRow)
+    ]
     for key in {row.host_id for row in claims if row.instance_uuid in mine}:
         host = after[t.HOSTS].get(key)
         assert isinstance(host, t.HostRow), "a claim has a host"
@@ -117,9 +119,9 @@ def early(
     lists the instance, or was saved in a later second."""
     if type(command).__name__ not in (*_NAMING, "UpdateHost"):
         return
-    for key, row in before[t.CLAIMS].items():
-        assert isinstance(row, t.ClaimRow)
-        if row.topology is None or key in after[t.CLAIMS]:
+    for key, row in before[t.BOOKINGS].items():
+        assert isinstance(row, t.BookingRow)
+        if row.topology is None or key in after[t.BOOKINGS]:
             continue
         if isinstance(command, c.UpdateHost):
             named = command.stats.instances
@@ -139,10 +141,10 @@ def risen(
 ) -> Iterator[Finding]:
     """Claims that a report is said to contain are no more than its use rose by."""
     new: dict[int, list[dict[str, Any]]] = {}
-    for key, row in after[t.CLAIMS].items():
-        was = before[t.CLAIMS].get(key)
-        assert isinstance(row, t.ClaimRow)
-        if row.is_counted and not (isinstance(was, t.ClaimRow) and was.is_counted):
+    for key, row in after[t.BOOKINGS].items():
+        was = before[t.BOOKINGS].get(key)
+        assert isinstance(row, t.BookingRow)
+        if row.is_counted and not (isinstance(was, t.BookingRow) and was.is_counted):
             decoded = msgspec.json.decode(row.topology or "")
             new.setdefault(row.host_id, []).append(decoded["wanted"])
     for key, wants in new.items():
@@ -177,9 +179,9 @@ def moved(
     """A claim on cells or devices does not end with allocations that went to another
     consumer on the same host."""
     mine = {one.consumer_uuid: one for one in command.consumers}
-    for key, row in before[t.CLAIMS].items():
-        assert isinstance(row, t.ClaimRow)
-        if row.topology is None or key in after[t.CLAIMS]:
+    for key, row in before[t.BOOKINGS].items():
+        assert isinstance(row, t.BookingRow)
+        if row.topology is None or key in after[t.BOOKINGS]:
             continue
         host = before[t.HOSTS].get(row.host_id)
         if row.instance_uuid not in mine or not isinstance(host, t.HostRow):

@@ -386,7 +386,7 @@ class Workload(_Books):
         """The same request, as after a time-out; it would find other hosts first."""
         known = [
             row
-            for row in snapshot.rows(t.CLAIMS, t.ClaimRow)
+            for row in snapshot.rows(t.BOOKINGS, t.BookingRow)
             if row.answered is not None
         ]
         command = self._claim_hosts(snapshot)
@@ -404,7 +404,7 @@ class Workload(_Books):
         )
 
     def _end_claim(self, snapshot: Snapshot) -> c.Command[object] | None:
-        claims = sorted({row.claim for row in snapshot.rows(t.CLAIMS, t.ClaimRow)})
+        claims = sorted({row.claim for row in snapshot.rows(t.BOOKINGS, t.BookingRow)})
         if not claims:
             return None
         claim = self._rng.choice(claims)

@@ -11,7 +11,7 @@ from gantt.model import rows as t
 from gantt.model.changes import Change, Cursor
 from gantt.model.rows import (
     AllocationRow,
-    ClaimRow,
+    BookingRow,
     ConsumerRow,
     FactRow,
     HostAggregateRow,
@@ -80,9 +80,9 @@ def group(number: int, *members: str) -> ServerGroupRow:
     return ServerGroupRow(number, f"group-{number}", "g", "affinity", 1, named, 1, None)
 
 
-def claim(number: int, instance: str, host: int, **facts: Any) -> ClaimRow:
+def claim(number: int, instance: str, host: int, **facts: Any) -> BookingRow:
     amounts = (2, 256, 10_240)
-    plain = ClaimRow(
+    plain = BookingRow(
         number, "claim", instance, host, *amounts, None, None, None, None, 1, None
     )
     return replace(plain, **facts)
@@ -122,7 +122,7 @@ ROWS: tuple[tuple[str, Row], ...] = (
     (t.INSTANCES, InstanceRow(1, "alice", "h1", "{}", 1, None)),
     (t.SERVER_GROUPS, group(1, "alice")),
     (
-        t.CLAIMS,
+        t.BOOKINGS,
         claim(
             number=1,
             instance="bob",

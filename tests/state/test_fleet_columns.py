@@ -33,7 +33,7 @@ UNIQUE = {
     t.HOST_AGGREGATES: ("uuid",),
     t.INSTANCES: ("uuid",),
     t.SERVER_GROUPS: ("uuid",),
-    t.CLAIMS: ("instance_uuid",),
+    t.BOOKINGS: ("instance_uuid",),
 }
 TABLE_OF = {t.ROW_TYPES[table]: table for table in t.FLEET}
 
@@ -87,7 +87,7 @@ def test_a_host_that_left_and_came_back() -> None:
     state = filled()
     before = state.fleet.hosts.get(1)
     assert before is not None
-    drop(state, t.CLAIMS, 1)
+    drop(state, t.BOOKINGS, 1)
     drop(state, t.HOSTS, 1)
     fleet = sound(state)
     assert fleet.hosts.row_of("h1", "n1") is None
@@ -256,7 +256,7 @@ def test_a_confirmed_claim_has_no_lease_and_takes_as_much() -> None:
     assert state.fleet.hosts.claimed_vcpus[0] == 2
     assert table.of_group("group-1") == {"bob"}
     assert [row.id for row in table.of("claim")] == [1]
-    drop(state, t.CLAIMS, 1)
+    drop(state, t.BOOKINGS, 1)
     assert sound(state).hosts.claimed_vcpus[0] == 0
     assert (table.of("claim"), list(table.on(1))) == ([], [])
     assert table.of_group("group-1") == frozenset()
@@ -312,7 +312,7 @@ def test_ids_are_never_given_again(table: str) -> None:
     other = filled()
     last = max(int(row.id) for row in other.fleet.rows(table))
     if table == t.HOSTS:
-        drop(other, t.CLAIMS, 1)
+        drop(other, t.BOOKINGS, 1)
     drop(other, table, last)
     assert other.next_id(table) == last + 1
 

@@ -17,7 +17,7 @@ from gantt.state.state import State
 from gantt.state.supposition import without
 from tests.state.books import filled
 
-TABLES = (t.ALLOCATIONS, t.INSTANCES, t.CLAIMS)
+TABLES = (t.ALLOCATIONS, t.INSTANCES, t.BOOKINGS)
 SUBSETS = list(chain.from_iterable(combinations(TABLES, n) for n in (1, 2, 3)))
 
 

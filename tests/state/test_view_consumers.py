@@ -14,7 +14,7 @@ from gantt.model.booking import Booking
 from gantt.model.changes import Change, Cursor
 from gantt.model.rows import (
     AllocationRow,
-    ClaimRow,
+    BookingRow,
     ConsumerRow,
     HostRow,
     InstanceRow,
@@ -63,9 +63,11 @@ def apply(state: State, *changes: tuple[str, Row | None, Row | None]) -> None:
     state.apply(made, Cursor(state.revision + 1))
 
 
-def claim_of(number: int, uuid: str, host: int, group: str | None, n: int) -> ClaimRow:
+def claim_of(
+    number: int, uuid: str, host: int, group: str | None, n: int
+) -> BookingRow:
     place = (number, f"c-{number}", uuid, host + 1, n, n, n, group)
-    return ClaimRow(*place, None, None, None, 1, None)
+    return BookingRow(*place, None, None, None, 1, None)
 
 
 def state_of(
@@ -96,7 +98,7 @@ def state_of(
             (t.INSTANCES, InstanceRow(number, uuid, HOSTS[place], "{}", 1, None))
         )
     for number, (uuid, claim) in enumerate(claims.items(), 1):
-        new.append((t.CLAIMS, claim_of(number, uuid, *claim)))
+        new.append((t.BOOKINGS, claim_of(number, uuid, *claim)))
     for number, (uuid, (place, amount)) in enumerate(allocated.items(), 1):
         new.append((t.CONSUMERS, ConsumerRow(number, uuid, 1, 1, 1, None, 1, None)))
         used = AllocationRow(number, place + 1, uuid, 0, amount, 1, None)
@@ -109,7 +111,7 @@ def state_of(
 def taken(view: View, applied: State, uuid: str) -> None:
     """The consumer has nothing any more, in both."""
     view.take(uuid)
-    for table in (t.ALLOCATIONS, t.CLAIMS, t.INSTANCES):
+    for table in (t.ALLOCATIONS, t.BOOKINGS, t.INSTANCES):
         for row in list(applied.rows(table)):
             its: Any = row
             if uuid in (
@@ -125,14 +127,14 @@ def put(view: View, applied: State, uuid: str, place: int) -> None:
     name, old = HOSTS[place], applied.fleet.claims.by_instance.get(uuid)
     if old is not None:
         view.take(uuid, [old])
-        apply(applied, (t.CLAIMS, old, None))
+        apply(applied, (t.BOOKINGS, old, None))
     booking = Booking(uuid, place + 1, {f"p-{name}": {"CUSTOM_0": 3}}, 1, 2, 3, "g")
     view.put(booking)
-    number = applied.next_id(t.CLAIMS)
-    new = ClaimRow(
+    number = applied.next_id(t.BOOKINGS)
+    new = BookingRow(
         number, "new", uuid, place + 1, 1, 2, 3, "g", None, None, None, 1, None
     )
-    apply(applied, (t.CLAIMS, None, new))
+    apply(applied, (t.BOOKINGS, None, new))
     number = applied.next_id(t.CONSUMERS)
     if uuid not in applied.consumers.row_by_uuid:
         consumer = ConsumerRow(number, uuid, 1, 1, 1, None, 1, None)

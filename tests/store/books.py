@@ -130,8 +130,8 @@ def group_row(number: int, *members: str) -> rows.ServerGroupRow:
 
 def claim_row(
     number: int, host: int, instance: int, *, leased_until: int | None = None
-) -> rows.ClaimRow:
-    return rows.ClaimRow(
+) -> rows.BookingRow:
+    return rows.BookingRow(
         id=number,
         claim=f"claim-{number}",
         instance_uuid=uuid_of(10_000 + instance),

@@ -10,12 +10,12 @@ from gantt.model import rows
 from gantt.model.changes import Cursor
 from gantt.model.hosts import Service
 from gantt.placement import amount_source
-from gantt.store import StoreOptions, open_store, schema
+from gantt.store import open_store, schema
 from gantt.store.adoption.adopt import adopt, release
 from gantt.store.database import database_at
 from gantt.store.sql_store import SqlStore
 from gantt.store.tables import FORMAT
-from tests.databases import execute
+from tests.databases import execute, migrate
 from tests.kinds import SERVER_KINDS
 from tests.store import books
 
@@ -59,9 +59,8 @@ def insert(*told: tuple[object, ...]) -> str:
 def previous(url: str, *more: str) -> None:
     """The tables of the release before, with what it kept: made so, or where there
     are some of this release, made of these."""
-    with database_at(url, StoreOptions(create=True)) as database:
-        is_made = schema.look(database).revision is not None
-        schema._migrate_to(database, "downgrade" if is_made else "upgrade", BEFORE)
+    migrate(url, BEFORE)
+    with database_at(url) as database:
         quote = database.engine.dialect.identifier_preparer.quote
     statement = insert(*TOLD).replace("`binary`", quote("binary"))
     log = "INSERT INTO gantt_log VALUES (1, 'b1', 5, 'UpdateService', '', {})"
@@ -88,16 +87,16 @@ def test_facts_of_the_release_before_are_moved_and_its_processes_stop(
     assert execute(url, "SELECT format FROM gantt_head") == [(1,)]
     assert schema.sync(url) == schema.HEAD == schema.sync(url)
     # What a process of the release before reads with its next lock, and refuses.
-    assert execute(url, "SELECT format, epoch FROM gantt_head") == [(FORMAT, 2)]
+    assert execute(url, "SELECT format, epoch FROM gantt_head") == [(FORMAT, 3)]
     store = open_store(url)
     assert isinstance(store, SqlStore)
     assert kept(store) == FACTS
     services = books.contents(store)[rows.SERVICES]
     assert [one.id for one in services if isinstance(one, rows.ServiceRow)] == [1, 7]
-    # No cursor of the log before goes on in the new one.
-    assert store.cursor().revision == 3
+    # No cursor of the log before goes on in the new one; the format rose once more.
+    assert store.cursor().revision == 5
     assert store.tail(Cursor(1, "b1")) is None
-    with pytest.raises(errors.Gone, match=r"begun at revision 3 \(Upgrade\)"):
+    with pytest.raises(errors.Gone, match=r"begun at revision 5 \(Upgrade\)"):
         store.history(Cursor(1, "b1"))
     store.close()
 

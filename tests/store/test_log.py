@@ -33,8 +33,8 @@ def test_the_numbers_of_the_tables_never_change() -> None:
         "gantt_host_aggregates": 15,
         "gantt_instances": 16,
         "gantt_server_groups": 17,
-        "gantt_claims": 18,
         "gantt_facts": 19,
+        "gantt_bookings": 20,
     }
     assert set(TABLE_NUMBERS) == set(rows.ROW_TYPES)
 
@@ -69,7 +69,7 @@ def test_fleet_rows_round_trip() -> None:
         rows.HOST_AGGREGATES: books.aggregate_row(1, "a", "b"),
         rows.INSTANCES: books.instance_row(1, "a"),
         rows.SERVER_GROUPS: books.group_row(1, "x"),
-        rows.CLAIMS: books.claim_row(1, 1, 1, leased_until=books.NOW),
+        rows.BOOKINGS: books.claim_row(1, 1, 1, leased_until=books.NOW),
     }
     changes = tuple(
         change for table, row in made.items() for change in books.made(table, row)

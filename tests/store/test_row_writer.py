@@ -186,20 +186,20 @@ class Model:
             yield from self.put(rows.INSTANCES, row)
 
     def _claim(self, one: int, other: int) -> Iterator[Change]:
-        for key, row in tuple(self.tables[rows.CLAIMS].items()):
+        for key, row in tuple(self.tables[rows.BOOKINGS].items()):
             if getattr(row, "instance_uuid", "") == books.uuid_of(10_000 + one):
-                yield from self.drop(rows.CLAIMS, key)
+                yield from self.drop(rows.BOOKINGS, key)
         lease = books.NOW if other % 2 else None
         made = books.claim_row(self.new_id(), other, one, leased_until=lease)
-        yield from self.put(rows.CLAIMS, made)
+        yield from self.put(rows.BOOKINGS, made)
 
     def _settle(self, one: int, other: int) -> Iterator[Change]:
-        for key, row in tuple(self.tables[rows.CLAIMS].items()):
-            if not isinstance(row, rows.ClaimRow) or row.id % 2 != other % 2:
+        for key, row in tuple(self.tables[rows.BOOKINGS].items()):
+            if not isinstance(row, rows.BookingRow) or row.id % 2 != other % 2:
                 continue
-            yield from self.put(rows.CLAIMS, replace(row, leased_until=None))
+            yield from self.put(rows.BOOKINGS, replace(row, leased_until=None))
             if one % 2:
-                yield from self.drop(rows.CLAIMS, key)
+                yield from self.drop(rows.BOOKINGS, key)
 
 
 ACTIONS = st.lists(
@@ -368,7 +368,7 @@ def test_unique_values_can_be_reused_in_one_batch(store: SqlStore) -> None:
         rows.HOST_AGGREGATES: [books.aggregate_row(1, "h")],
         rows.INSTANCES: [books.instance_row(1, "h")],
         rows.SERVER_GROUPS: [books.group_row(1)],
-        rows.CLAIMS: [books.claim_row(1, 1, 1)],
+        rows.BOOKINGS: [books.claim_row(1, 1, 1)],
     }
     books.write(store, *(books.made(table, *old) for table, old in held.items()))
     again = {table: [replace(row, id=2) for row in old] for table, old in held.items()}
@@ -416,8 +416,8 @@ MISSES = {
         rows.PROVIDERS, books.provider_row(2, name="provider-1")
     ),
     "a second claim of an instance": [
-        *books.made(rows.CLAIMS, books.claim_row(1, 1, 1)),
-        *books.made(rows.CLAIMS, books.claim_row(2, 1, 1)),
+        *books.made(rows.BOOKINGS, books.claim_row(1, 1, 1)),
+        *books.made(rows.BOOKINGS, books.claim_row(2, 1, 1)),
     ],
     "a host that is gone": [
         books.moved(rows.HOSTS, books.host_row(1), books.host_row(1, '{"vcpus": 2}'))

@@ -11,9 +11,10 @@ import pytest
 from alembic.script import ScriptDirectory
 
 from gantt import errors
-from gantt.model.rows import ClaimRow
+from gantt.model.rows import BookingRow
 from gantt.store import StoreOptions, open_store, schema
 from gantt.store.tables import FORMAT
+from tests.databases import migrate
 from tests.store import books
 
 QUICK = StoreOptions(lock_timeout_s=0.05)
@@ -96,7 +97,7 @@ LATER = tuple(
     )
 )
 FLEET_TABLES = (
-    "services facts hosts host_aggregates instances server_groups claims".split()
+    "services facts hosts host_aggregates instances server_groups bookings".split()
 )
 
 
@@ -129,25 +130,26 @@ def test_sync_upgrades_books_without_a_fleet(url: str, path: Path) -> None:
     schema.sync(url)
     store = open_store(url)
     assert list(books.contents(store)) == ["traits"]
-    # The format was raised since: a log begins anew, behind a gap.
-    assert store.cursor().revision == 3
+    # The format was raised twice since: a log begins anew, behind a gap each.
+    assert store.cursor().revision == 5
     store.close()
 
 
 def test_sync_upgrades_claims_of_the_release_before(url: str, path: Path) -> None:
     schema.sync(url)
     claim = books.claim_row(1, 1, 1)
+    migrate(url, "0013_facts")
     _run(
         path,
         "DROP TABLE gantt_heartbeats",
         "DROP TABLE gantt_zone_usage",
         "DROP TABLE gantt_facts",
         "UPDATE gantt_head SET format = 1",
-        "ALTER TABLE gantt_claims DROP COLUMN topology",
-        "ALTER TABLE gantt_claims DROP COLUMN counted_at",
-        "ALTER TABLE gantt_claims DROP COLUMN answered",
+        "ALTER TABLE gantt_bookings DROP COLUMN topology",
+        "ALTER TABLE gantt_bookings DROP COLUMN counted_at",
+        "ALTER TABLE gantt_bookings DROP COLUMN answered",
         "ALTER TABLE gantt_services DROP COLUMN disabled_reason",
-        "INSERT INTO gantt_claims (id, claim, instance_uuid, host_id, vcpus, memory_mb,"
+        "INSERT INTO gantt_bookings (id, claim, instance_uuid, host_id, vcpus, memory_mb,"
         f" disk_mb) VALUES (1, 'c', '{claim.instance_uuid}', 1, 2, 3, 4)",
         "UPDATE gantt_alembic_version SET version_num = '0007_shadow'",
     )
@@ -155,8 +157,8 @@ def test_sync_upgrades_claims_of_the_release_before(url: str, path: Path) -> Non
         schema.check(url)
     assert schema.sync(url) == schema.HEAD
     store = open_store(url)
-    (row,) = books.contents(store)["gantt_claims"]
-    assert isinstance(row, ClaimRow)
+    (row,) = books.contents(store)["gantt_bookings"]
+    assert isinstance(row, BookingRow)
     assert (row.claim, row.topology, row.counted_at) == ("c", None, None)
     assert row.answered is None
     store.close()
@@ -272,7 +274,7 @@ def test_another_format_is_refused(url: str, path: Path) -> None:
         ("DELETE FROM gantt_head", "lost its row: restore"),
         ("DROP TABLE traits", "no table traits: restore it"),
         ("DROP TABLE gantt_log", "no table gantt_log: restore it"),
-        ("DROP TABLE gantt_claims", "no table gantt_claims: restore it"),
+        ("DROP TABLE gantt_bookings", "no table gantt_bookings: restore it"),
     ],
 )
 def test_tables_that_others_changed_are_refused(

@@ -63,9 +63,9 @@ ROWS: dict[str, list[rows.Row]] = {
         books.group_row(1, books.uuid_of(1), books.uuid_of(2)),
         rows.ServerGroupRow(2, books.uuid_of(2), "", None, 3, "[]", None, None),
     ],
-    rows.CLAIMS: [
+    rows.BOOKINGS: [
         books.claim_row(1, 1, 1, leased_until=books.NOW + 1),
-        rows.ClaimRow(
+        rows.BookingRow(
             id=2,
             claim="claim-1",
             instance_uuid=books.uuid_of(2),

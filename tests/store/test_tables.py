@@ -233,7 +233,7 @@ FLEET_KEYS: dict[str, tuple[list[str], list[str] | None]] = {
     "gantt_host_aggregates": (["uuid"], None),
     "gantt_instances": (["uuid"], ["host"]),
     "gantt_server_groups": (["uuid"], None),
-    "gantt_claims": (["instance_uuid"], ["claim"]),
+    "gantt_bookings": (["instance_uuid", "item", "role"], ["claim"]),
 }
 
 

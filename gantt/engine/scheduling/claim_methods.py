@@ -13,7 +13,7 @@ from gantt.errors import Conflict, GanttError, NotFound
 from gantt.model import commands as c
 from gantt.model.forms import scalars
 from gantt.model.names import canonical
-from gantt.model.rows import ClaimRow
+from gantt.model.rows import BookingRow
 from gantt.placement import fleet_queries
 from gantt.state.state import State
 
@@ -84,12 +84,17 @@ class ClaimMethods(StateMethods):
         claims = state.fleet.claims
         if claims.leased and min(claims.leased.values()) <= now:
             return True
+        if any((one.ends_at or 0) <= now for one in claims.ended_plans()):
+            return True
         return self._settlement.is_due(claims, now)
 
     def expire(self) -> int:
         """Release the leases that have ended; how many claims that were."""
         grace = int(self._checks.options.lease_skew_s * 1_000_000)
-        expired = self._committer.submit(c.ExpireClaims(grace_us=grace))
+        names = int(self._checks.options.plan_names_s * 1_000_000)
+        expired = self._committer.submit(
+            c.ExpireClaims(grace_us=grace, plan_names_us=names)
+        )
         if self._settlement.is_possible:
             self._settlement.run()
         return expired
@@ -99,7 +104,7 @@ def _name(claim: str) -> str:
     return canonical(scalars.name("claim", claim))
 
 
-def _rows(state: State, claim: str) -> tuple[ClaimRow, ...]:
+def _rows(state: State, claim: str) -> tuple[BookingRow, ...]:
     return tuple(state.fleet.claims.of(claim))
 
 

@@ -37,7 +37,7 @@ from gantt.model import commands as c
 from gantt.model.answers import Claimed
 from gantt.model.holding import Held, Holding, holding
 from gantt.model.request_identity import read_answered
-from gantt.model.rows import ClaimRow
+from gantt.model.rows import BookingRow
 from gantt.model.spec import RequestSpec, ScheduleRequest
 from gantt.placement.candidates.listing import CandidateListing
 from gantt.placement.ownership import check_owner
@@ -274,7 +274,7 @@ class _Old(Struct, frozen=True):
     ``is_awaited``: one is being written there for an equal request."""
 
     ends: tuple[c.ReleaseClaim, ...]
-    answers: tuple[ClaimRow, ...]
+    answers: tuple[BookingRow, ...]
     is_awaited: bool
 
 
@@ -301,7 +301,7 @@ def _old_claims(state: State, request: ScheduleRequest) -> _Old:
     return _Old(tuple(dict.fromkeys(ends)), tuple(found), is_awaited)
 
 
-def _end_of(row: ClaimRow) -> c.ReleaseClaim:
+def _end_of(row: BookingRow) -> c.ReleaseClaim:
     """The command that ends the claim of this instance alone."""
     only = frozenset([row.instance_uuid])
     return c.ReleaseClaim(row.claim, instance_uuids=only)

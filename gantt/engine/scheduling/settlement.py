@@ -12,9 +12,9 @@ from gantt.engine.scheduling.remote_claims import RemoteClaims
 from gantt.engine.scheduling.state_access import StateAccess, StateMethods
 from gantt.model import commands as c
 from gantt.model.holding import Amounts, Holding, read_holding
-from gantt.model.rows import ClaimRow
+from gantt.model.rows import BookingRow
 from gantt.placement.rules.leases import is_unsettled
-from gantt.state.fleet_tables import ClaimTable as ClaimTable
+from gantt.state.fleet_tables import BookingTable as BookingTable
 from gantt.state.state import State
 
 LOG = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ class Settlement(StateMethods):
         """Whether a remote Placement is configured."""
         return self._remote is not None
 
-    def is_due(self, claims: ClaimTable, now: int) -> bool:
+    def is_due(self, claims: BookingTable, now: int) -> bool:
         """Whether this process could settle an ended claim that no other is
         settling."""
         if self._remote is None:
@@ -64,7 +64,7 @@ class Settlement(StateMethods):
                 names = frozenset(row.instance_uuid for row in mine)
                 self._committer.submit(c.DropClaim(name, names))
 
-    def left(self, rows: Iterable[ClaimRow]) -> dict[str, Amounts]:
+    def left(self, rows: Iterable[BookingRow]) -> dict[str, Amounts]:
         """By instance, what is there of confirmed claims and is not theirs to release.
         Raises Unavailable, and whatever refuses to tell."""
         if self._remote is None:
@@ -78,7 +78,7 @@ class Settlement(StateMethods):
         }
         return {uuid: amounts for uuid, amounts in found.items() if amounts}
 
-    def _give_back(self, rows: Iterable[ClaimRow]) -> None:
+    def _give_back(self, rows: Iterable[BookingRow]) -> None:
         for row in rows:
             if self._remote is None:
                 LOG.warning(

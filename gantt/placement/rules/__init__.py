@@ -18,6 +18,7 @@ from gantt.model.rows import Key
 from gantt.placement.rules import (
     agent_reports,
     allocations,
+    booked_names,
     cell_lists,
     claims,
     fleet_rules,
@@ -112,4 +113,6 @@ def plan(
     """
     draft = Draft(state, now, now if clock is None else clock)
     answer = RULES[type(command)](draft, command)
+    if state.fleet.claims.booked:
+        booked_names.settle(draft)
     return CommandPlan(draft.changes(), answer, tuple(draft.relied))

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from gantt.model import rows as t
 from gantt.model.holding import Amounts
 from gantt.model.request_identity import Answered, read_answered
-from gantt.model.rows import AllocationRow, ClaimRow, ConsumerRow
+from gantt.model.rows import AllocationRow, BookingRow, ConsumerRow
 from gantt.placement.rules.draft import Draft
 from gantt.state.state import State
 from gantt.topology.promised_topology import from_text, to_text
@@ -50,7 +50,7 @@ def carry(
         gone_on = replace(
             gone_on, answered=answer.text, topology=_promised(row, answer)
         )
-    draft.put(t.CLAIMS, gone_on)
+    draft.put(t.BOOKINGS, gone_on)
     return True
 
 
@@ -80,7 +80,7 @@ def _kept(state: State, old: Rows, new: Rows) -> list[AllocationRow] | None:
     return found
 
 
-def _promised(row: ClaimRow, answer: Answered) -> str | None:
+def _promised(row: BookingRow, answer: Answered) -> str | None:
     """The text of what is promised: of devices, by those that provide them now."""
     if row.topology is None:
         return None

@@ -18,8 +18,8 @@ from collections.abc import Mapping
 from itertools import compress
 from typing import Final
 
-from msgspec import UNSET, Struct
-from msgspec.structs import replace
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from gantt.errors import ClaimLost, Conflict, Invalid
 from gantt.model import rows as t
@@ -28,13 +28,14 @@ from gantt.model.booking import Booking
 from gantt.model.commands import Choice, Claim, ConsumerAllocations, InstanceClaim
 from gantt.model.holding import Held, holding
 from gantt.model.request_identity import Answered, Booked
-from gantt.model.rows import AllocationRow, ClaimRow, ConsumerRow, ProviderRow
+from gantt.model.rows import AllocationRow, BookingRow, ConsumerRow, ProviderRow
 from gantt.model.topology import Fit, FitLack, Wanted
 from gantt.placement import group_rules, start_caps
 from gantt.placement.domain_rules import DomainsOfClaim
 from gantt.placement.ownership import check_groups, check_owner
 from gantt.placement.reported_room import has_room
 from gantt.placement.rules import allocations, counted_claims, leases
+from gantt.placement.rules.booked_names import NAMELESS
 from gantt.placement.rules.draft import Draft
 from gantt.placement.rules.request_kind import RequestKind, again, standing
 from gantt.state.host_table import HostTable
@@ -73,7 +74,7 @@ class _Holder(Struct, frozen=True):
 
     uuid: str
     held: Held | None
-    claim: ClaimRow | None = None
+    claim: BookingRow | None = None
     consumer: ConsumerRow | None = None
     kept: list[AllocationRow] = []
     dropped: list[AllocationRow] = []
@@ -403,15 +404,17 @@ class _ClaimPlan:
         draft, command = self._draft, self._command
         group = command.group
         old = holder.claim
+        called = {} if old is None else {one: getattr(old, one) for one in NAMELESS}
+        if booked is not None:
+            called = asdict(booked)
         if old is not None and holder.stays:
             leases.leave(draft, old, old.instance_uuid)
             old = None
         digest, answered = command.identity.digest, None
-        if digest or booked is not None:  # else no request is equal to this one
-            mappings, called = choice.mappings, UNSET if booked is None else booked
-            answered = Answered(digest, choice.allocations, mappings, called).text
-        row = ClaimRow(
-            draft.new_id(t.CLAIMS) if old is None else old.id,
+        if digest:  # else no request is equal to this one
+            answered = Answered(digest, choice.allocations, choice.mappings).text
+        row = BookingRow(
+            draft.new_id(t.BOOKINGS) if old is None else old.id,
             command.claim,
             holder.uuid,
             choice.host_id,
@@ -427,8 +430,9 @@ class _ClaimPlan:
             None if pending is None else to_text(pending),
             None,
             answered,
+            **called,
         )
-        draft.change(t.CLAIMS, old, row)
+        draft.change(t.BOOKINGS, old, row)
         return row.id
 
     def _remote(self, choice: Choice, holder: _Holder) -> str:
@@ -460,7 +464,7 @@ def _words(
     )
 
 
-def _is_uncounted(row: ClaimRow) -> bool:
+def _is_uncounted(row: BookingRow) -> bool:
     """Whether the instance uses cells or devices that only the claim stands for: it was
     launched there, and is to be moved or resized before a report counts it."""
     return row.topology is not None and row.leased_until is None

@@ -14,9 +14,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from gantt.model import rows as t
-from gantt.model.rows import ClaimRow
+from gantt.model.rows import BookingRow
 from gantt.model.topology import HostTopology
 from gantt.placement.fleet_queries import SAVED, has_agents_cells
+from gantt.placement.rules import booked_names
 from gantt.placement.rules.draft import Draft
 from gantt.state.state import State
 from gantt.topology import reported_claims
@@ -39,13 +40,13 @@ class Seen(Struct, frozen=True):
     is_ordered: bool
 
 
-def current(draft: Draft, row: ClaimRow) -> ClaimRow | None:
+def current(draft: Draft, row: BookingRow) -> BookingRow | None:
     """The claim as this draft leaves it."""
-    found = draft.get(t.CLAIMS, row.id)
-    return found if isinstance(found, ClaimRow) else None
+    found = draft.get(t.BOOKINGS, row.id)
+    return found if isinstance(found, BookingRow) else None
 
 
-def name(draft: Draft, row: ClaimRow, host: str, saved_at: int | None) -> None:
+def name(draft: Draft, row: BookingRow, host: str, saved_at: int | None) -> None:
     """The instance is there since ``saved_at``, unless it was before it was promised:
     then it is to be resized there, which has not happened yet. It was launched, so the
     lease ends."""
@@ -68,10 +69,10 @@ def name(draft: Draft, row: ClaimRow, host: str, saved_at: int | None) -> None:
         stats = draft.state.fleet.hosts.stats[place]
         end(draft, row, is_whole=not has_agents_cells(stats))
     elif named_now != row:
-        draft.put(t.CLAIMS, replace(named_now, updated_at=draft.now))
+        draft.put(t.BOOKINGS, replace(named_now, updated_at=draft.now))
 
 
-def is_sure(state: State, row: ClaimRow, saved_at: int) -> bool:
+def is_sure(state: State, row: BookingRow, saved_at: int) -> bool:
     """Whether a report of the claim's host that was saved then contains its instance,
     by its time. One that was read before the claim was made does not, whatever its
     clock says."""
@@ -95,7 +96,7 @@ def second(at: int) -> int:
     return at // 1_000_000
 
 
-def end(draft: Draft, row: ClaimRow, *, is_whole: bool) -> None:
+def end(draft: Draft, row: BookingRow, *, is_whole: bool) -> None:
     """The host reports the instance and its amounts. ``is_whole``: and what it uses of
     cells and devices, so that the claim ends. Agents do not tell whose these are: what
     is promised of them stays until the claim is released or its allocations go."""
@@ -104,7 +105,7 @@ def end(draft: Draft, row: ClaimRow, *, is_whole: bool) -> None:
         remove(draft, row)
         return
     draft.put(
-        t.CLAIMS,
+        t.BOOKINGS,
         replace(
             row,
             vcpus=0,
@@ -118,15 +119,15 @@ def end(draft: Draft, row: ClaimRow, *, is_whole: bool) -> None:
     )
 
 
-def remove(draft: Draft, row: ClaimRow) -> None:
+def remove(draft: Draft, row: BookingRow) -> None:
     """The claim ends."""
     row = current(draft, row) or row
     promised_again(draft, row)
-    draft.delete(t.CLAIMS, row)
+    booked_names.end(draft, row)
 
 
 def promised_again(
-    draft: Draft, row: ClaimRow
+    draft: Draft, row: BookingRow
 ) -> tuple[tuple[int, PromisedTopology], ...]:
     """The claim makes way. If no report was seen to contain it, one may have all the
     same, and what rose with it was taken for another claim: that one is promised its
@@ -146,11 +147,13 @@ def promised_again(
     for key in reported_claims.given_back(ended, credited, obeys=obeys):
         _mark(draft, key, credited[key], is_counted=False)
         found.append((key, replace(credited[key], is_counted=False)))
-    draft.put(t.CLAIMS, replace(row, topology=to_text(replace(ended, is_counted=True))))
+    draft.put(
+        t.BOOKINGS, replace(row, topology=to_text(replace(ended, is_counted=True)))
+    )
     return tuple(found)
 
 
-def read(draft: Draft, host_id: int, seen: Seen, ended: Iterable[ClaimRow]) -> None:
+def read(draft: Draft, host_id: int, seen: Seen, ended: Iterable[BookingRow]) -> None:
     """A report says something new of cells or devices. ``ended``: the claims that it
     contains by its time, which end."""
     mine = [one for one in _on(draft, host_id) if not one.is_open]
@@ -176,7 +179,7 @@ def read(draft: Draft, host_id: int, seen: Seen, ended: Iterable[ClaimRow]) -> N
             _mark(draft, key, pending, is_counted=True)
 
 
-def _may_be_seen(state: State, row: ClaimRow) -> bool:
+def _may_be_seen(state: State, row: BookingRow) -> bool:
     """Whether the host saved a report since the claim was made."""
     hosts = state.fleet.hosts
     place = hosts.row_by_id.get(row.host_id)
@@ -189,7 +192,7 @@ def _may_be_seen(state: State, row: ClaimRow) -> bool:
     return (row.created_at or 0) <= said_at
 
 
-def _on(draft: Draft, host_id: int) -> list[ClaimRow]:
+def _on(draft: Draft, host_id: int) -> list[BookingRow]:
     """Claims on cells or devices of a host as this draft leaves them, the oldest
     first."""
     table = draft.state.fleet.claims
@@ -202,7 +205,7 @@ def _on(draft: Draft, host_id: int) -> list[ClaimRow]:
     return sorted(found, key=lambda row: row.id)
 
 
-def _numbered(rows: Sequence[ClaimRow]) -> list[Numbered]:
+def _numbered(rows: Sequence[BookingRow]) -> list[Numbered]:
     return [(row.id, from_text(row.topology or "")) for row in rows]
 
 
@@ -211,10 +214,10 @@ def _mark(
 ) -> None:
     """Amounts are counted twice no longer than until the host names the instance, too,
     as those of all claims."""
-    row = draft.get(t.CLAIMS, key)
-    assert isinstance(row, ClaimRow), "what is marked is there"
+    row = draft.get(t.BOOKINGS, key)
+    assert isinstance(row, BookingRow), "what is marked is there"
     text = to_text(replace(pending, is_counted=is_counted))
     row = replace(row, topology=text, updated_at=draft.now)
     if row.is_reported:
         row = replace(row, vcpus=0, memory_mb=0, disk_mb=0)
-    draft.put(t.CLAIMS, row)
+    draft.put(t.BOOKINGS, row)

@@ -133,6 +133,14 @@ class Draft:
             self._bumped.add(provider.id)
             self.bump(provider)
 
+    def changed(self, table: str) -> list[tuple[Row | None, Row | None]]:
+        """What was there and what is, of each row of a table that it touched."""
+        return [
+            (self._old[place], new)
+            for place, new in self._new.items()
+            if place[0] == table
+        ]
+
     def changes(self) -> tuple[Change, ...]:
         """All that differs: children go first, then updates, then parents come."""
         deleted: dict[str, list[Change]] = {}

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from gantt.model import rows as t
 from gantt.model.commands import ConsumerAllocations
 from gantt.model.names import canonical_uuid
-from gantt.model.rows import ClaimRow
+from gantt.model.rows import BookingRow
 from gantt.placement.fleet_queries import LISTING, SAVED, arrival_name, is_arrival
 from gantt.placement.rules import counted_claims
 from gantt.placement.rules.draft import Draft
@@ -47,8 +47,8 @@ def arrive(draft: Draft, said: ConsumerAllocations) -> None:
     amounts = _amounts(state, said, row)
     if not amounts[0] and not amounts[1]:
         return
-    found = ClaimRow(
-        draft.new_id(t.CLAIMS),
+    found = BookingRow(
+        draft.new_id(t.BOOKINGS),
         arrival_name(uuid, draft.now),
         uuid,
         int(state.fleet.hosts.id[row]),
@@ -60,10 +60,10 @@ def arrive(draft: Draft, said: ConsumerAllocations) -> None:
         created_at=draft.now,
         updated_at=None,
     )
-    draft.change(t.CLAIMS, None, found)
+    draft.change(t.BOOKINGS, None, found)
 
 
-def _write_again(draft: Draft, mine: ClaimRow, said: ConsumerAllocations) -> None:
+def _write_again(draft: Draft, mine: BookingRow, said: ConsumerAllocations) -> None:
     """Its allocations are others now, on its host still."""
     state = draft.state
     row = state.fleet.hosts.row_by_id.get(mine.host_id)
@@ -81,7 +81,7 @@ def _write_again(draft: Draft, mine: ClaimRow, said: ConsumerAllocations) -> Non
         consumer_generation=_generation(state, mine.instance_uuid),
         updated_at=draft.now,
     )
-    draft.put(t.CLAIMS, again)
+    draft.put(t.BOOKINGS, again)
 
 
 def _generation(state: State, uuid: str) -> int:

@@ -101,10 +101,10 @@ def move_claims(draft: Draft, host_id: int, new_host_id: int) -> None:
     claims = draft.state.fleet.claims
     mine = [claims.by_instance[uuid] for uuid in claims.on(host_id)]
     for row in sorted(mine, key=lambda one: one.id):
-        draft.delete(t.CLAIMS, row)
-        key = draft.new_id(t.CLAIMS)
+        draft.delete(t.BOOKINGS, row)
+        key = draft.new_id(t.BOOKINGS)
         moved = replace(row, id=key, host_id=new_host_id, updated_at=draft.now)
-        draft.change(t.CLAIMS, None, moved)
+        draft.change(t.BOOKINGS, None, moved)
 
 
 def _check_owner(draft: Draft, command: UpdateHost, uuid: str) -> None:

@@ -16,7 +16,7 @@ from gantt.errors import Invalid, NotFound
 from gantt.model import rows as t
 from gantt.model.commands import DeleteHost, UpdateHost
 from gantt.model.hosts import HostView
-from gantt.model.rows import ClaimRow, HostRow, InstanceRow, ProviderRow
+from gantt.model.rows import BookingRow, HostRow, InstanceRow, ProviderRow
 from gantt.placement import fleet_queries, listings
 from gantt.placement.fleet_queries import ADOPTED, LISTING, PLACE, SAVED, UNREADABLE
 from gantt.placement.rules import (
@@ -47,9 +47,9 @@ class _Taken(Struct, frozen=True):
 
     row: HostRow
     stats: dict[str, Any]
-    ended: list[ClaimRow]
+    ended: list[BookingRow]
     listed: tuple[str, ...]
-    back: Sequence[ClaimRow] = ()
+    back: Sequence[BookingRow] = ()
     gone: Sequence[InstanceRow] = ()
 
 
@@ -296,7 +296,7 @@ def _named(
     command: UpdateHost,
     row: HostRow,
     stats: dict[str, Any],
-    back: Sequence[ClaimRow] = (),
+    back: Sequence[BookingRow] = (),
     seen: counted_claims.Seen | None = None,
 ) -> _Taken:
     """The host, once what its report lists is known to be there, and not promised any
@@ -341,7 +341,7 @@ def _own(
     host: HostRow,
     command: UpdateHost,
     named: Sequence[str],
-    back: Sequence[ClaimRow] = (),
+    back: Sequence[BookingRow] = (),
 ) -> tuple[str, ...]:
     """What the report names but for what is another host's: an agent lists that in
     vain. Nova moves an instance by naming it on another host."""
@@ -355,7 +355,9 @@ def _own(
     return tuple(listed)
 
 
-def _ended(state: State, host_id: int, command: UpdateHost, now: int) -> list[ClaimRow]:
+def _ended(
+    state: State, host_id: int, command: UpdateHost, now: int
+) -> list[BookingRow]:
     """The claims on the host that its report counts already: it lists the instance, or
     was saved after the host had named it. Agents count amounts, but not what of cells
     and devices is whose: of claims that name it, that stays."""
@@ -368,7 +370,7 @@ def _ended(state: State, host_id: int, command: UpdateHost, now: int) -> list[Cl
     saved_at = now if command.saved_at is None else command.saved_at
     stats = state.fleet.hosts.stats[state.fleet.hosts.row_by_id[host_id]]
 
-    def is_counted(one: ClaimRow) -> bool:
+    def is_counted(one: BookingRow) -> bool:
         if one.topology is not None and one.is_running:
             if command.is_of_agent:
                 return False
@@ -433,7 +435,7 @@ def _write(
         draft.change(t.HOSTS, old, new)
     if left is not None:
         host_identity.move_claims(draft, left, new.id)
-    back: list[ClaimRow] = []
+    back: list[BookingRow] = []
     if uuid is not None and (old is None or old.uuid != uuid):
         back = leases.come_back(draft, new.id, uuid)
     seen = _seen(draft, command, row, stats) if row is not None and is_fitted else None

@@ -1,9 +1,8 @@
 """The rule for an instance that its host names, in whichever statement it does.
 
 Apart because reports name instances and so do statements about nothing else. The server
-group of an instance, and what it is called in a demand, are known from its claim alone,
-which ends as soon as the host names it: both then go on among the facts, under keys
-that no host can say.
+group of an instance is known from its claim alone, which ends as soon as the host names
+it: it then goes on among the facts, under a key that no host can say.
 """
 
 from __future__ import annotations
@@ -44,7 +43,6 @@ def told(old: InstanceRow | None, said: Mapping[str, Any]) -> dict[str, Any]:
     are known, or, where it tells no more than whose it is, the others as well."""
     known = {} if old is None or old.facts == "{}" else msgspec.json.decode(old.facts)
     known.pop(t.GROUP, None)
-    known.pop(t.BOOKED, None)
     if said.keys() <= WHOSE:
         said = {**known, **said}
     return {
@@ -61,18 +59,13 @@ def _text(
     claim = fleet.claims.by_instance.get(uuid)
     known = fleet.instances.group_of(uuid)
     group = known if claim is None else claim.group_uuid or known
-    names, promised = fleet.instances.booked, fleet.claims.booked
-    called = names.get(uuid) if names else None  # mostly there are none
-    booked = promised.get(uuid, called) if promised else called
     if facts is None:
-        if old is not None and group == known and booked == called:
+        if old is not None and group == known:
             return old.facts
         facts = {} if old is None else msgspec.json.decode(old.facts)
-    kept = {key: facts[key] for key in facts if key not in (t.GROUP, t.BOOKED)}
+    kept = {key: facts[key] for key in facts if key != t.GROUP}
     if group is not None:
         kept[t.GROUP] = group
-    if booked is not None:
-        kept[t.BOOKED] = msgspec.to_builtins(booked)
     try:
         return msgspec.json.encode(kept, order="sorted").decode()
     except (TypeError, ValueError, OverflowError) as error:

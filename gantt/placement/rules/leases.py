@@ -29,9 +29,9 @@ from gantt.model.commands import (
     SettleClaims,
 )
 from gantt.model.names import spellings
-from gantt.model.rows import AllocationRow, ClaimRow, ConsumerRow
+from gantt.model.rows import AllocationRow, BookingRow, ConsumerRow
 from gantt.placement.fleet_queries import is_arrival, is_changed, is_read_from_nova
-from gantt.placement.rules import counted_claims
+from gantt.placement.rules import booked_names, counted_claims
 from gantt.placement.rules.draft import Draft
 from gantt.state.column import NO_ROW
 from gantt.state.state import State
@@ -57,10 +57,12 @@ def confirm(draft: Draft, command: ConfirmClaim) -> None:
         if command.leased_for_us is None or row.counted_at is not None:
             unlease(draft, row)
             if row.leased_until is None and row.is_starting:
-                draft.put(t.CLAIMS, replace(row, updated_at=draft.now))
+                draft.put(t.BOOKINGS, replace(row, updated_at=draft.now))
         else:
             until = draft.clock + command.leased_for_us
-            draft.put(t.CLAIMS, replace(row, leased_until=until, updated_at=draft.now))
+            draft.put(
+                t.BOOKINGS, replace(row, leased_until=until, updated_at=draft.now)
+            )
 
 
 def release(draft: Draft, command: ReleaseClaim) -> None:
@@ -88,7 +90,7 @@ def release(draft: Draft, command: ReleaseClaim) -> None:
             _take_back(draft, uuid, generation)
 
 
-def _check_whole(state: State, rows: Iterable[ClaimRow]) -> None:
+def _check_whole(state: State, rows: Iterable[BookingRow]) -> None:
     """Raises Conflict, which names what would stay."""
     changed = [row for row in rows if is_changed(state, row)]
     if not changed:
@@ -106,7 +108,7 @@ def _check_whole(state: State, rows: Iterable[ClaimRow]) -> None:
     )
 
 
-def _check_own(state: State, rows: Iterable[ClaimRow]) -> None:
+def _check_own(state: State, rows: Iterable[BookingRow]) -> None:
     """Raises Conflict for a claim that made no allocations and has none to free."""
     for row in rows:
         if is_arrival(row):
@@ -131,7 +133,7 @@ def _words(state: State, held: Iterable[AllocationRow]) -> str:
     return ", ".join(parts)
 
 
-def settle(draft: Draft, command: SettleClaims) -> tuple[ClaimRow, ...]:
+def settle(draft: Draft, command: SettleClaims) -> tuple[BookingRow, ...]:
     """Those that were not handed out in the last ``for_us``."""
     found = [
         row
@@ -140,11 +142,11 @@ def settle(draft: Draft, command: SettleClaims) -> tuple[ClaimRow, ...]:
         and is_unsettled(row, draft.clock, command.for_us)
     ][: command.limit]
     for row in found:
-        draft.put(t.CLAIMS, replace(row, updated_at=draft.clock))
+        draft.put(t.BOOKINGS, replace(row, updated_at=draft.clock))
     return tuple(found)
 
 
-def is_unsettled(row: ClaimRow, clock: int, for_us: int) -> bool:
+def is_unsettled(row: BookingRow, clock: int, for_us: int) -> bool:
     """Whether the claim, which is over, was not handed out in the last ``for_us``. A
     time in the future, after a clock was set back, does not count."""
     handed = row.updated_at
@@ -160,7 +162,7 @@ def drop(draft: Draft, command: DropClaim) -> None:
             counted_claims.remove(draft, row)
 
 
-def _lasting(draft: Draft, claim: str) -> list[ClaimRow]:
+def _lasting(draft: Draft, claim: str) -> list[BookingRow]:
     """The rows of a claim that have not ended."""
     return [row for row in draft.state.fleet.claims.of(claim) if not row.is_over]
 
@@ -168,8 +170,10 @@ def _lasting(draft: Draft, claim: str) -> list[ClaimRow]:
 def expire(draft: Draft, command: ExpireClaims) -> int:
     """Whatever is leased no longer than until ``grace_us`` ago; how many claims. One
     whose allocations were changed cannot be given back: it stays, and the audit finds
-    it."""
+    it. A plan of which nothing lives is known a while longer, from when that is first
+    seen."""
     claims = draft.state.fleet.claims
+    _expire_plans(draft, command)
     until = draft.clock - command.grace_us
     found = claims.expired(until, command.limit)
     ended = set()
@@ -182,7 +186,16 @@ def expire(draft: Draft, command: ExpireClaims) -> int:
     return len(ended)
 
 
-def _end_lease(draft: Draft, row: ClaimRow) -> bool:
+def _expire_plans(draft: Draft, command: ExpireClaims) -> None:
+    for row in draft.state.fleet.claims.ended_plans()[: command.limit]:
+        if row.ends_at is None:
+            until = draft.clock + command.plan_names_us
+            draft.put(t.BOOKINGS, replace(row, ends_at=until, updated_at=draft.now))
+        elif row.ends_at <= draft.clock:
+            draft.delete(t.BOOKINGS, row)
+
+
+def _end_lease(draft: Draft, row: BookingRow) -> bool:
     """Whether what the claim holds could be given back."""
     if is_changed(draft.state, row):
         unlease(draft, row)
@@ -191,14 +204,14 @@ def _end_lease(draft: Draft, row: ClaimRow) -> bool:
     return True
 
 
-def unlease(draft: Draft, row: ClaimRow) -> None:
+def unlease(draft: Draft, row: BookingRow) -> None:
     """The claim does not end by itself any more."""
     row = counted_claims.current(draft, row) or row
     if row.leased_until is not None:
-        draft.put(t.CLAIMS, replace(row, leased_until=None, updated_at=draft.now))
+        draft.put(t.BOOKINGS, replace(row, leased_until=None, updated_at=draft.now))
 
 
-def end(draft: Draft, row: ClaimRow) -> None:
+def end(draft: Draft, row: BookingRow) -> None:
     """The instance is gone from its host. Leased, it gives back what it holds; else its
     allocations are its caller's."""
     if row.leased_until is None:
@@ -223,18 +236,18 @@ def fail(draft: Draft, host_id: int, provider: str | None) -> None:
         elif not _is_remembered(draft.state, row, provider):
             counted_claims.remove(draft, row)
     for row in promised_here:
-        left = draft.get(t.CLAIMS, row.id)
-        if isinstance(left, ClaimRow):
-            draft.put(t.CLAIMS, _homeless(left, provider, draft.now))
+        left = draft.get(t.BOOKINGS, row.id)
+        if isinstance(left, BookingRow):
+            draft.put(t.BOOKINGS, _homeless(left, provider, draft.now))
 
 
-def _is_remembered(state: State, row: ClaimRow, provider: str | None) -> bool:
+def _is_remembered(state: State, row: BookingRow, provider: str | None) -> bool:
     if row.remote is not None or _made(row, state.consumers.find(row.instance_uuid)):
         return True
     return row.topology is not None and provider is not None
 
 
-def _homeless(row: ClaimRow, provider: str | None, now: int) -> ClaimRow:
+def _homeless(row: BookingRow, provider: str | None, now: int) -> BookingRow:
     """The claim without its host."""
     topology = row.topology
     if topology is not None:
@@ -246,7 +259,7 @@ def _homeless(row: ClaimRow, provider: str | None, now: int) -> ClaimRow:
     return replace(row, host_id=t.NO_HOST, topology=topology, updated_at=touched)
 
 
-def lost(row: ClaimRow) -> str | None:
+def lost(row: BookingRow) -> str | None:
     """The uuid of the provider of the claim's host, where that was deleted and cells or
     devices of it are promised; None: else."""
     if row.host_id != t.NO_HOST or row.topology is None:
@@ -254,7 +267,7 @@ def lost(row: ClaimRow) -> str | None:
     return from_text(row.topology).lost
 
 
-def come_back(draft: Draft, host_id: int, provider: str) -> list[ClaimRow]:
+def come_back(draft: Draft, host_id: int, provider: str) -> list[BookingRow]:
     """A host has this provider from now on: what was promised there when a host with it
     was deleted is promised again. Those claims."""
     claims, found = draft.state.fleet.claims, []
@@ -265,7 +278,7 @@ def come_back(draft: Draft, host_id: int, provider: str) -> list[ClaimRow]:
         topology = to_text(replace(from_text(row.topology), lost=None))
         touched = row.updated_at if row.is_over else draft.now
         here = replace(row, host_id=host_id, topology=topology, updated_at=touched)
-        draft.put(t.CLAIMS, here)
+        draft.put(t.BOOKINGS, here)
         found.append(here)
     return found
 
@@ -284,7 +297,7 @@ def named(
         stats = hosts.stats[hosts.row_by_id[row.host_id]]
         is_cast = saved_at is None and is_read_from_nova(stats)
         if row.topology is None and not is_cast:
-            draft.delete(t.CLAIMS, row)
+            booked_names.end(draft, row)
         else:
             counted_claims.name(draft, row, host, saved_at)
     found(draft, instance_uuid)
@@ -294,8 +307,8 @@ def found(draft: Draft, instance_uuid: str) -> None:
     """Some host names the instance: a claim on a host that is gone is over, unless the
     instance still has allocations there, of cells or devices."""
     known = draft.state.fleet.claims.by_instance.get(instance_uuid)
-    row = None if known is None else draft.get(t.CLAIMS, known.id)
-    if not isinstance(row, ClaimRow) or row.host_id != t.NO_HOST or row.is_open:
+    row = None if known is None else draft.get(t.BOOKINGS, known.id)
+    if not isinstance(row, BookingRow) or row.host_id != t.NO_HOST or row.is_open:
         return
     table = draft.state.providers
     uuids = [
@@ -306,7 +319,7 @@ def found(draft: Draft, instance_uuid: str) -> None:
         counted_claims.remove(draft, row)
 
 
-def promised(state: State, host: str, instance_uuid: str) -> ClaimRow | None:
+def promised(state: State, host: str, instance_uuid: str) -> BookingRow | None:
     """The claim of an instance, if it is on a node of ``host``."""
     row = state.fleet.claims.by_instance.get(instance_uuid)
     if row is None:
@@ -346,7 +359,9 @@ def overtaken(
         _pass_on(draft, row, written)
 
 
-def _pass_on(draft: Draft, row: ClaimRow, written: Mapping[str, Iterable[str]]) -> None:
+def _pass_on(
+    draft: Draft, row: BookingRow, written: Mapping[str, Iterable[str]]
+) -> None:
     """The claim goes on for the consumer that has allocations on the host now, or
     ends."""
     heir = None
@@ -356,6 +371,7 @@ def _pass_on(draft: Draft, row: ClaimRow, written: Mapping[str, Iterable[str]]) 
     if heir is None:
         counted_claims.remove(draft, row)
     else:
+        booked_names.leave(draft, row)
         leave(draft, row, heir)
 
 
@@ -373,7 +389,7 @@ def gone_with(draft: Draft, consumer_uuid: str, provider_uuids: Iterable[str]) -
             counted_claims.remove(draft, left)
 
 
-def leave(draft: Draft, row: ClaimRow, held_by: str) -> None:
+def leave(draft: Draft, row: BookingRow, held_by: str) -> None:
     """The instance was launched, and goes elsewhere before a report counts its cells
     and devices: these stay promised until one does, or until ``held_by`` has no
     allocations there. An instance has one claim, so this one goes on under another
@@ -395,11 +411,13 @@ def leave(draft: Draft, row: ClaimRow, held_by: str) -> None:
         remote=None,
         updated_at=draft.now,
         counted_at=row.counted_at or draft.now,
+        role=t.SOURCE,
+        **booked_names.NAMELESS,
     )
-    draft.change(t.CLAIMS, row, left)
+    draft.change(t.BOOKINGS, row, left)
 
 
-def _is_there(state: State, row: ClaimRow, provider_uuids: Iterable[str]) -> bool:
+def _is_there(state: State, row: BookingRow, provider_uuids: Iterable[str]) -> bool:
     """Whether one of the providers is in the tree of the claim's host; of a host
     without a provider, that cannot be told, and of one that is gone, nothing need
     be."""
@@ -421,35 +439,35 @@ def _is_there(state: State, row: ClaimRow, provider_uuids: Iterable[str]) -> boo
 
 
 def holds(
-    row: ClaimRow, consumer: ConsumerRow | None, *, is_over: bool = False
+    row: BookingRow, consumer: ConsumerRow | None, *, is_over: bool = False
 ) -> bool:
     """Whether what the claim added ends with it: it is leased, or ``is_over``, and its
     consumer was not written since."""
     return (is_over or row.leased_until is not None) and _made(row, consumer)
 
 
-def _made(row: ClaimRow, consumer: ConsumerRow | None) -> bool:
+def _made(row: BookingRow, consumer: ConsumerRow | None) -> bool:
     """Whether the consumer is as the claim wrote it."""
     if consumer is None or consumer.generation != row.consumer_generation:
         return False
     return not is_arrival(row)
 
 
-def follow(draft: Draft, row: ClaimRow, consumer: ConsumerRow) -> None:
+def follow(draft: Draft, row: BookingRow, consumer: ConsumerRow) -> None:
     """The generation of ``consumer`` moves on; what the claim made stays its own."""
     if _made(row, consumer):
         generation = consumer.generation + 1
-        draft.put(t.CLAIMS, replace(row, consumer_generation=generation))
+        draft.put(t.BOOKINGS, replace(row, consumer_generation=generation))
 
 
-def give_back(draft: Draft, row: ClaimRow) -> None:
+def give_back(draft: Draft, row: BookingRow) -> None:
     """The claim ends with the allocations that it added, where the consumer was not
     written since. As with any deletion no provider's generation moves. What a remote
     Placement holds is given back there, and until then the claim is over."""
     if row.remote is not None:
         if not row.is_over:
             ended = replace(row, leased_until=t.OVER, updated_at=None)
-            draft.put(t.CLAIMS, ended)
+            draft.put(t.BOOKINGS, ended)
         return
     counted_claims.remove(draft, row)
     if not is_arrival(row):

@@ -7,16 +7,17 @@ one view, so that a later one sees what an earlier one took.
 from __future__ import annotations
 
 import msgspec
-from msgspec.structs import replace
 
 from gantt.errors import Conflict, NotFound
 from gantt.model import rows as t
 from gantt.model.answers import Claimed
 from gantt.model.commands import Book, DeleteAllocations, ReleaseClaim, Unbook
-from gantt.model.rows import InstanceRow
+from gantt.model.demand import claim_of_plan
+from gantt.model.placements import Placement, Plan
+from gantt.model.rows import BookingRow
 from gantt.placement import named_placements
 from gantt.placement.ownership import check_owner
-from gantt.placement.rules import allocations, claims, leases
+from gantt.placement.rules import allocations, booked_names, claims, leases
 from gantt.placement.rules.draft import Draft
 
 
@@ -29,10 +30,52 @@ def book(draft: Draft, command: Book) -> tuple[Claimed, ...]:
             check_owner(state, uuids, claim.only_project, also_running=True)
         for one in claim.instances:
             assert one.booked is not None, "it has a name"
-            if one.booked.plan and named_placements.has_plan(state, one.booked):
+            if named_placements.has_plan(state, one.booked):
                 raise Conflict(f"The plan {one.booked.plan!r} was placed before.")
             named_placements.check_free(state, one.booked.name, one.instance_uuid)
-    return tuple(claims.claim(draft, claim) for claim in command.claims)
+    answer = tuple(claims.claim(draft, claim) for claim in command.claims)
+    _remember(draft, command, answer)
+    return answer
+
+
+def _remember(draft: Draft, command: Book, answer: tuple[Claimed, ...]) -> None:
+    """What an equal demand of the same plan is answered with."""
+    placements, hosts, plan = [], draft.state.fleet.hosts, None
+    for claim, claimed in zip(command.claims, answer, strict=True):
+        for one, at in zip(claim.instances, claimed.taken, strict=True):
+            plan, choice = one.booked, one.choices[at]
+            assert plan is not None, "it has a name"
+            place = hosts.row_by_id[choice.host_id]
+            host, node = hosts.hosts[place], hosts.nodes[place]
+            placements.append(
+                Placement(
+                    plan.name,
+                    host,
+                    node,
+                    plan.item,
+                    one.instance_uuid,
+                    dict(choice.allocations),
+                )
+            )
+    if plan is None or not plan.plan:
+        return
+    name = answer[0].claim
+    known = Plan(tuple(placements), plan.plan, name, answer[0].leased_until)
+    row = BookingRow(
+        draft.new_id(t.BOOKINGS),
+        "",
+        claim_of_plan(plan.project, plan.plan),
+        t.NO_HOST,
+        *(0, 0, 0),
+        *(None,) * 4,
+        draft.now,
+        None,
+        answered=msgspec.json.encode(known).decode(),
+        project=plan.project,
+        plan=plan.plan,
+        digest=plan.digest,
+    )
+    draft.change(t.BOOKINGS, None, row)
 
 
 def unbook(draft: Draft, command: Unbook) -> None:
@@ -50,16 +93,4 @@ def unbook(draft: Draft, command: Unbook) -> None:
     for claim, uuids in claimed.items():
         leases.release(draft, ReleaseClaim(claim, instance_uuids=frozenset(uuids)))
     for uuid in command.consumers:
-        _forget(draft, uuid)
-
-
-def _forget(draft: Draft, uuid: str) -> None:
-    """What it is called, where its host still names it."""
-    instances = draft.state.fleet.instances
-    if uuid in instances.booked:
-        row = draft.get(t.INSTANCES, instances.by_uuid[uuid].id)
-        assert isinstance(row, InstanceRow), "its host names it"
-        facts = msgspec.json.decode(row.facts)
-        del facts[t.BOOKED]
-        text = msgspec.json.encode(facts, order="sorted").decode()
-        draft.put(t.INSTANCES, replace(row, facts=text))
+        booked_names.forget(draft, uuid)

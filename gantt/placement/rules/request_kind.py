@@ -19,7 +19,7 @@ from gantt.errors import AlreadyClaimed
 from gantt.model import rows as t
 from gantt.model.answers import Candidate, Repeat
 from gantt.model.request_identity import RequestIdentity, read_answered
-from gantt.model.rows import ClaimRow, InstanceRow
+from gantt.model.rows import BookingRow, InstanceRow
 from gantt.model.topology import Fit
 from gantt.placement.rules import counted_claims, leases
 from gantt.placement.rules.draft import Draft
@@ -74,14 +74,14 @@ def standing(
     )
 
 
-def answers(claim: ClaimRow, identity: RequestIdentity) -> bool:
+def answers(claim: BookingRow, identity: RequestIdentity) -> bool:
     """Whether the claim was made for an equal request."""
     if claim.answered is None or not identity.digest:
         return False
     return read_answered(claim.answered).digest == identity.digest
 
 
-def _named_since(claim: ClaimRow, named: InstanceRow | None) -> bool:
+def _named_since(claim: BookingRow, named: InstanceRow | None) -> bool:
     """Whether a host came to name the instance after it was claimed: one that it moves
     from named it before. Databases keep whole seconds of these times."""
     if named is None:
@@ -90,7 +90,7 @@ def _named_since(claim: ClaimRow, named: InstanceRow | None) -> bool:
     return second(named.created_at or 0) > second(claim.created_at or 0)
 
 
-def _places(state: State, claim: ClaimRow) -> set[int]:
+def _places(state: State, claim: BookingRow) -> set[int]:
     """Rows of the hosts where the instance is claimed or has allocations."""
     hosts, providers = state.fleet.hosts, state.providers
     place = hosts.row_by_id.get(claim.host_id)
@@ -130,7 +130,7 @@ def again(draft: Draft, instance_uuid: str, leased_until: int | None) -> Repeate
     known = row.leased_until
     if leased_until is not None and known is not None and known < leased_until:
         longer = replace(row, leased_until=leased_until, updated_at=draft.now)
-        draft.put(t.CLAIMS, longer)
+        draft.put(t.BOOKINGS, longer)
     answered = read_answered(row.answered)
     candidate = Candidate(answered.allocations, answered.mappings)
     pending = None if row.topology is None else from_text(row.topology)

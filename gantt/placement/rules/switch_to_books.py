@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from gantt.model import rows as t
 from gantt.model.commands import ConsumerAllocations, TurnToBooks
-from gantt.model.rows import ClaimRow, FactRow, ProviderRow
+from gantt.model.rows import BookingRow, FactRow, ProviderRow
 from gantt.placement import amount_source
 from gantt.placement.rules import allocations, services
 from gantt.placement.rules.draft import Draft
@@ -24,7 +24,7 @@ def to_books(draft: Draft, command: TurnToBooks) -> bool:  # noqa: ARG001
     where = amount_source.stage(draft.state)
     if where != "ready":
         return where == "books"
-    for row in draft.state.fleet.claims.rows():
+    for row in draft.state.fleet.claims.claims():
         if row.consumer_generation is None and row.remote is None:
             _enter(draft, row)
     key = services.new_id(draft)
@@ -33,7 +33,7 @@ def to_books(draft: Draft, command: TurnToBooks) -> bool:  # noqa: ARG001
     return True
 
 
-def _enter(draft: Draft, row: ClaimRow) -> None:
+def _enter(draft: Draft, row: BookingRow) -> None:
     """What ``row`` holds, as an allocation of the instance."""
     state = draft.state
     host = state.fleet.hosts.row_by_id.get(row.host_id)
@@ -48,11 +48,11 @@ def _enter(draft: Draft, row: ClaimRow) -> None:
         )
         allocations.write(draft, allocations.ConsumerChange(consumer, None, [], new))
         # The first generation of a consumer is 1: as claims record it.
-        draft.put(t.CLAIMS, replace(row, consumer_generation=1, updated_at=draft.now))
+        draft.put(t.BOOKINGS, replace(row, consumer_generation=1, updated_at=draft.now))
 
 
 def _amounts(
-    draft: Draft, provider: ProviderRow, number: int, row: ClaimRow
+    draft: Draft, provider: ProviderRow, number: int, row: BookingRow
 ) -> list[tuple[ProviderRow, int, int]]:
     """Amounts of the classes that the provider has."""
     wanted = (

@@ -259,7 +259,7 @@ class _Compiler:
 def _placed(state: State, demand: Demand) -> Iterator[str]:
     """What is placed is called so, in the project of the demand."""
     fleet = state.fleet
-    for booked in (*fleet.claims.booked.values(), *fleet.instances.booked.values()):
+    for booked in fleet.claims.booked.values():
         if booked.project == (demand.project or ""):
             yield booked.name
 

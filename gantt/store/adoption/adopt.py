@@ -27,7 +27,7 @@ from gantt.store.tables import (
     UPSTREAM_HEAD,
     UPSTREAM_VERSION_TABLE,
     VERSION_TABLE,
-    gantt_claims,
+    gantt_bookings,
     gantt_log,
     metadata,
 )
@@ -228,10 +228,10 @@ def advance(database: Database, connection: Connection, tables: Iterable[str]) -
 
 
 def _leased(connection: Connection) -> int:
-    if gantt_claims.name not in _present(connection):
+    if gantt_bookings.name not in _present(connection):
         return 0
-    query = select(func.count()).select_from(gantt_claims)
-    query = query.where(gantt_claims.c.leased_until > 0)
+    query = select(func.count()).select_from(gantt_bookings)
+    query = query.where(gantt_bookings.c.leased_until > 0)
     return int(connection.execute(query).scalar_one())
 
 

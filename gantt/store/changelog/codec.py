@@ -39,9 +39,11 @@ TABLE_NUMBERS: dict[str, int] = {
     rows.HOST_AGGREGATES: 15,
     rows.INSTANCES: 16,
     rows.SERVER_GROUPS: 17,
-    rows.CLAIMS: 18,
     rows.FACTS: 19,
+    rows.BOOKINGS: 20,
 }
+# Rows of claims, as bookings were called: these had fewer fields.
+_BEFORE = (rows.BOOKINGS, 18)
 
 _MAX_KIND = 64
 _MAX_REQUEST_ID = 255
@@ -51,7 +53,7 @@ _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(_Keys)
 _ROW_DECODERS: dict[int, tuple[str, msgspec.msgpack.Decoder[Any]]] = {
     number: (name, msgspec.msgpack.Decoder(rows.ROW_TYPES[name] | None))
-    for name, number in TABLE_NUMBERS.items()
+    for name, number in (*TABLE_NUMBERS.items(), _BEFORE)
 }
 
 

@@ -102,20 +102,20 @@ class Host:
 
     def pending(self) -> list[tuple[str, bool]]:
         """Instances with a claim, and whether the host has named them since."""
-        rows = self.books.read(lambda state: list(state.rows(t.CLAIMS)))
+        rows = self.books.read(lambda state: list(state.rows(t.BOOKINGS)))
         return [
             (row.instance_uuid, row.counted_at is not None)
             for row in rows
-            if isinstance(row, t.ClaimRow)
+            if isinstance(row, t.BookingRow)
         ]
 
     def counted(self) -> list[str]:
         """Instances that the report contains, though their claims have not ended."""
-        rows = self.books.read(lambda state: list(state.rows(t.CLAIMS)))
+        rows = self.books.read(lambda state: list(state.rows(t.BOOKINGS)))
         return [
             row.instance_uuid
             for row in rows
-            if isinstance(row, t.ClaimRow) and row.is_counted
+            if isinstance(row, t.BookingRow) and row.is_counted
         ]
 
     def save(self, at: datetime, *pinned: int, **values: Any) -> None:

@@ -15,7 +15,7 @@ from gantt.model import commands as c
 from gantt.model import rows as t
 from gantt.model.changes import Change
 from gantt.model.hosts import Instance, ServerGroup, Service
-from gantt.model.rows import ClaimRow
+from gantt.model.rows import BookingRow
 from gantt.model.spec import InstanceGroup
 from gantt.placement import group_rules
 from gantt.placement.rules import plan
@@ -33,7 +33,7 @@ from tests.placement.fleet_desk import (
 
 HOSTS, SERVERS, STEPS = 5, 14, 60
 POLICIES = ("affinity", "anti-affinity", "soft-affinity", None)
-BOOKS = (t.ALLOCATIONS, t.CONSUMERS, t.CLAIMS, t.INVENTORIES)
+BOOKS = (t.ALLOCATIONS, t.CONSUMERS, t.BOOKINGS, t.INVENTORIES)
 
 
 def capacities(state: State) -> dict[tuple[int, int], tuple[int, float]]:
@@ -180,8 +180,8 @@ def take_plainly(
         state.apply(planned.changes, state.cursor)
     elif not has_room(state, row, command, old):
         return False
-    new = ClaimRow(
-        id=state.next_id(t.CLAIMS),
+    new = BookingRow(
+        id=state.next_id(t.BOOKINGS),
         claim=command.claim,
         instance_uuid=uuid,
         host_id=one.host_id,
@@ -197,12 +197,12 @@ def take_plainly(
     )
     stale = fleet.claims.by_instance.get(uuid)
     if stale is not None:
-        state.apply([Change(t.CLAIMS, stale.id, stale, None)], state.cursor)
-    state.apply([Change(t.CLAIMS, new.id, None, new)], state.cursor)
+        state.apply([Change(t.BOOKINGS, stale.id, stale, None)], state.cursor)
+    state.apply([Change(t.BOOKINGS, new.id, None, new)], state.cursor)
     return True
 
 
-def has_room(state: State, row: int, command: c.Claim, old: ClaimRow | None) -> bool:
+def has_room(state: State, row: int, command: c.Claim, old: BookingRow | None) -> bool:
     """Ram, Core and Disk, at a ratio of 1 unless reported; its own claim aside."""
     hosts = state.fleet.hosts
     mine = old if old is not None and hosts.row_by_id.get(old.host_id) == row else None

@@ -19,7 +19,7 @@ from gantt.model.fleet_lists import InstanceQuery
 from gantt.model.hosts import Instance
 from gantt.model.placements import PlacedQuery
 from gantt.model.request_identity import Booked
-from gantt.model.rows import NO_HOST, ClaimRow
+from gantt.model.rows import NO_HOST, BookingRow
 from gantt.placement import named_placements
 from gantt.placement.known_instances import known_instances
 from gantt.placement.queries import amounts_of
@@ -221,11 +221,11 @@ expire: done; no claim; has 0; unknown
 named: done; no claim; has 2; named; web running
 named elsewhere: done; leased on h1 of 2; has 2; leased; web running
 report: done; no claim; has 2; named; web running
-gone: done; no claim; has 2; allocated
+gone: done; no claim; has 2; allocated; web ended
 no host: done; no claim; has 0; unknown
 written alike: done; leased on h1 of 2; has 2; leased; web leased
 written: done; kept on h1 of 2; has 1; claimed; web placed
-moved: done; no claim; has 2; allocated
+moved: done; no claim; has 2; allocated; web ended
 deleted: done; no claim; has 0; unknown
 drop: done; leased on h1 of 2; has 2; leased; web leased
 unbook: done; no claim; has 0; unknown
@@ -237,11 +237,11 @@ expire: done; kept on h1 of 2; has 2; claimed; web placed
 named: done; no claim; has 2; named; web running
 named elsewhere: done; kept on h1 of 2; has 2; claimed; web running
 report: done; no claim; has 2; named; web running
-gone: done; no claim; has 2; allocated
+gone: done; no claim; has 2; allocated; web ended
 no host: done; kept on nowhere of 2; has 2; claimed; web placed
 written alike: done; kept on h1 of 2; has 2; claimed; web placed
 written: done; kept on h1 of 2; has 1; claimed; web placed
-moved: done; no claim; has 2; allocated
+moved: done; no claim; has 2; allocated; web ended
 deleted: done; no claim; has 0; unknown
 drop: done; kept on h1 of 2; has 2; claimed; web placed
 unbook: done; no claim; has 0; unknown
@@ -253,8 +253,8 @@ expire: done; no claim; has 2; named; web running
 named: done; no claim; has 2; named; web running
 named elsewhere: done; no claim; has 2; named; web running
 report: done; no claim; has 2; named; web running
-gone: done; no claim; has 2; allocated
-no host: done; no claim; has 2; allocated
+gone: done; no claim; has 2; allocated; web ended
+no host: done; no claim; has 2; allocated; web ended
 written alike: done; no claim; has 2; named; web running
 written: done; no claim; has 1; named; web running
 moved: done; no claim; has 2; named; web running
@@ -443,7 +443,7 @@ STATES = {
 }
 
 
-def words(row: ClaimRow) -> str:
+def words(row: BookingRow) -> str:
     found = []
     if row.held_by is not None:
         found.append("held")

@@ -110,7 +110,7 @@ def test_a_lease_ends_no_earlier_than_it_says() -> None:
 def test_claim_then_release_leaves_the_books_as_before(is_leased: bool) -> None:
     desk = FleetDesk(2)
     command = claim("one", on(1, 1), on(2, 2), leased_for_us=9 if is_leased else None)
-    tables = ("allocations", "consumers", "gantt_claims", "inventories")
+    tables = ("allocations", "consumers", "gantt_bookings", "inventories")
     desk.do(claim("other", on(7, 1)))
     before = desk.books(*tables)
     desk.do(command)

@@ -84,16 +84,54 @@ def test_a_name_goes_on_with_what_its_host_names() -> None:
     booked = named_placements.called(desk.state, server(1))
     assert booked is not None
     assert (booked.plan, booked.digest) == ("p", "digest")
-    desk.do(c.UpdateInstances("h1", (Instance(server(1), {"_booked": {}}),)))
-    assert named_placements.called(desk.state, server(1)) == booked
     assert desk.refusal(c.Book((part(on(3, 1)),)), Conflict)
     both = {server(1), server(2)}
     assert named_placements.of_plan(desk.state, "project", "p") == both
+    desk.do(c.SyncInstances("h1", ()))
+    assert named_placements.called(desk.state, server(1)) == booked
     desk.do(c.Unbook((server(1), server(2))))
     assert desk.used(1) == desk.used(2) == {}
     assert named_placements.of_plan(desk.state, "project", "p") == set()
-    row = desk.state.fleet.instances.by_uuid[server(1)]
-    assert row.facts == "{}"
+    assert list(desk.state.fleet.claims.booked) == []
+
+
+@pytest.mark.parametrize("is_named", [False, True])
+def test_a_name_ends_with_the_last_that_lives_of_it(is_named: bool) -> None:
+    desk = FleetDesk(1)
+    desk.do(c.Book((part(on(1, 1)),)))
+    if is_named:
+        desk.do(c.UpdateInstances("h1", (Instance(server(1)),)))
+        desk.do(c.DeleteAllocations(server(1)))
+        assert named_placements.called(desk.state, server(1)) is not None
+        assert undone(desk, c.SyncInstances("h1", ()))
+        desk.do(c.SyncInstances("h1", ()))
+    else:
+        assert undone(desk, c.DeleteAllocations(server(1)))
+        desk.do(c.DeleteAllocations(server(1)))
+    assert named_placements.called(desk.state, server(1)) is None
+    other = replace(on(1, 1), booked=Booked(server(1), "item", "project"))
+    desk.do(c.Book((claim("other", other),)))
+
+
+def test_a_plan_is_known_a_day_longer_than_what_it_placed() -> None:
+    desk = FleetDesk(1)
+    second = 1_000_000
+    desk.do(c.Book((part(on(1, 1), on(2, 1)),)))
+    sweep = c.ExpireClaims(plan_names_us=50 * second)
+    assert desk.changes(sweep) == 0
+    desk.do(c.Unbook((server(1),)))
+    assert desk.changes(sweep) == 0
+    desk.do(c.Unbook((server(2),)))
+    assert undone(desk, sweep)
+    desk.do(sweep)
+    desk.now += 49 * second
+    assert desk.changes(sweep) == 0
+    assert desk.refusal(c.Book((part(on(3, 1)),)), Conflict)
+    desk.now += second
+    assert undone(desk, sweep)
+    desk.do(sweep)
+    desk.do(c.Book((part(on(3, 1)),)))
+    assert hosts(desk) == {server(3): 1}
 
 
 def test_all_that_is_named_is_released_or_nothing() -> None:

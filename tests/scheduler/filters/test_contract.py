@@ -87,7 +87,7 @@ def test_claims_do_not_affect_filters_that_read_no_usage(
     row = int(rows[number % len(rows)])
     host_id = int(state.fleet.hosts.id[row])
     claim = claim_row(number=900 + number, instance="new", host=host_id)
-    change = Change(t.CLAIMS, claim.id, None, claim)
+    change = Change(t.BOOKINGS, claim.id, None, claim)
     state.apply([change], Cursor(state.revision + 1, "claim"))
     assert said() == before
 
