@@ -91,9 +91,10 @@ class SchedulerProtocol(ReportService, Protocol):
         dry_run: bool = False,
     ) -> Plan:
         """Book a place for each thing that is asked for, in one commit: all of them, or
-        none. ``plan``: while anything of a plan of this name lives, the same demand
-        has the same answer. ``lease_s``: all of it ends after so many seconds unless
-        it is confirmed. ``dry_run``: tell it, and book nothing.
+        none. ``plan``: while anything of a plan of this name lives, and
+        ``plan_names_s`` longer, the same demand has the same answer. ``lease_s``: all
+        of it ends after so many seconds unless it is confirmed. ``dry_run``: tell it,
+        and book nothing.
 
         Raises NoValidHost, whose text says why; Invalid (the message names item and
         field); AlreadyClaimed: a name is taken; Conflict: the plan was placed for

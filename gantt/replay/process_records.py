@@ -35,7 +35,7 @@ _CHUNK: Final = 1 << 16
 _LONGEST: Final = 1 << 30
 _DECODE: Final = msgspec.json.Decoder(Line).decode
 _ROWS: Final = {table: msgspec.json.Decoder(kind) for table, kind in ROW_TYPES.items()}
-_FORMER: Final = {"gantt_bookings": BOOKINGS}
+_FORMER: Final = {"gantt_claims": BOOKINGS}
 _MANY: Final = msgspec.json.Decoder(list[Raw])
 
 

@@ -95,7 +95,7 @@ def test_library_does_not_upgrade_tables_unasked(tmp_path: Path) -> None:
             "UPDATE gantt_alembic_version SET version_num = '0007_shadow'"
         )
         for column in ("topology", "counted_at", "answered"):
-            connection.execute(f"ALTER TABLE gantt_bookings DROP COLUMN {column}")
+            connection.execute(f"ALTER TABLE gantt_claims DROP COLUMN {column}")
         connection.execute("DROP TABLE gantt_heartbeats")
         connection.execute("DROP TABLE gantt_zone_usage")
         connection.execute("ALTER TABLE gantt_services DROP COLUMN disabled_reason")

@@ -52,8 +52,9 @@ def claim(number: int, name: str, host: int = 1) -> str:
     values = [number, name, books.uuid_of(10_000 + number), host, 2, 4096, 20_480]
     told = ", ".join(map(sql, (*values, *STATES[name])))
     return (
-        "INSERT INTO gantt_bookings (id, claim, instance_uuid, host_id, vcpus, "
-        "memory_mb, disk_mb, leased_until, consumer_generation, remote, topology, counted_at) "
+        "INSERT INTO gantt_claims (id, claim, instance_uuid, host_id, vcpus, "
+        "memory_mb, disk_mb, leased_until, consumer_generation, remote, topology, "
+        "counted_at) "
         f"VALUES ({told})"
     )
 
@@ -135,7 +136,7 @@ def before(engine: Gantt) -> list[str]:
             answered = {"digest": "", "allocations": {}, "booked": said}
             text = msgspec.json.encode(answered).decode()
             found.append(
-                f"UPDATE gantt_bookings SET answered = '{text}' WHERE id = {row.id}"
+                f"UPDATE gantt_claims SET answered = '{text}' WHERE id = {row.id}"
             )
         else:
             text = msgspec.json.encode({"_booked": said, "a": 1}).decode()
@@ -198,11 +199,11 @@ def test_books_that_were_handed_back_are_taken_over_with_their_claims(url: str) 
 )
 def test_what_broke_off_is_repeated(url: str) -> None:
     previous(url)
-    execute(url, "CREATE TABLE kept AS SELECT * FROM gantt_bookings")
+    execute(url, "CREATE TABLE kept AS SELECT * FROM gantt_claims")
     schema.sync(url)
     execute(
         url,
-        "CREATE TABLE gantt_bookings AS SELECT * FROM kept",
+        "CREATE TABLE gantt_claims AS SELECT * FROM kept",
         "DROP TABLE kept",
         "UPDATE gantt_head SET format = 2",
         f"UPDATE gantt_alembic_version SET version_num = '{BEFORE}'",

@@ -145,11 +145,11 @@ def test_sync_upgrades_claims_of_the_release_before(url: str, path: Path) -> Non
         "DROP TABLE gantt_zone_usage",
         "DROP TABLE gantt_facts",
         "UPDATE gantt_head SET format = 1",
-        "ALTER TABLE gantt_bookings DROP COLUMN topology",
-        "ALTER TABLE gantt_bookings DROP COLUMN counted_at",
-        "ALTER TABLE gantt_bookings DROP COLUMN answered",
+        "ALTER TABLE gantt_claims DROP COLUMN topology",
+        "ALTER TABLE gantt_claims DROP COLUMN counted_at",
+        "ALTER TABLE gantt_claims DROP COLUMN answered",
         "ALTER TABLE gantt_services DROP COLUMN disabled_reason",
-        "INSERT INTO gantt_bookings (id, claim, instance_uuid, host_id, vcpus, memory_mb,"
+        "INSERT INTO gantt_claims (id, claim, instance_uuid, host_id, vcpus, memory_mb,"
         f" disk_mb) VALUES (1, 'c', '{claim.instance_uuid}', 1, 2, 3, 4)",
         "UPDATE gantt_alembic_version SET version_num = '0007_shadow'",
     )
