@@ -7,7 +7,7 @@ of them: so it is judged once a command is planned, on all that it changes.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -35,18 +35,16 @@ def leave(draft: Draft, row: BookingRow) -> None:
         draft.change(t.BOOKINGS, None, name)
 
 
+def of_no_claim(key: int, uuid: str, created_at: int | None, **said: Any) -> BookingRow:
+    """A booking that takes nothing."""
+    place, amounts, ends = (key, "", uuid, t.NO_HOST), (0, 0, 0), (None, None, None)
+    return BookingRow(*place, *amounts, None, *ends, created_at, None, **said)
+
+
 def _bare(draft: Draft, row: BookingRow) -> BookingRow:
-    return BookingRow(
-        row.id,
-        "",
-        row.instance_uuid,
-        t.NO_HOST,
-        *(0, 0, 0),
-        *(None,) * 4,
-        row.created_at,
-        draft.now,
-        **{name: getattr(row, name) for name in NAMELESS},
-    )
+    said = {name: getattr(row, name) for name in NAMELESS}
+    bare = of_no_claim(row.id, row.instance_uuid, row.created_at, **said)
+    return replace(bare, updated_at=draft.now)
 
 
 def forget(draft: Draft, uuid: str) -> None:
@@ -62,7 +60,7 @@ def settle(draft: Draft) -> None:
     for _, new in draft.changed(t.BOOKINGS):
         if isinstance(new, BookingRow) and new.name and not new.is_claim:
             gone.add(new.instance_uuid)
-    for old, new in (*draft.changed(t.CONSUMERS), *draft.changed(t.INSTANCES)):
+    for old, new in [*draft.changed(t.CONSUMERS), *draft.changed(t.INSTANCES)]:
         if isinstance(new, ConsumerRow | InstanceRow):
             there.add(new.uuid)
         elif isinstance(old, ConsumerRow | InstanceRow):

@@ -14,7 +14,6 @@ from gantt.model.answers import Claimed
 from gantt.model.commands import Book, DeleteAllocations, ReleaseClaim, Unbook
 from gantt.model.demand import claim_of_plan
 from gantt.model.placements import Placement, Plan
-from gantt.model.rows import BookingRow
 from gantt.placement import named_placements
 from gantt.placement.ownership import check_owner
 from gantt.placement.rules import allocations, booked_names, claims, leases
@@ -61,15 +60,10 @@ def _remember(draft: Draft, command: Book, answer: tuple[Claimed, ...]) -> None:
         return
     name = answer[0].claim
     known = Plan(tuple(placements), plan.plan, name, answer[0].leased_until)
-    row = BookingRow(
+    row = booked_names.of_no_claim(
         draft.new_id(t.BOOKINGS),
-        "",
         claim_of_plan(plan.project, plan.plan),
-        t.NO_HOST,
-        *(0, 0, 0),
-        *(None,) * 4,
         draft.now,
-        None,
         answered=msgspec.json.encode(known).decode(),
         project=plan.project,
         plan=plan.plan,

@@ -25,10 +25,9 @@ down_revision = "0013_facts"
 FORMAT = 3
 _OLD, _NEW = "gantt_claims", "gantt_bookings"
 _KEPT: Final = (
-    *("created_at", "updated_at", "id", "claim", "instance_uuid", "host_id", "vcpus"),
-    *("memory_mb", "disk_mb", "group_uuid", "leased_until", "consumer_generation"),
-    *("remote", "topology", "counted_at", "answered"),
-)
+    "created_at updated_at id claim instance_uuid host_id vcpus memory_mb disk_mb "
+    "group_uuid leased_until consumer_generation remote topology counted_at answered"
+).split()
 _NAMES: Final = ("item", "name", "project", "plan", "digest")
 _CLAIMS = sa.table(_OLD, *map(sa.column, _KEPT))
 _BOOKINGS = sa.table(_NEW, *map(sa.column, (*_KEPT, "role", *_NAMES)))
@@ -133,7 +132,7 @@ def _of_claims(connection: sa.Connection) -> Iterator[dict[str, Any]]:
 
 
 def _of_instances(connection: sa.Connection) -> Iterator[dict[str, Any]]:
-    """The same of those that their hosts name, whose claims have ended."""
+    """What things by name are to say whose claims have ended, as hosts name them."""
     i, h = _INSTANCES.c, _HOSTS.c
     named = sa.select(i.id, i.uuid, i.facts, i.host, i.created_at).where(
         i.facts.like('%"_booked":{%')
