@@ -115,7 +115,8 @@ def test_what_no_request_here_claimed_is_not_released() -> None:
     assert "no request here made it" in told
     assert f"{server(1)} through Placement's API (" in told
     desk.do(c.ConfirmClaim(row.claim))
-    assert (desk.claims(), desk.used()) == ([row], SIZE)
+    confirmed = replace(row, updated_at=desk.now)
+    assert (desk.claims(), desk.used()) == ([confirmed], SIZE)
     desk.do(c.DeleteAllocations(server(1)))
     assert (desk.claims(), desk.used()) == ([], {})
 
