@@ -19,7 +19,7 @@ from gantt.model.rows import NO_HOST, BookingRow, FactRow, FleetRow, ServiceRow
 from gantt.state.column import NO_ROW, time_in
 from gantt.state.factors import Factor
 from gantt.state.fleet_columns import Fleet
-from gantt.state.fleet_tables import COMPUTE, FleetTable, grouped
+from gantt.state.fleet_tables import COMPUTE, BookingTable, FleetTable, grouped
 from gantt.state.listers import NamedBy
 from gantt.state.report_decoder import AMOUNTS, amounts, topology_of
 from gantt.state.state import State
@@ -389,12 +389,30 @@ def _claims(fleet: Fleet, pause: Pause) -> Iterator[str]:
         yield from (
             f"claim {row.claim} of {row.instance_uuid}: {what}" for what in whats
         )
-        if row.name and table.booked.get(row.instance_uuid) is not row:
-            yield f"booking {row.id}: what is called {row.name!r} leads to another"
+    yield from _plans(table)
     if table.leased.keys() - table.by_id.keys():
         yield "claims: a lease of no claim"
     if table.by_instance.keys() != {row.instance_uuid for row in table.claims()}:
         yield "claims: an instance without a claim is said to have one"
+
+
+def _plans(table: BookingTable) -> Iterator[str]:
+    """At once: while it rests, others place and end."""
+    of_plan: dict[tuple[str, str], set[str]] = {}
+    booked, plans = {}, {}
+    for row in table.by_id.values():
+        if row.name:
+            booked[row.instance_uuid] = row
+            of_plan.setdefault((row.project, row.plan), set()).add(row.instance_uuid)
+        elif row.plan:
+            plans[row.project, row.plan] = row
+    if (booked, plans) != (table.booked, table.plans):
+        yield "bookings: a name or a plan leads to another"
+    if any(set(table.of_plan(*place)) != mine for place, mine in of_plan.items()):
+        yield "bookings: a plan leads to other things than it placed"
+    ended = [row for place, row in plans.items() if place not in of_plan]
+    if sorted(ended, key=lambda row: row.id) != table.ended_plans():
+        yield "bookings: a plan has ended, or lives, and wrongly so"
 
 
 def _name(row: BookingRow) -> Iterator[str]:

@@ -147,6 +147,20 @@ def test_the_same_plan_is_answered_alike(books: GanttProtocol) -> None:
     assert hosts(books.place(Item("web", cpu=1), plan="other")).keys() == {"web"}
 
 
+def test_names_of_plans_are_known_as_long_as_the_option_says() -> None:
+    options = EngineOptions(scheduler=SchedulerOptions(plan_names_s=0.0))
+    with open_gantt("memory://", options) as engine:
+        report(engine, "h1")
+        engine.place(Item("web", cpu=1), plan="app")
+        engine.release_placement(plan="app")
+        with pytest.raises(Conflict, match="'app' was placed for another demand"):
+            engine.place(Item("web", cpu=2), plan="app")
+        for _ in range(2):  # it ends where that was seen before
+            engine.expire_claims()
+        found = engine.place(Item("web", cpu=2), plan="app")
+        assert (hosts(found), found.ended) == ({"web": "h1"}, ())
+
+
 def test_projects_have_names_of_their_own(books: GanttProtocol) -> None:
     one = books.place(Item("web", cpu=1), project="blue", plan="p")
     two = books.place(Item("web", cpu=2), project="red", plan="p")

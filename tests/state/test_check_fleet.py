@@ -213,6 +213,10 @@ BREAKS: dict[str, tuple[Break, str]] = {
         ),
         "claim claim of bob: its instance leads to another",
     ),
+    "a name of nothing": (
+        lambda f: f.claims.booked.update(eve=f.claims.by_id[1]),
+        "bookings: a name or a plan leads to another",
+    ),
     "an instance without a claim": (
         lambda f: f.claims.by_instance.update(eve=f.claims.by_id[1]),
         "claims: an instance without a claim is said to have one",

@@ -98,3 +98,10 @@ def test_claims_of_the_release_before_promise_no_cells() -> None:
 def test_an_unreadable_row_names_a_newer_gantt(data: bytes) -> None:
     with pytest.raises(errors.StoreFailed, match="newer Gantt"):
         decode(data)
+
+
+def test_claims_of_an_older_log_are_bookings() -> None:
+    row = rows.BookingRow(1, "c", "i", 2, 3, 4, 5, None, None, None, None, 6, None)
+    fields = msgspec.structs.astuple(row)[:16]
+    (change,) = decode(msgspec.msgpack.encode([(18, 1, fields)]))
+    assert change == Change(rows.BOOKINGS, 1, None, row)

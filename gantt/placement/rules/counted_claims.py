@@ -43,7 +43,7 @@ class Seen(Struct, frozen=True):
 def current(draft: Draft, row: BookingRow) -> BookingRow | None:
     """The claim as this draft leaves it."""
     found = draft.get(t.BOOKINGS, row.id)
-    return found if isinstance(found, BookingRow) else None
+    return found if isinstance(found, BookingRow) and found.is_claim else None
 
 
 def name(draft: Draft, row: BookingRow, host: str, saved_at: int | None) -> None:

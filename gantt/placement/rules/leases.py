@@ -236,8 +236,8 @@ def fail(draft: Draft, host_id: int, provider: str | None) -> None:
         elif not _is_remembered(draft.state, row, provider):
             counted_claims.remove(draft, row)
     for row in promised_here:
-        left = draft.get(t.BOOKINGS, row.id)
-        if isinstance(left, BookingRow):
+        left = counted_claims.current(draft, row)
+        if left is not None:
             draft.put(t.BOOKINGS, _homeless(left, provider, draft.now))
 
 
@@ -307,8 +307,8 @@ def found(draft: Draft, instance_uuid: str) -> None:
     """Some host names the instance: a claim on a host that is gone is over, unless the
     instance still has allocations there, of cells or devices."""
     known = draft.state.fleet.claims.by_instance.get(instance_uuid)
-    row = None if known is None else draft.get(t.BOOKINGS, known.id)
-    if not isinstance(row, BookingRow) or row.host_id != t.NO_HOST or row.is_open:
+    row = None if known is None else counted_claims.current(draft, known)
+    if row is None or row.host_id != t.NO_HOST or row.is_open:
         return
     table = draft.state.providers
     uuids = [

@@ -12,8 +12,20 @@ from gantt.model import commands as c
 from gantt.model.demand import claim_of_plan
 from gantt.model.hosts import Instance
 from gantt.model.request_identity import Booked
+from gantt.model.rows import SOURCE, TARGET
 from gantt.placement import named_placements
-from tests.placement.fleet_desk import FleetDesk, claim, on, server, undone, uuid_of
+from tests.placement.fleet_desk import (
+    SIZE,
+    FleetDesk,
+    claim,
+    moving,
+    on,
+    server,
+    undone,
+    uuid_of,
+)
+from tests.placement.rules.test_topology_claims import PINNED, desk_of, pinned
+from tests.placement.rules.test_topology_ends import MIGRATION
 
 PLAN = claim_of_plan("project", "p")
 
@@ -111,6 +123,39 @@ def test_a_name_ends_with_the_last_that_lives_of_it(is_named: bool) -> None:
     assert named_placements.called(desk.state, server(1)) is None
     other = replace(on(1, 1), booked=Booked(server(1), "item", "project"))
     desk.do(c.Book((claim("other", other),)))
+
+
+def test_a_name_stays_with_what_moves_on() -> None:
+    """By another program, before a report counts its cells; and by a claim of its
+    own."""
+    desk = desk_of(2)
+    named = part(on(1, 1), wanted=PINNED)
+    desk.do(c.Book((named,)))
+    away = c.ConsumerAllocations(MIGRATION, {uuid_of(1): SIZE}, "project", "user", None)
+    moved = c.ConsumerAllocations(
+        server(1), {uuid_of(2): SIZE}, "project", "user", generation=1
+    )
+    assert undone(desk, c.SetAllocations((away, moved)))
+    desk.do(c.SetAllocations((away, moved)))
+    (left,) = desk.claims()
+    assert (left.role, left.held_by, left.name) == (SOURCE, MIGRATION, "")
+    booked = named_placements.called(desk.state, server(1))
+    assert booked is not None and booked.role == TARGET
+    assert (booked.name, booked.plan, booked.claim) == (server(1), "p", "")
+    assert named_placements.of_plan(desk.state, "project", "p") == {server(1)}
+
+
+def test_a_claim_of_its_own_moves_what_has_a_name() -> None:
+    desk = desk_of(2)
+    desk.do(c.Book((part(on(1, 1), wanted=PINNED),)))
+    desk.do(moving(pinned("move", on(1, 2)), 1))
+    assert [(row.role, row.name, row.host_id) for row in desk.claims()] == [
+        (SOURCE, "", 1),
+        (TARGET, server(1), 2),
+    ]
+    assert named_placements.of_plan(desk.state, "project", "p") == {server(1)}
+    desk.do(c.Unbook((server(1),)))
+    assert named_placements.called(desk.state, server(1)) is None
 
 
 def test_a_plan_is_known_a_day_longer_than_what_it_placed() -> None:
