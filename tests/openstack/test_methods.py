@@ -379,7 +379,7 @@ def test_a_context_that_cannot_be_read_is_named(
     with nova(), pytest.raises(exception.Invalid, match="context.request_id"):
         raw("select_destinations", of={"request_id": request_id}, **_arguments())
     assert rig.counted("rpc_unreadable") == 1
-    assert "-: cannot be read: context.request_id" in caplog.messages[-1]
+    assert " -: cannot be read: context.request_id" in caplog.text
 
 
 def test_the_longest_request_id_is_kept(rig: Rig) -> None:
