@@ -183,7 +183,7 @@ SEEN: Final[Mapping[str, str]] = {
     "replace-placement": "1f11677526b2",
     "replay": "2666cdc42594",
     "run-in-production": "633d9e0d33b2",
-    "scale-out": "34dc6629e579",
+    "scale-out": "a857d7a381a2",
     "serving": "c55142c80618",
     "shadow-nova": "f81de94d65d0",
     "spread": "aa819fb85a3e",

@@ -267,3 +267,29 @@ def test_services_that_are_not_ready_answer_themselves(
             assert (refusal.value.code, refusal.value.read()) == (503, b"no database")
             with urlopen(f"{url}/gantt/hosts", timeout=30.0) as answer:
                 assert answer.read() == b"known"
+
+
+class Echo(LoopbackHandler):
+    """Answers with the headers that name who asks."""
+
+    def do_GET(self) -> None:
+        said = {name: one for name, one in self.headers.items() if "orward" in name}
+        self.reply(200, json.dumps(said).encode())
+
+
+@pytest.mark.server("nginx")
+@pytest.mark.server("haproxy")
+@pytest.mark.parametrize("kind", ["guide", "nginx", "haproxy"])
+def test_callers_do_not_choose_the_address_that_they_seem_to_have(
+    tmp_path: Path, kind: str
+) -> None:
+    forged = {"Forwarded": "for=10.9.9.9;host=evil"}
+    forged |= {
+        f"X-Forwarded-{one}": "evil" for one in ("For", "Host", "Prefix", "Proto")
+    }
+    with contextlib.ExitStack() as stack:
+        one = stack.enter_context(answering(LoopbackServer(Echo)))
+        url = stack.enter_context(before([one.url, one.url], kind, tmp_path))
+        with urlopen(Request(url, headers=forged), timeout=30.0) as answer:
+            said = {name.lower(): value for name, value in json.load(answer).items()}
+    assert said == {"x-forwarded-for": "127.0.0.1", "x-forwarded-proto": "http"}
