@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gantt.engine.options import EngineOptions
     from gantt.model.commands import ConsumerAllocations, Inventory, ReshapedProvider
     from gantt.model.demand import Item
+    from gantt.model.demand_relations import apart, distinct, near, spread
     from gantt.model.diagnosis import Diagnosis
     from gantt.model.protocol import GanttProtocol
     from gantt.model.requests import (
@@ -59,9 +60,13 @@ __all__ = [
     "TraitQuery",
     "UsageQuery",
     "__version__",
+    "apart",
     "connect",
+    "distinct",
     "engine_options",
+    "near",
     "selection_primitive",
+    "spread",
 ]
 
 
@@ -77,6 +82,7 @@ _HOMES: Final = {
     "gantt.engine.options": ("EngineOptions",),
     "gantt.model.commands": ("ConsumerAllocations", "Inventory", "ReshapedProvider"),
     "gantt.model.demand": ("Item",),
+    "gantt.model.demand_relations": ("apart", "distinct", "near", "spread"),
     "gantt.model.diagnosis": ("Diagnosis",),
     "gantt.model.protocol": ("GanttProtocol",),
     "gantt.model.requests": (

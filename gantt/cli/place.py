@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
@@ -19,9 +19,14 @@ from gantt.cli.refusal import refused_plainly
 from gantt.cli.text_columns import TextColumns
 from gantt.errors import NotFound, NoValidHost
 from gantt.model.demand import Demand, Item
+from gantt.model.demand_relations import ItemRelation
+from gantt.model.forms.relations import read_relations
 from gantt.model.operation_bodies import PlaceBody
 from gantt.model.placements import PlacedQuery, PlacedView
+from gantt.model.relations import RelationKind
 
+_SPREAD: Final[tuple[RelationKind, ...]] = ("spread", "distinct")
+_TO: Final[tuple[RelationKind, ...]] = ("near", "apart")
 _PLACED: Final = TextColumns("name host node item uuid")
 
 
@@ -39,6 +44,10 @@ _PLACED: Final = TextColumns("name host node item uuid")
 @click.option("--zone", help="Zone that its hosts are in.")
 @click.option("--host", help="The one host that it may be on.")
 @repeated("--not-with", "NAME", "What was placed before, and is on other hosts.")
+@repeated("--spread", "KEY[:SKEW][:soft]", "Spread it over racks, or another key.")
+@repeated("--distinct", "KEY[:N]", "At most N of it in each domain of the key.")
+@repeated("--near", "KEY:NAME", "In the rack, or other domain, of what is called NAME.")
+@repeated("--apart", "KEY:NAME", "In none of the domains of what is called NAME.")
 @click.option(
     "--file",
     "path",
@@ -76,9 +85,14 @@ def place(
     given = {key: value for key, value in asked.items() if value not in (None, ())}
     if path is not None and given:
         raise click.UsageError("With --file the items say what each of them needs.")
-    items = (_item(name, given),) if name is not None else _items(path)
-    request_id = f"req-{uuid4()}"
-    demand = Demand(items, plan, project, lease, dry_run, request_id)
+    if name is None:
+        body = _body(path)
+        items, relations = body.items, body.relations
+    else:
+        relations = tuple(_relations(given))
+        items = (_item(name, given),)
+    terms = plan, project, lease, dry_run
+    demand = Demand(items, *terms, relations, f"req-{uuid4()}")
     session.expect(*_PLACED.names)
     try:
         found = session.books.place_demand(demand)
@@ -104,10 +118,30 @@ def _pairs(words: Iterable[str], *, needs_value: bool) -> dict[str, str]:
     return found
 
 
-def _items(path: Path | None) -> tuple[Item, ...]:
+def _relations(given: dict[str, Any]) -> Iterator[ItemRelation]:
+    """Taken out of what is given."""
+    for kind in _SPREAD:
+        for word in given.pop(kind, ()):
+            for one in read_relations(kind, word, f"--{kind}"):
+                yield ItemRelation(
+                    kind,
+                    one.key,
+                    most=one.most,
+                    min_domains=one.min_domains,
+                    soft=not one.is_hard,
+                )
+    for kind in _TO:
+        for word in given.pop(kind, ()):
+            key, separator, to = word.partition(":")
+            if not (key and separator and to):
+                raise click.UsageError(f"--{kind}: {word!r} is no KEY:NAME.")
+            yield ItemRelation(kind, key, to)
+
+
+def _body(path: Path | None) -> PlaceBody:
     raw = b"" if path is None else path.read_bytes()
     try:
-        return msgspec.json.decode(raw, type=PlaceBody).items
+        return msgspec.json.decode(raw, type=PlaceBody)
     except msgspec.DecodeError as error:
         raise click.UsageError(f"{path} has no items: {error}") from None
 

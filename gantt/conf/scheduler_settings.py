@@ -132,6 +132,8 @@ SCHEDULER: Sequence[cfg.Opt] = [
             "plan_names_s 0..31536000": "Seconds for which the name of a plan "
             "(POST /gantt/place) is known after the last of what it placed has ended: "
             "the same demand has the same answer until then, another one is refused.",
+            "max_relations 1": "Maximum relations between the items of one demand; "
+            "demands with more are refused.",
             "max_request_groups 1": "Maximum request groups, and PCI requests, per "
             "request; requests with more are refused.",
             "max_request_names 1": "Maximum hosts, aggregates, traits and similar "
@@ -188,6 +190,10 @@ SCHEDULER: Sequence[cfg.Opt] = [
             "several topology keys for all instances of a request at once, beside one "
             "for each of them. Where it ends first, they are placed one by one, and a "
             "refusal says so.",
+            "joint_steps 1": "Steps of the search for places for all items of a demand "
+            "at once, which is made where one item after the other has no place. A "
+            "step is one place tried, per thousand hosts. Where it ends first, the "
+            "demand is refused, and the refusal says so.",
             "plugin_time_limit_s 0.01..3600": "Time limit in seconds for one call of a "
             "filter, weigher or driver of another package. When it is exceeded, the "
             "request fails, and the plug-in is suspended until the call returns.",

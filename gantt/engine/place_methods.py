@@ -28,11 +28,16 @@ from gantt.model.commands import Book, Claim, ConfirmClaim, Unbook
 from gantt.model.demand import Demand
 from gantt.model.paging import Listed, followed, length
 from gantt.model.placements import PlacedQuery, PlacedView, Placement, Plan
+from gantt.model.relations import DomainTerm
 from gantt.model.request_identity import Booked, RequestIdentity
 from gantt.model.scheduling import Selections
 from gantt.model.spec import ScheduleRequest
 from gantt.placement import named_placements
+from gantt.placement.domain_rules import broken_in
+from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
 from gantt.scheduler.explain.plain_words import plainly
+from gantt.scheduler.joint.joint_search import JointItem
+from gantt.scheduler.relations.domain_picks import domain_picks
 from gantt.scheduler.request.plain_item import Wish, wishes
 from gantt.state.state import State
 
@@ -86,7 +91,55 @@ class DemandItems:
             if not apart.isdisjoint(self.wishes[other].uuids)
             for host in one.hosts
         }
+        if any(term.others for term in request.relations):
+            places = self._places(planned)
+            terms = [_beside(term, places) for term in request.relations]
+            request = replace(request, relations=tuple(terms))
         return self.wishes[number].beside(request, taken)
+
+    def order(self, counts: Sequence[int]) -> list[int]:
+        """See RequestSet."""
+        depths = [one.depth for one in self.wishes]
+        return sorted(range(len(counts)), key=lambda at: (depths[at], counts[at]))
+
+    @property
+    def is_several(self) -> bool:
+        """See RequestSet."""
+        return len(self._demand.items) > 1
+
+    def joint_item(
+        self, state: State, number: int, feasible: FeasibleHosts
+    ) -> JointItem:
+        """See RequestSet."""
+        wish = self.wishes[number]
+        domains = domain_picks(state, feasible, wish.uuids, wish.request.relations)
+        return JointItem(wish.uuids, feasible, domains, wish.not_with, wish.depth)
+
+    def broken(self, state: State, planned: Sequence[Planned]) -> tuple[int, str]:
+        """See RequestSet: of what is said of several items."""
+        if not any(one.request.relations for one in self.wishes):
+            return 0, ""
+        rows = {
+            uuid: [state.fleet.hosts.by_place[place]]
+            for uuid, place in self._places(dict(enumerate(planned))).items()
+        }
+        for number, (one, wish) in enumerate(zip(planned, self.wishes, strict=True)):
+            own = [rows[uuid][0] for uuid in wish.uuids]
+            for term in one.claim.domains:
+                where = broken_in(
+                    state, term, own, rows, asks_service=one.claim.asks_service
+                )
+                if where is not None:
+                    return number, f"{term.text}: not so in {where or 'no domain'}"
+        return 0, ""
+
+    def _places(self, planned: Mapping[int, Planned]) -> dict[str, tuple[str, str]]:
+        """Consumer -> host and node that are planned for it."""
+        return {
+            uuid: place
+            for number, one in planned.items()
+            for uuid, place in zip(self.wishes[number].uuids, one.places, strict=True)
+        }
 
     def submit(self, committer: Committer, planned: list[Planned]) -> Sequence[Claimed]:
         """See RequestSet. Raises Conflict besides."""
@@ -109,6 +162,12 @@ class DemandItems:
             identity=RequestIdentity(),
             not_with=wish.not_with,
         )
+
+
+def _beside(term: DomainTerm, places: Mapping[str, tuple[str, str]]) -> DomainTerm:
+    """It counts what is planned, too."""
+    found = tuple(places[uuid] for uuid in term.others if uuid in places)
+    return replace(term, places=found)
 
 
 class Placing(StateMethods):

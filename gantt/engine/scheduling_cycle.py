@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Protocol
 
 from msgspec import Struct
@@ -33,20 +34,22 @@ from gantt.errors import (
 from gantt.model.answers import Claimed
 from gantt.model.commands import Claim
 from gantt.model.scheduling import Selections
-from gantt.model.selection import Decision
+from gantt.model.selection import Decision, Why
 from gantt.model.spec import ScheduleRequest
-from gantt.placement.candidates.combination import Budget
-from gantt.scheduler.cycle import hosts_for
+from gantt.placement.candidates.combination import Budget, Spent
+from gantt.scheduler.cycle import feasible_for
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
 from gantt.scheduler.explain.refusal_reason import Scoreboard
 from gantt.scheduler.feasibility.candidate_sources import CandidateSource, Stale
 from gantt.scheduler.held_host import HeldHost
+from gantt.scheduler.joint.joint_search import CUT, JointItem, JointSearch
 from gantt.scheduler.pauses import Pause, RowsMoved, RowValidity, never
 from gantt.scheduler.plugins.policy import Policy
 from gantt.scheduler.selection.answer import repeated
 from gantt.scheduler.selection.claim import claim_of, repeat_of
 from gantt.scheduler.selection.held_hosts import hold_firm
 from gantt.scheduler.selection.host_choice import Pick
+from gantt.scheduler.selection.picks import InstancePicks
 from gantt.scheduler.stages import OTHER
 from gantt.state.state import State
 
@@ -69,20 +72,43 @@ class Planned(Struct, frozen=True):
     @property
     def hosts(self) -> set[str]:
         """The names of the hosts that were picked first."""
-        names = self.feasible.hosts.fleet.hosts.hosts
-        return {names[first.row] for first, *_ in self.picks}
+        return {host for host, _ in self.places}
+
+    @property
+    def places(self) -> list[tuple[str, str]]:
+        """Host and node that were picked first, for each instance."""
+        hosts = self.feasible.hosts.fleet.hosts
+        rows = [first.row for first, *_ in self.picks]
+        return [(hosts.hosts[row], hosts.nodes[row]) for row in rows]
 
 
 class RequestSet(Protocol):
     """What is placed together: one request, or several."""
 
+    @property
+    def is_several(self) -> bool:
+        """Whether there are several."""
+
     def requests(self, state: State) -> tuple[Sequence[ScheduleRequest], str]:
         """In the order of their answers, and the name of all of their claims."""
+
+    def order(self, counts: Sequence[int]) -> list[int]:
+        """By their numbers, which is decided first. ``counts``: of each, how many hosts
+        there are for it."""
 
     def beside(
         self, request: ScheduleRequest, number: int, planned: Mapping[int, Planned]
     ) -> ScheduleRequest:
         """One of these, by its number, where others are planned."""
+
+    def joint_item(
+        self, state: State, number: int, feasible: FeasibleHosts
+    ) -> JointItem:
+        """One of these, by its number, for the search for all at once."""
+
+    def broken(self, state: State, planned: Sequence[Planned]) -> tuple[int, str]:
+        """What all together do not keep that they must, of which of them; "": they
+        keep it all."""
 
     def submit(self, committer: Committer, planned: list[Planned]) -> Sequence[Claimed]:
         """Reserve all of it. Raises ClaimLost."""
@@ -187,6 +213,28 @@ class Run:
         return planned
 
     def _plan_on(self, state: State, source: CandidateSource) -> list[Planned]:
+        asked = self._asked
+        if isinstance(asked, ScheduleRequest) or not asked.is_several:
+            return self._in_turn(state, source)
+        try:
+            return self._in_turn(state, source, explains=False)
+        except NoValidHost:
+            found, is_cut = list[Planned](), False
+            with suppress(NoValidHost):
+                found, is_cut = self._at_once(asked, state, source)
+        if found:
+            return found
+        try:
+            return self._in_turn(state, source)
+        except NoValidHost as refusal:
+            if not is_cut:
+                raise
+            raise NoValidHost(f"{refusal.message} {CUT}", refusal.why) from None
+
+    def _in_turn(
+        self, state: State, source: CandidateSource, *, explains: bool = True
+    ) -> list[Planned]:
+        """One request after the other. Raises NoValidHost."""
         at, now, mark = self.at, self.at.clock.now(), self._stages
         found: dict[int, Planned] = {}
         firm: dict[int, HeldHost] = {}
@@ -197,25 +245,71 @@ class Run:
         else:
             turns = self._turns(asked, state, source, now, found)
         for self.deciding, request, name in turns:
+            given = state, request, source, at.driver, now, mark, firm
             try:
-                selected = at.select(state, request, source, at.driver, now, mark, firm)
+                selected = at.select(*given, explains=explains)
             finally:
                 if mark is not None:
                     mark(OTHER)
-            feasible = selected.feasible
-            found[self.deciding] = Planned(
-                request,
-                feasible,
-                selected.picks,
-                selected.spare,
-                claim_of(request, feasible, selected.picks, name, selected.domains),
-                at.draft(state, request, feasible, now),
-                Scoreboard(state, feasible, now, at.options.record_hosts),
-                None if at.recording is None else at.recording.last,
+            recorded = None if at.recording is None else at.recording.last
+            found[self.deciding] = self._plan_of(
+                state, request, selected, name, recorded
             )
             if not isinstance(asked, ScheduleRequest):
-                hold_firm(firm, feasible.taken, selected.picks)
-        return list(map(found.__getitem__, sorted(found)))
+                hold_firm(firm, selected.feasible.taken, selected.picks)
+        planned = list(map(found.__getitem__, sorted(found)))
+        if not isinstance(asked, ScheduleRequest):
+            self.deciding, broken = asked.broken(state, planned)
+            if broken:
+                raise NoValidHost(broken, Why())
+        return planned
+
+    def _plan_of(
+        self,
+        state: State,
+        request: ScheduleRequest,
+        selected: InstancePicks,
+        name: str,
+        recorded: int | None,
+    ) -> Planned:
+        at, feasible, now = self.at, selected.feasible, self.at.clock.now()
+        return Planned(
+            request,
+            feasible,
+            selected.picks,
+            selected.spare,
+            claim_of(request, feasible, selected.picks, name, selected.domains),
+            at.draft(state, request, feasible, now),
+            Scoreboard(state, feasible, now, at.options.record_hosts),
+            recorded,
+        )
+
+    def _at_once(
+        self, asked: RequestSet, state: State, source: CandidateSource
+    ) -> tuple[list[Planned], bool]:
+        """All of a set together, where one after the other found no place; none, and
+        whether the search ended at its limit."""
+        at, now = self.at, self.at.clock.now()
+        requests, name = asked.requests(state)
+        if at.driver.chooser is not None:  # which alone says what is tried
+            return [], False
+        pause, items = self._pause(state), list[JointItem]()
+        for number, request in enumerate(requests):
+            pause()
+            alone = asked.beside(request, number, {})
+            feasible = self._feasible(state, alone, source, now)
+            items.append(asked.joint_item(state, number, feasible))
+        search = JointSearch(state, items, at.options.joint_steps, pause)
+        try:
+            picks = search.picks()
+        except Spent:
+            at.driver.joint_cut += 1
+            return [], True
+        at.driver.joint_found += bool(picks)
+        return [
+            self._plan_of(state, request, selected, name, None)
+            for request, selected in zip(requests, picks, strict=bool(picks))
+        ], False
 
     def _turns(
         self,
@@ -225,7 +319,8 @@ class Run:
         now: int,
         found: Mapping[int, Planned],
     ) -> Iterator[tuple[int, ScheduleRequest, str]]:
-        """The scarcest of a set first: what it leaves is left for the others."""
+        """The scarcest of a set first, but what others must be near: what it leaves is
+        left for the others."""
         requests, name = asked.requests(state)
         counts, pause = [0], never
         if len(requests) > 1:
@@ -233,9 +328,9 @@ class Run:
             for self.deciding, request in enumerate(requests):
                 pause()
                 counts.append(self._hosts_for(state, request, source, now))
-        for self.deciding in sorted(range(len(requests)), key=counts.__getitem__):
+        for number in asked.order(counts):
+            self.deciding = number
             pause()
-            number = self.deciding
             yield number, asked.beside(requests[number], number, found), name
 
     def _pause(self, state: State) -> Pause:
@@ -253,9 +348,13 @@ class Run:
     def _hosts_for(
         self, state: State, request: ScheduleRequest, source: CandidateSource, now: int
     ) -> int:
-        at = self.at
-        budget = Budget(at.search_budget)
-        return hosts_for(state, request, source, at.driver, now=now, budget=budget)
+        return len(self._feasible(state, request, source, now).hosts)
+
+    def _feasible(
+        self, state: State, request: ScheduleRequest, source: CandidateSource, now: int
+    ) -> FeasibleHosts:
+        budget = Budget(self.at.search_budget)
+        return feasible_for(state, request, source, self.at.driver, now, budget)
 
     def submit(self, planned: list[Planned]) -> Sequence[Claimed]:
         """Reserve it. Raises ClaimLost."""

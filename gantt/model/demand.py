@@ -1,12 +1,12 @@
 """What is asked for in plain words: items of a demand, and what they are called.
 
 Apart from ``spec``, which has the words of Nova: ``scheduler.request.plain_item`` makes
-a request of an item. Relations between items stand beside them in a Demand.
+a request of an item. Relations between items (``demand_relations``) stand beside them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from types import MappingProxyType
@@ -18,6 +18,7 @@ from msgspec import Meta, Struct
 
 from gantt.errors import Invalid
 from gantt.model.bounds import MAX_NAME, MAX_WHOLE, Count, Lease, Name, RequestId, Text
+from gantt.model.demand_relations import ItemRelation, bound, check_relations
 from gantt.model.names import canonical_uuid
 from gantt.model.quantities import Quantity, whole_amount
 
@@ -113,6 +114,7 @@ class Demand(Struct, frozen=True):
     project: Text | None = None
     lease_s: Lease | None = None
     dry_run: bool = False
+    relations: tuple[ItemRelation, ...] = ()
     request_id: RequestId = ""
     user_id: Text | None = None
     only_project: Text | None = None
@@ -127,14 +129,37 @@ class Demand(Struct, frozen=True):
         return consumer_uuid(self.project, name)
 
     @property
+    def names(self) -> dict[str, tuple[str, ...]]:
+        """Item -> what the things of it are called."""
+        return {item.name: item.names for item in self.items}
+
+    @property
     def digest(self) -> str:
         """Equal for demands that ask for the same, however it is written; "" without a
         plan: no demand repeats another."""
         if not self.plan:
             return ""
-        what = (self.project or "", self.lease_s is not None, [*map(_said, self.items)])
+        what: tuple[Any, ...] = (self.project or "", self.lease_s is not None)
+        what += ([*map(_said, self.items)],)
+        if self.relations:
+            names = self.names
+            what += (sorted(_related(one, names) for one in self.relations),)
         text = msgspec.json.encode(what, order="deterministic")
         return sha256(text).hexdigest()[:32]
+
+
+def demand_of(
+    parts: Sequence[Item | ItemRelation],
+    plan: str,
+    project: str | None,
+    lease_s: float | None,
+    dry_run: bool,
+) -> Demand:
+    """A demand for items with relations, in any order."""
+    items = [one for one in parts if not isinstance(one, ItemRelation)]
+    relations = [one for one in parts if isinstance(one, ItemRelation)]
+    given = plan, project, lease_s, dry_run
+    return Demand(tuple(items), *given, tuple(relations))
 
 
 def _said(item: Item) -> tuple[Any, ...]:
@@ -142,6 +167,11 @@ def _said(item: Item) -> tuple[Any, ...]:
         (item.name, item.count, item.amounts, item.labels, item.without),
         (sorted(item.aggregates), item.zone, item.host, sorted(item.not_with)),
     )
+
+
+def _related(one: ItemRelation, names: Mapping[str, tuple[str, ...]]) -> list[Any]:
+    said = [one.kind, one.key, one.to, sorted(bound(one, names))]
+    return [*said, one.most, one.min_domains, one.soft]
 
 
 def consumer_uuid(project: str | None, name: str) -> str:
@@ -189,6 +219,8 @@ def check(demand: Demand) -> None:
         if uuid in known:
             raise Invalid(f"Two things are called {name!r}: rename one of the items.")
         known.add(uuid)
+    if demand.relations:
+        check_relations(demand.relations, demand.names)
 
 
 def names_of(items: Iterable[Item]) -> Iterator[str]:

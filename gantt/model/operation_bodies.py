@@ -15,6 +15,7 @@ from gantt.model.audit import GRACE_S, Finding, Findings, Grace, Kind
 from gantt.model.bounds import Lease, Name, RequestId
 from gantt.model.capacity import MOST_DAYS, By
 from gantt.model.demand import Item, PlanName
+from gantt.model.demand_relations import ItemRelation
 from gantt.model.diagnosis import Relaxation
 from gantt.model.fleet import FleetRefusal
 from gantt.model.hosts import HostAggregate, InstanceView, ServerGroup, Service
@@ -120,6 +121,7 @@ class PlaceBody(Struct, frozen=True, forbid_unknown_fields=True):
     project: str | None = None
     lease_s: Lease | None = None
     dry_run: bool = False
+    relations: tuple[ItemRelation, ...] = ()
 
 
 class PlacedBody(Struct, frozen=True, forbid_unknown_fields=True):

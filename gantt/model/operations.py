@@ -16,7 +16,8 @@ from gantt.model.advice_operations import ADVICE_OPERATIONS
 from gantt.model.answers import Report
 from gantt.model.audit import Audit, Finding
 from gantt.model.capacity import FairSplit, Forecast, Prices
-from gantt.model.demand import Demand, Item
+from gantt.model.demand import Item, demand_of
+from gantt.model.demand_relations import ItemRelation
 from gantt.model.diagnosis import Diagnosis
 from gantt.model.domain_operations import DOMAIN_OPERATIONS
 from gantt.model.fleet import FeedTurn, FleetStatement
@@ -521,14 +522,14 @@ class Library:
 
     def place(
         self,
-        *items: Item,
+        *parts: Item | ItemRelation,
         plan: str = "",
         project: str | None = None,
         lease_s: float | None = None,
         dry_run: bool = False,
     ) -> Plan:
         """See SchedulerProtocol."""
-        return self.place_demand(Demand(items, plan, project, lease_s, dry_run))
+        return self.place_demand(demand_of(parts, plan, project, lease_s, dry_run))
 
     place_demand = _row(SchedulerProtocol.place_demand)
     list_placements = _row(SchedulerProtocol.list_placements)

@@ -7,20 +7,30 @@ the skew of a domain is what it has beyond the domain that has the least.
 
 from __future__ import annotations
 
+import re
 from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
 HOST: Final = "host"
 """The key that needs no label: each service host is a domain of its own."""
-RelationKind: TypeAlias = Literal["spread", "distinct", "apart"]
+MOST_LABEL: Final = 63
+"""Letters of a key of labels, and of a value."""
+_LABEL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*")
+RelationKind: TypeAlias = Literal["spread", "distinct", "apart", "near"]
+
+
+def is_label(text: str) -> bool:
+    """Whether it can be the key of a label, or its value."""
+    return len(text) <= MOST_LABEL and _LABEL.fullmatch(text) is not None
 
 
 class Relation(Struct, frozen=True):
     """``spread``: no domain has more than ``most`` beyond the domain with the least;
     with fewer than ``min_domains`` of them the least counts as 0. Not ``is_hard``: only
     as far as it costs no host. ``distinct``: no domain has more than ``most``.
-    ``apart``: none in a domain of members of the server group ``group`` (a uuid)."""
+    ``apart``: none in a domain of members of the server group ``group`` (a uuid), or of
+    the others that the term names; ``near``: each in a domain of some of these."""
 
     kind: RelationKind
     key: str
@@ -28,6 +38,11 @@ class Relation(Struct, frozen=True):
     min_domains: int = 1
     is_hard: bool = True
     group: str = ""
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether the instances that keep it do not count for it themselves."""
+        return self.kind in ("apart", "near")
 
     @property
     def text(self) -> str:
@@ -60,8 +75,20 @@ class TopologyKey(Struct, frozen=True):
 
 
 class DomainTerm(Struct, frozen=True):
-    """A hard relation as a claim has to keep it. ``left_out``: domains that do not
-    count, because no host there is what the request asks for."""
+    """A relation as a request asks for it, and, if it is hard, a claim has to keep it.
+    ``left_out``: domains that do not count, because no host there is what the request
+    asks for. ``others``: consumers that are counted, in place of a group's members;
+    ``what``: how they are called; ``places``: host and node of those that are planned
+    with the request and not claimed yet."""
 
     relation: Relation
     left_out: frozenset[str] = frozenset()
+    others: tuple[str, ...] = ()
+    what: str = ""
+    places: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def text(self) -> str:
+        """Such as ``apart cache by rack``."""
+        what = f" {self.what}" if self.what else ""
+        return f"{self.relation.kind}{what} by {self.relation.key}"

@@ -14,6 +14,7 @@ from gantt.model.advice import Advice, AdviceRequest
 from gantt.model.audit import GRACE_S, Audit, Finding, Kind
 from gantt.model.capacity import By, FairSplit, Forecast, Prices
 from gantt.model.demand import Demand, Item
+from gantt.model.demand_relations import ItemRelation
 from gantt.model.diagnosis import Relaxation
 from gantt.model.fleet import FeedTurn, FleetRefusal, FleetStatement
 from gantt.model.fleet_lists import (
@@ -84,14 +85,15 @@ class SchedulerProtocol(ReportService, Protocol):
 
     def place(
         self,
-        *items: Item,
+        *parts: Item | ItemRelation,
         plan: str = "",
         project: str | None = None,
         lease_s: float | None = None,
         dry_run: bool = False,
     ) -> Plan:
         """Book a place for each thing that is asked for, in one commit: all of them, or
-        none. ``plan``: while anything of a plan of this name lives, and
+        none. ``parts``: items, and relations of these (``spread``, ``distinct``,
+        ``near``, ``apart``). ``plan``: while anything of a plan of this name lives, and
         ``plan_names_s`` longer, the same demand has the same answer. ``lease_s``: all
         of it ends after so many seconds unless it is confirmed. ``dry_run``: tell it,
         and book nothing.

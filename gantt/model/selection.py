@@ -178,7 +178,8 @@ class Why(Struct, frozen=True):
     had a host, as text, and ``given_up`` the same as values: one change, or two that
     only help together. ``is_truncated``: the search for it ended at its limit
     (``change_budget``), or others wrote meanwhile, so that a smaller change, or any if
-    none is named, may exist. ``said``: all of it in plain words, counts of hosts
+    none is named, may exist. ``related``: how relations by topology keys kept instances
+    from hosts. ``said``: all of it in plain words, counts of hosts
     first, and nothing else, where it was asked for in such.
     """
 
@@ -189,6 +190,7 @@ class Why(Struct, frozen=True):
     given_up: tuple[Relaxation, ...] = ()
     is_truncated: bool = False
     said: tuple[str, ...] = ()
+    related: tuple[str, ...] = ()
 
     @property
     def lines(self) -> tuple[str, ...]:

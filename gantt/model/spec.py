@@ -22,6 +22,7 @@ from gantt.model.bounds import (
     Text,
     Whole,
 )
+from gantt.model.relations import DomainTerm
 
 SPEC_VERSION: Final = "1.15"
 """The version of Nova's RequestSpec that has these fields."""
@@ -190,8 +191,9 @@ class ScheduleRequest(Struct, frozen=True):
     ``only_project``: instances of other projects are refused (None: of none); a service
     over HTTP derives it from the caller, and this is not sent. ``replaces``: claims of
     other requests for these instances make way (Nova asks so); else they refuse this
-    one. ``among``: so many things of its demand share the choices of a claim; a demand
-    says so itself, and this is not sent.
+    one. ``among``: so many things of its demand share the choices of a claim;
+    ``relations``: by topology keys, besides those that ``spec`` asks for: a demand says
+    these itself, and they are not sent.
     """
 
     spec: RequestSpec
@@ -205,6 +207,7 @@ class ScheduleRequest(Struct, frozen=True):
     only_project: Text | None = None
     replaces: bool = False
     among: int = 0
+    relations: tuple[DomainTerm, ...] = ()
 
     @property
     def count(self) -> int:

@@ -96,12 +96,15 @@ _GAUGES = {
         "one host (topology_steps).",
         "relation_steps_limit": "Steps of the search for a way to keep relations by "
         "several topology keys at once (relation_steps).",
+        "joint_steps_limit": "Steps of the search for places for all items of a demand "
+        "at once (joint_steps).",
         "changes_limit": "Host changes kept for the cache of the caching driver "
         "(kept_changes).",
         "request_instances_limit": "Maximum instances per request (max_instances).",
         "demand_items_limit": "Maximum items per demand (max_items).",
         "host_starts_limit": "Bookings of a host that may be unconfirmed at once "
         "(max_starts); 0: any number.",
+        "demand_relations_limit": "Maximum relations per demand (max_relations).",
         "request_groups_limit": "Maximum request groups per request "
         "(max_request_groups).",
         "request_names_limit": "Maximum names per request (max_request_names).",
@@ -203,6 +206,9 @@ _COUNTERS = {
     "limit (topology_steps).",
     "relations_cut": "Requests for which the search for a way to keep relations by "
     "several topology keys reached its limit (relation_steps).",
+    "joint_found": "Demands for which the search for all items at once found places "
+    "that one item after the other had not.",
+    "joint_cut": "Demands for which that search reached its limit (joint_steps).",
     "leases_swept": "Claims whose lease expired.",
     "usage_samples": "Samples taken for the usage history.",
     "usage_rollups": "Hourly and daily records aggregated for the usage history.",

@@ -7,7 +7,8 @@ below the scheduler because both do.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
@@ -32,17 +33,25 @@ class DomainCounts:
         placing: Collection[str],
         *,
         asks_service: bool = True,
+        placed: Sequence[int] = (),
     ) -> None:
         """``group``: whose members are counted, None: only those of the request.
         ``placing``: instances that are being placed; they count where they will be.
-        ``asks_service``: hosts that are disabled or down make no domain eligible."""
+        ``asks_service``: hosts that are disabled or down make no domain eligible.
+        ``placed``: rows of hosts with others of the term that the State has not."""
+        self.term = term
         self.relation = relation = term.relation
         self.domains: Domains = state.domains.of(relation.key)
         if relation.kind == "apart":
             group, placing = InstanceGroup(relation.group), ()
+        if term.others:
+            group, placing = InstanceGroup(members=frozenset(term.others)), ()
         self.counts = np.zeros(len(self.domains.names), np.int64)
         if group is not None:
             self.counts = _counts(state, self.domains, group, placing)
+        if len(placed):
+            codes = self.domains.codes[np.array(placed, np.intp)]
+            self.counts += np.bincount(codes, minlength=len(self.counts))
         self.eligible = in_service(state, self.domains, asks_service=asks_service)
         if term.left_out:
             names = self.domains.names
@@ -67,7 +76,7 @@ class DomainCounts:
 
     def put(self, row: int) -> None:
         """One more is on the host at ``row``."""
-        if self.relation.kind != "apart":
+        if not self.relation.is_fixed:
             code = int(self.domains.codes[row])
             self.counts[code] += 1
             self._taken.add(code)
@@ -75,16 +84,29 @@ class DomainCounts:
     @property
     def holds(self) -> bool:
         """Whether all that were put are where the relation allows them together."""
-        if self.relation.kind == "apart":
+        if self.relation.is_fixed:
             return True
         most = self.relation.most + self.least
         return all(code and self.counts[code] <= most for code in self._taken)
+
+    def broken_at(self, rows: Iterable[int]) -> str | None:
+        """The domain of one of the hosts at ``rows`` in which it does not hold of what
+        is placed by now; None: it holds."""
+        relation, counts = self.relation, self.counts
+        most = 0 if relation.kind == "apart" else relation.most + self.least
+        for row in rows:
+            code = int(self.domains.codes[row])
+            is_near = relation.kind == "near"
+            is_kept = counts[code] if is_near else counts[code] <= most
+            if code == NO_DOMAIN or not is_kept:
+                return self.domains.names[code]
+        return None
 
 
 class DomainsOfClaim:
     """The relations of one claim while its instances are placed. Where there are
     several and several instances, all together must keep them; else each as it
-    comes."""
+    comes. What counts others, too, is judged once these have their places."""
 
     def __init__(
         self,
@@ -94,19 +116,28 @@ class DomainsOfClaim:
         placing: Collection[str],
         *,
         asks_service: bool,
+        placed: Mapping[str, Sequence[int]] = MappingProxyType({}),
     ) -> None:
+        """``placed``: rows of hosts, by consumer, that the State has not."""
         self._counts = [
-            DomainCounts(state, term, group, placing, asks_service=asks_service)
+            DomainCounts(
+                state,
+                term,
+                group,
+                placing,
+                asks_service=asks_service,
+                placed=[at for uuid in term.others for at in placed.get(uuid, ())],
+            )
             for term in terms
         ]
-        kept = [one for one in self._counts if one.relation.kind != "apart"]
+        kept = [one for one in self._counts if not one.relation.is_fixed]
         self._is_joint = len(kept) > 1 and len(placing) > 1
 
     def allows(self, row: int) -> bool:
         """Whether the next instance may go to the host at ``row``."""
         return all(
             bool(one.domains.codes[row])
-            if self._is_joint and one.relation.kind != "apart"
+            if (self._is_joint or one.term.others) and not one.relation.is_fixed
             else one.allows(row)
             for one in self._counts
         )
@@ -119,7 +150,26 @@ class DomainsOfClaim:
     @property
     def broken(self) -> str:
         """The key of a relation that all together do not keep; "": they keep all."""
-        return next((one.relation.key for one in self._counts if not one.holds), "")
+        own = (one for one in self._counts if not one.term.others)
+        return next((one.relation.key for one in own if not one.holds), "")
+
+
+def broken_in(
+    state: State,
+    term: DomainTerm,
+    own: Iterable[int],
+    placed: Mapping[str, Sequence[int]],
+    *,
+    asks_service: bool = True,
+) -> str | None:
+    """A domain in which a relation does not hold of the instances on the hosts at the
+    rows ``own`` ("": they are in none); None: it holds, or counts no others.
+    ``placed``: all that the State has not, as in ``DomainsOfClaim``."""
+    if not term.others:
+        return None
+    rows = [at for uuid in term.others for at in placed.get(uuid, ())]
+    counts = DomainCounts(state, term, None, (), asks_service=asks_service, placed=rows)
+    return counts.broken_at(own)
 
 
 def least(relation: Relation, counts: Int64s, eligible: Bools) -> int:
@@ -137,6 +187,8 @@ def still_open(relation: Relation, counts: Int64s, eligible: Bools) -> Bools:
     """bool[domains]: which may have one more."""
     if relation.kind == "apart":
         return np.equal(counts, 0)
+    if relation.kind == "near":  # until any of them has its place all are open
+        return np.greater(counts, 0) | (not counts.any())
     return np.less(counts, relation.most + least(relation, counts, eligible))
 
 

@@ -21,6 +21,7 @@ from gantt.errors import NoValidHost
 from gantt.model.spec import ScheduleRequest
 from gantt.placement.candidates.combination import Budget
 from gantt.scheduler.evaluation.driver import Driver
+from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts
 from gantt.scheduler.explain.refusal_reason import Ending, why, why_at_once
 from gantt.scheduler.explain.trials import Trials
 from gantt.scheduler.feasibility.candidate_sources import CandidateSource
@@ -51,9 +52,7 @@ class TooFew(NoValidHost):
             )
         if trouble:
             text += f" {trouble}"
-        reasons = found.related
-        text += f" {reasons}" if reasons else ""
-        super().__init__(text)
+        super().__init__(" ".join((text, *found.related)))
         self.found = found
 
 
@@ -90,22 +89,18 @@ def decide(
     return replace(found, spare=spare)
 
 
-def hosts_for(
+def feasible_for(
     state: State,
     request: ScheduleRequest,
     source: CandidateSource,
     driver: Driver,
-    *,
     now: int,
     budget: Budget,
-) -> int:
-    """How many hosts there are to choose from for the first instance. Raises what
-    ``decide`` does, but TooFew."""
+) -> FeasibleHosts:
+    """The hosts to choose from for the first instance. Raises what ``decide`` does, but
+    TooFew."""
     spec = spec_of_first(state, request)
-    found = driver.feasible_hosts(
-        state, spec, source, now=now, budget=budget, is_trial=False, mark=None
-    )
-    return len(found.hosts)
+    return driver.feasible_hosts(state, spec, source, now=now, budget=budget)
 
 
 def explained(
@@ -125,4 +120,4 @@ def explained(
     left = found.remaining.left()
     ending = Ending(left, left, len(found.picks), found.kept_from, found.starts)
     told = why(trials.state, found.feasible, ending, trials)
-    return NoValidHost(refusal.message, told)
+    return NoValidHost(refusal.message, replace(told, related=found.related))

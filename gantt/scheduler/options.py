@@ -74,9 +74,9 @@ class SchedulerOptions(Struct, frozen=True, dict=True):
     ``service_down_time`` in seconds. ``choices``: alternative hosts of a claim, per
     instance, and hosts tried for instances that must share one. ``claim_choices``: of
     all its instances together. ``max_instances``, ``max_request_groups``,
-    ``max_request_names``: of one request; ``max_items``: of a demand;
-    ``max_starts``: bookings of a host that may be unconfirmed at once (0: any number);
-    ``plan_names_s``: how long the name of one is known after what it placed;
+    ``max_request_names``: of one request; ``max_items``, ``max_relations``: of a
+    demand; ``max_starts``: bookings of a host that may be unconfirmed at once (0: any
+    number); ``plan_names_s``: how long the name of one is known after what it placed;
     ``max_statement``: aggregates, instances, members, traits or reports in one
     statement; ``max_statement_hosts``: hosts of such
     aggregates. ``max_shapes``: of requests, that the caching driver keeps, with
@@ -88,7 +88,8 @@ class SchedulerOptions(Struct, frozen=True, dict=True):
     split, and of prices. ``topology_fits``: hosts into
     which one request is fitted exactly; ``topology_steps``: of the search for host
     cells on each. ``relation_steps``: of the search for a way to keep relations by
-    several topology keys at once, beside one for each instance.
+    several topology keys at once, beside one for each instance; ``joint_steps``: of
+    that for all items of a demand at once.
     ``claim_attempts``: how often new hosts are picked when all choices are lost.
     ``plugin_time_limit_s``: for one call of a filter, weigher or driver of another
     package; ``plugin_threads``: in which they run, those of calls that do not return
@@ -161,6 +162,7 @@ class SchedulerOptions(Struct, frozen=True, dict=True):
     max_items: int = 64
     max_starts: int = 0
     plan_names_s: float = 86_400.0
+    max_relations: int = 64
     max_request_groups: int = 128
     max_request_names: int = 10_000
     max_statement: int = 5_000
@@ -177,6 +179,7 @@ class SchedulerOptions(Struct, frozen=True, dict=True):
     topology_fits: int = 10_000
     topology_steps: int = 10_000
     relation_steps: int = 2_000
+    joint_steps: int = 5_000
     plugin_time_limit_s: float = 10.0
     plugin_threads: int = 8
     records: int = 1000

@@ -61,6 +61,30 @@ def test_items_come_from_a_file(fleet: Program, tmp_path: Path) -> None:
     assert "has no items" in fleet.fail("place", "--file", str(path), status=2)
 
 
+def test_relations_are_told_in_a_few_letters(fleet: Program, tmp_path: Path) -> None:
+    for host in ("one", "two"):
+        fleet.do("host", "label", host, f"rack=r{host}")
+
+    def hosts(*words: str) -> list[str]:
+        found = fleet.ask("place", *words, "--cpu", "1")["placements"]
+        return [placed["host"] for placed in found]
+
+    spread = ("--spread", "rack:1:hard", "--distinct", "rack:2,host:2")
+    assert sorted(hosts("web", "--count", "2", *spread)) == ["one", "two"]
+    (first, other) = hosts("db", "--count", "2", "--distinct", "rack")
+    assert hosts("log", "--near", "rack:db-1") == [first]
+    assert hosts("copy", "--apart", "rack:db-1", "--near", "host:db-2") == [other]
+    for words in ("--near=rack", "--apart=:db"):
+        assert "is no KEY:NAME" in fleet.fail("place", "x", "--cpu=1", words, status=2)
+    assert "such as rack:1:hard" in fleet.fail("place", "x", "--spread", "rack:x")
+    items = [{"name": name, "cpu": 1} for name in "ab"]
+    relations = [{"kind": "apart", "key": "rack", "to": "b"}]
+    path = tmp_path / "items.json"
+    path.write_text(json.dumps({"items": items, "relations": relations}))
+    found = fleet.ask("place", "--file", str(path))["placements"]
+    assert {placed["host"] for placed in found} == {"one", "two"}
+
+
 def test_a_refusal_is_told_in_plain_words(fleet: Program) -> None:
     told = fleet.fail("place", "web", "--cpu", "99").splitlines()
     assert told[0] == "Error: There is no room for 'web' (99 CPUs). Nothing was placed."

@@ -103,8 +103,8 @@ ORDER = {
         addresses bounds fleet_map holding log_context names operation paging
             printable quantities recent relations requests rows topology
             topology_view usage_history
-        answers audit booking changes cpu_sets diagnosis fleet_lists hosts
-            request_identity spec takeover
+        answers audit booking changes cpu_sets demand_relations diagnosis fleet_lists
+            hosts request_identity spec takeover
         advice capacity demand fleet needs record reports selection shadow watching
             whole_host
         commands facts placements
@@ -155,7 +155,7 @@ ORDER = {
         pauses
         relations
         selection
-        sent_hosts
+        joint sent_hosts
         explain
         capacity cycle
     """,

@@ -107,7 +107,7 @@ _REQUESTS: Final[dict[str, dict[str, Verdict]]] = {
         "project_id": OWN_PROJECT,
     },
     "PlaceBody": {
-        "items": PARTS,
+        **_all(PARTS, "items relations"),
         **_all(RULE, "plan lease_s dry_run"),
         "project": OWN_PROJECT,
     },
@@ -116,6 +116,10 @@ _REQUESTS: Final[dict[str, dict[str, Verdict]]] = {
         **_all(RULE, "count cpu memory disk gpu resources labels without zone"),
         **_all(CHOOSE, "aggregates host"),
         "not_with": OWN_INSTANCES,
+    },
+    "ItemRelation": {
+        "to": OWN_INSTANCES,
+        **_all(RULE, "kind key items most min_domains soft"),
     },
     "PlacedBody": {"name": OWN_PLACED, "plan": RULE, "project": OWN_PROJECT},
     "Relaxation": _all(WHOLE, "kind suffix names amount lowered"),

@@ -34,6 +34,7 @@ def place(call: Call) -> Plan:
         body.project if own is None else own,
         body.lease_s,
         body.dry_run,
+        body.relations,
         call.request_id,
         call.caller.user_id,
         own,

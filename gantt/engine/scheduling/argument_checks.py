@@ -50,8 +50,8 @@ class Checks:
     def demand(self, given: Demand) -> Demand:
         """The demand with validated types. Raises Invalid."""
         found = demand.typed(given)
-        counts = [item.count for item in found.items]
-        self._within(limits.check_demand, counts, self.options)
+        counts, relations = [item.count for item in found.items], len(found.relations)
+        self._within(limits.check_demand, counts, self.options, relations)
         demand.check(found)
         return found
 
@@ -102,6 +102,7 @@ class Checks:
             "request_instances_limit": options.max_instances,
             "demand_items_limit": options.max_items,
             "host_starts_limit": options.max_starts,
+            "demand_relations_limit": options.max_relations,
             "statement_limit": options.max_statement,
             "report_bytes_limit": options.max_report_bytes,
             "statement_hosts_limit": options.max_statement_hosts,
@@ -115,6 +116,7 @@ class Checks:
             "topology_fits_limit": options.topology_fits,
             "topology_steps_limit": options.topology_steps,
             "relation_steps_limit": options.relation_steps,
+            "joint_steps_limit": options.joint_steps,
             "shapes_limit": options.max_shapes,
             "shape_hosts_limit": options.max_shape_hosts,
             "changes_limit": options.kept_changes,

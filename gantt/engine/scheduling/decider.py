@@ -225,10 +225,12 @@ class Scheduling:
         now: int,
         mark: Mark | None = None,
         firm: Mapping[int, HeldHost] = MappingProxyType({}),
+        *,
+        explains: bool = True,
     ) -> InstancePicks:
         """The pure part of the cycle, recorded where ``driver`` is the one in force;
         ``mark``: is told of its stages; ``firm``: what its demand has placed, by row.
-        Raises NoValidHost with the reasons, Invalid."""
+        Raises NoValidHost with the reasons, if it ``explains``, Invalid."""
         if any(NAMING(request.spec)):
             check_names(state, request.spec, driver)
         held, rest = self.holds.others(state, request.names, firm), self.reader.rest
@@ -246,6 +248,8 @@ class Scheduling:
                 mark=mark,
             )
         except NoValidHost as refusal:
+            if not explains:
+                raise
             trials = Trials(*given, now, budget, self.plugins.give_way, held)
             raise cycle.explained(refusal, trials, mark) from None
 
@@ -301,15 +305,9 @@ class Scheduling:
         self, state: State, spec: RequestSpec, source: CandidateSource
     ) -> Capacity:
         check_names(state, spec, self.driver)
-        return capacity(
-            state,
-            spec,
-            source,
-            self.driver,
-            now=self.clock.now(),
-            budget=self.search_budget,
-            give_way=self.plugins.give_way,
-        )
+        given, now = (state, spec, source, self.driver), self.clock.now()
+        budget, give_way = self.search_budget, self.plugins.give_way
+        return capacity(*given, now=now, budget=budget, give_way=give_way)
 
     # -- records ------------------------------------------------------------------
 

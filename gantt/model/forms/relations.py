@@ -7,7 +7,6 @@ They come in scheduler hints and extra specs, one for each kind of relation
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Final
@@ -16,7 +15,13 @@ from gantt.errors import Invalid, shortened
 from gantt.model.bounds import MAX_WHOLE
 from gantt.model.facts import STARTS
 from gantt.model.forms import scalars
-from gantt.model.relations import HOST, Relation, RelationKind
+from gantt.model.relations import (
+    HOST,
+    MOST_LABEL,
+    Relation,
+    RelationKind,
+    is_label,
+)
 
 NAMES: Final[dict[str, RelationKind]] = {
     "gantt:spread": "spread",
@@ -25,8 +30,6 @@ NAMES: Final[dict[str, RelationKind]] = {
 }
 """Scheduler hint, or extra spec -> kind of relation."""
 MOST_RELATIONS: Final = 8
-_LABEL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*")
-_MOST_LABEL: Final = 63
 _DIGITS: Final = 10
 _RIGORS: Final = {"hard": True, "soft": False}
 _FORMS: Final[dict[RelationKind, str]] = {
@@ -79,11 +82,6 @@ def check_count(found: list[Relation], where: str) -> tuple[Relation, ...]:
     return once
 
 
-def is_label(text: str) -> bool:
-    """Whether it can be the key of a label, or its value."""
-    return len(text) <= _MOST_LABEL and _LABEL.fullmatch(text) is not None
-
-
 def read_labels(labels: Mapping[str, str | None]) -> dict[str, str | None]:
     """Labels of a host, checked. Raises Invalid."""
     for key, value in labels.items():
@@ -91,7 +89,7 @@ def read_labels(labels: Mapping[str, str | None]) -> dict[str, str | None]:
             if word is not None and not (isinstance(word, str) and is_label(word)):
                 raise Invalid(
                     f"The label {key!r}={value!r} cannot be used: keys and values are "
-                    f"up to {_MOST_LABEL} letters, digits and . _ - /, and begin with "
+                    f"up to {MOST_LABEL} letters, digits and . _ - /, and begin with "
                     "a letter or digit."
                 )
     starts = labels.get(STARTS)

@@ -104,7 +104,7 @@ def claim(draft: Draft, command: Claim) -> Claimed:
     plan = _ClaimPlan(draft, command, leased_until)
     if command.domains:
         is_new = [its is not RequestKind.REPEAT for its in standings]
-        plan.domains = _domains(draft.state, command, [*compress(uuids, is_new)])
+        plan.domains = _domains(draft.view, command, [*compress(uuids, is_new)])
     taken = []
     for instance, its in zip(command.instances, standings, strict=True):
         taken.append(plan.place(instance, its))
@@ -123,14 +123,26 @@ def claim(draft: Draft, command: Claim) -> Claimed:
     )
 
 
-def _domains(state: State, command: Claim, placing: list[str]) -> DomainsOfClaim:
+def _domains(view: View, command: Claim, placing: list[str]) -> DomainsOfClaim:
+    has_others = any(term.others for term in command.domains)
     return DomainsOfClaim(
-        state,
+        view.state,
         command.domains,
         command.group,
         placing,
         asks_service=command.asks_service,
+        placed=placed_rows(view) if has_others else {},
     )
+
+
+def placed_rows(view: View) -> dict[str, list[int]]:
+    """Consumer -> rows of the hosts on which it was put just now."""
+    found: dict[str, list[int]] = {}
+    row_by_id = view.state.fleet.hosts.row_by_id
+    for bookings in view.placed.values():
+        for one in bookings:
+            found.setdefault(one.consumer, []).append(row_by_id[one.host_id])
+    return found
 
 
 def _name(state: State, command: Claim, standings: list[RequestKind]) -> str:

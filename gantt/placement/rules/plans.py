@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import msgspec
 
-from gantt.errors import Conflict, NotFound
+from gantt.errors import ClaimLost, Conflict, NotFound
 from gantt.model import rows as t
 from gantt.model.answers import Claimed
 from gantt.model.commands import Book, DeleteAllocations, ReleaseClaim, Unbook
 from gantt.model.demand import claim_of_plan
 from gantt.model.placements import Placement, Plan
 from gantt.placement import named_placements
+from gantt.placement.domain_rules import broken_in
 from gantt.placement.ownership import check_owner
 from gantt.placement.rules import allocations, booked_names, claims, leases
 from gantt.placement.rules.draft import Draft
@@ -33,6 +34,8 @@ def book(draft: Draft, command: Book) -> tuple[Claimed, ...]:
                 raise Conflict(f"The plan {one.booked.plan!r} was placed before.")
             named_placements.check_free(state, one.booked.name, one.instance_uuid)
     answer = tuple(claims.claim(draft, claim) for claim in command.claims)
+    if any(term.others for claim in command.claims for term in claim.domains):
+        _check_together(draft, command)
     _remember(draft, command, answer)
     return answer
 
@@ -70,6 +73,23 @@ def _remember(draft: Draft, command: Book, answer: tuple[Claimed, ...]) -> None:
         digest=plan.digest,
     )
     draft.change(t.BOOKINGS, None, row)
+
+
+def _check_together(draft: Draft, command: Book) -> None:
+    """Whether what one claim's relations say of others holds now that all have their
+    places. Raises ClaimLost."""
+    placed = claims.placed_rows(draft.view)
+    for claim in command.claims:
+        own = [placed[one.instance_uuid][0] for one in claim.instances]
+        for term in claim.domains:
+            broken = broken_in(
+                draft.state, term, own, placed, asks_service=claim.asks_service
+            )
+            if broken is not None:
+                raise ClaimLost(
+                    f"By {term.relation.key} {term.relation.kind} no longer holds in "
+                    f"{broken or 'no domain'}. Nothing was claimed. Pick hosts again."
+                )
 
 
 def unbook(draft: Draft, command: Unbook) -> None:

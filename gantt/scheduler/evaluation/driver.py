@@ -42,6 +42,8 @@ class Driver:
         self.fits_spent = 0
         self.fits_cut = 0
         self.relations_cut = 0
+        self.joint_found = 0
+        self.joint_cut = 0
 
     def counts(self) -> dict[str, float]:
         """What was counted so far, by name; for metrics."""
@@ -50,6 +52,8 @@ class Driver:
             "topology_fits_spent": self.fits_spent,
             "topology_fits_cut": self.fits_cut,
             "relations_cut": self.relations_cut,
+            "joint_found": self.joint_found,
+            "joint_cut": self.joint_cut,
             "shapes_kept": self.kept,
             "shape_hits": self.hits,
             "shape_misses": self.misses,

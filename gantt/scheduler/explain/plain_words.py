@@ -90,6 +90,7 @@ def _lines(why: Why, words: Mapping[str, str]) -> Iterator[str]:
             return
         lost = "; ".join(map(_step, filter(_is_loss, why.steps)))
         yield f"Of {total} hosts, {lost or 'none is left'}."
+    yield from why.related
     for near in why.nearest[:_MOST_NEAR]:
         yield f"{near.host}: {_near(near, words)}."
     if why.given_up:
@@ -108,6 +109,8 @@ def _step(step: Step) -> str:
 
 
 def _cause(name: str) -> str:
+    if " by " in name:
+        return f"ruled out by {name}"
     return _CAUSES.get(name) or f"refused by the filter {name}"
 
 

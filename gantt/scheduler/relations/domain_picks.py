@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from msgspec import structs
 
-from gantt.model.relations import DomainTerm, Relation
+from gantt.model.relations import DomainTerm
 from gantt.placement.candidates.combination import Budget, Spent
 from gantt.placement.domain_rules import DomainCounts
 from gantt.scheduler.contract import Request, Weigher
@@ -53,22 +53,36 @@ class DomainPicks:
         self,
         state: State,
         feasible: FeasibleHosts,
-        relations: Sequence[Relation],
+        terms: Sequence[DomainTerm],
         placing: Collection[str],
     ) -> None:
         group = feasible.job.spec.instance_group
         asks = "ComputeFilter" in feasible.asked
         counts = [
-            DomainCounts(state, DomainTerm(one), group, placing, asks_service=asks)
-            for one in relations
+            DomainCounts(
+                state,
+                one,
+                group,
+                placing,
+                asks_service=asks,
+                placed=[
+                    state.fleet.hosts.by_place[place]
+                    for place in one.places
+                    if place in state.fleet.hosts.by_place
+                ],
+            )
+            for one in terms
         ]
         in_service = [one.eligible.copy() for one in counts]
         for one in counts:
-            one.eligible &= eligible(state, feasible, one.domains)
+            if not one.relation.is_fixed:  # nothing is compared
+                one.eligible &= eligible(state, feasible, one.domains)
         self.hard = [one for one in counts if one.relation.is_hard]
         self.soft = [one for one in counts if not one.relation.is_hard]
         self.terms = tuple(
-            DomainTerm(one.relation, _names(one, known & ~one.eligible))
+            structs.replace(
+                one.term, left_out=_names(one, known & ~one.eligible), places=()
+            )
             for one, known in zip(counts, in_service, strict=True)
             if one.relation.is_hard
         )
@@ -118,7 +132,7 @@ class DomainPicks:
         name."""
         rows = feasible.all_rows
         return tuple(
-            HostMask(_name(one.relation), one.open()[one.domains.codes[rows]])
+            HostMask(one.term.text, one.open()[one.domains.codes[rows]])
             for one in self.hard
         )
 
@@ -127,7 +141,7 @@ class DomainPicks:
     @property
     def needs_search(self) -> bool:
         """Whether one instance after the other may end where all together would not."""
-        return len([one for one in self.hard if one.relation.kind != "apart"]) > 1
+        return len([one for one in self.hard if not one.relation.is_fixed]) > 1
 
     def settle(self, rows: Int64s, room: Int64s, count: int, steps: int) -> bool:
         """Find a way for ``count`` instances at once: from now on hosts are shut where
@@ -157,15 +171,18 @@ class DomainPicks:
 
 
 def domain_picks(
-    state: State, feasible: FeasibleHosts, placing: Collection[str]
+    state: State,
+    feasible: FeasibleHosts,
+    placing: Collection[str],
+    more: Sequence[DomainTerm] = (),
 ) -> DomainPicks | None:
-    """None: the request asks for no relation, or none applies, as where an operator
-    forces hosts. Raises Invalid."""
+    """``more``: relations besides those of the spec. None: the request asks for no
+    relation, or none applies, as where an operator forces hosts. Raises Invalid."""
     spec = feasible.job.spec
-    relations = relations_of(state, spec)
-    if not relations or spec.is_rebuild or skips_filters(spec):
+    terms = (*map(DomainTerm, relations_of(state, spec)), *more)
+    if not terms or spec.is_rebuild or skips_filters(spec):
         return None
-    return DomainPicks(state, feasible, relations, placing)
+    return DomainPicks(state, feasible, terms, placing)
 
 
 def restricted(state: State, feasible: FeasibleHosts) -> FeasibleHosts:
@@ -177,12 +194,8 @@ def restricted(state: State, feasible: FeasibleHosts) -> FeasibleHosts:
     for one in domains.hard:
         order = feasible.best(len(feasible.hosts))
         is_open = one.open()[one.domains.codes[feasible.hosts.rows[order]]]
-        feasible = feasible.only(order[is_open], _name(one.relation))
+        feasible = feasible.only(order[is_open], one.term.text)
     return feasible
-
-
-def _name(relation: Relation) -> str:
-    return f"{relation.kind} by {relation.key}"
 
 
 def _names(one: DomainCounts, codes: Bools) -> frozenset[str]:

@@ -14,22 +14,24 @@ from gantt.state.column import Int64s
 from gantt.state.domains import NO_DOMAIN
 
 
-def words(domains: DomainPicks, feasible: FeasibleHosts) -> str:
-    """ "": no relation stopped the request. ``feasible``: of its first instance."""
+def words(domains: DomainPicks, feasible: FeasibleHosts) -> tuple[str, ...]:
+    """Empty: no relation stopped the request. ``feasible``: of its first instance."""
     found = [text for one in domains.hard for text in _of_relation(one, feasible)]
     if domains.is_cut:
         found.append(
             "The search for a way to keep all relations at once ended at its limit "
             "(relation_steps): there may be one."
         )
-    return " ".join(found)
+    return tuple(found)
 
 
 def _of_relation(one: DomainCounts, feasible: FeasibleHosts) -> Iterator[str]:
     codes, every = one.domains.codes, feasible.all_rows
+    if one.relation.kind == "near" and one.counts.any():
+        yield _near(one, feasible)
     passing = np.unique(codes[feasible.hosts.rows])
     shut = passing[~one.open()[passing] & (passing != NO_DOMAIN)]
-    if len(shut):
+    if len(shut) and one.relation.kind != "near":
         yield _limit(one, int(shut[np.argmin(one.counts[shut])]), feasible)
     hosts = feasible.hosts.fleet.hosts.hosts
     yield from _left_out(hosts, one, every[codes[every] == NO_DOMAIN])
@@ -40,6 +42,8 @@ def _limit(one: DomainCounts, code: int, feasible: FeasibleHosts) -> str:
     relation, key = one.relation, one.relation.key
     names, counts = one.domains.names, one.counts
     has = f"{key} {names[code]} has {counts[code]}"
+    if relation.kind == "apart" and one.term.others:
+        return f"Apart from {one.term.what} by {key}: it is in {key} {names[code]}."
     if relation.kind == "apart":
         return f"Apart by {key}: {has} of server group {relation.group}."
     if relation.kind == "distinct":
@@ -60,6 +64,17 @@ def _limit(one: DomainCounts, code: int, feasible: FeasibleHosts) -> str:
         f"Spread by {key}: {has}, the least is {counts[lowest]} ({key} "
         f"{names[lowest]}, {state}), {apart}"
     )
+
+
+def _near(one: DomainCounts, feasible: FeasibleHosts) -> str:
+    """Where it may be, and what is there."""
+    key, names = one.relation.key, one.domains.names
+    codes = np.flatnonzero(one.open()).tolist()
+    where = ", ".join(
+        f"{names[code]} ({_state(one, code, feasible)})" for code in codes
+    )
+    there = f"it is in {key} {where}" if codes else f"it is in no {key}"
+    return f"Near {one.term.what} by {key}: {there}."
 
 
 def _state(one: DomainCounts, code: int, feasible: FeasibleHosts) -> str:

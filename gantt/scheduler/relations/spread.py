@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from gantt.model.relations import Relation
 from gantt.placement.candidates.combination import Budget
-from gantt.placement.domain_rules import least
+from gantt.placement.domain_rules import least, still_open
 from gantt.state.column import Bools, Floats, Int64s
 
 _CELLS_PER_STEP: Final = 256
@@ -40,14 +40,17 @@ def ceiling(
     """int64[domains]: how many each could take at most, were as many asked for as can
     be placed: the domain with the least cannot rise above what it has room for."""
     top = relation.most + least(relation, counts + room, eligible)
-    if relation.kind == "apart":
-        return np.where(counts == 0, room, 0)
+    if relation.is_fixed:
+        return np.where(still_open(relation, counts, eligible), room, 0)
     return np.minimum(room, np.maximum(top - counts, 0))
 
 
 def soft_scores(relation: Relation, counts: Int64s, domains: int) -> Floats:
     """float64[domains]: Kubernetes' score of a soft spread, the less the better: a key
-    of many domains weighs more, and a large skew flattens it."""
+    of many domains weighs more, and a large skew flattens it. Of a soft ``near``: 0
+    where the others are."""
+    if relation.kind == "near":
+        return np.where(counts > 0, 0.0, 1.0)
     return counts.astype(np.float64) * math.log(domains + 2) + (relation.most - 1)
 
 
@@ -112,8 +115,9 @@ class _Search:
         is_open = self._left > 0
         above = np.zeros(len(self._left), np.int64)
         for key, counts, top in zip(self._keys, self._counts, self._tops, strict=True):
-            if key.relation.kind == "apart":
-                is_open &= key.counts[key.of_cell] == 0
+            if key.relation.is_fixed:
+                allowed = still_open(key.relation, key.counts, key.eligible)
+                is_open &= allowed[key.of_cell]
                 continue
             is_open &= counts[key.of_cell] < top
             if key.relation.kind == "spread":
@@ -139,7 +143,7 @@ class _Search:
         """How many more the domains with the least must get."""
         key, counts = self._keys[number], self._counts[number]
         touched = self._touched[number] > 0
-        if key.relation.kind == "apart" or not touched.any():
+        if key.relation.is_fixed or not touched.any():
             return 0
         highest = int(counts[touched].max())
         if key.relation.kind == "distinct" or not _compares(key):

@@ -36,8 +36,16 @@ def check_request(request: ScheduleRequest, options: SchedulerOptions) -> None:
     check_spec(request.spec, options)
 
 
-def check_demand(counts: Sequence[int], options: SchedulerOptions) -> None:
+def check_demand(
+    counts: Sequence[int], options: SchedulerOptions, relations: int = 0
+) -> None:
     """``counts``: how many of each item. Raises TooMuch, Invalid (an empty demand)."""
+    if relations > options.max_relations:
+        raise TooMuch(
+            f"{relations} relations were asked for; one demand may have "
+            f"{options.max_relations}. Ask in parts, or raise max_relations of "
+            "[scheduler]."
+        )
     if len(counts) > options.max_items:
         raise TooMuch(
             f"{len(counts)} items were asked for; one demand may have "

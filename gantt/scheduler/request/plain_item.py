@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from gantt.errors import Invalid, NoValidHost
 from gantt.model.demand import Demand, Item
+from gantt.model.demand_relations import ItemRelation, depths
 from gantt.model.diagnosis import MOST_NAMES
 from gantt.model.names import spellings
 from gantt.model.selection import Why
@@ -31,6 +32,7 @@ from gantt.model.spec import (
 )
 from gantt.placement.named_placements import check_free
 from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.request.plain_relations import terms_of
 from gantt.state.state import State
 
 _CUSTOM: Final = "CUSTOM_"
@@ -43,7 +45,8 @@ _SIZES: Final = frozenset({"VCPU", "MEMORY_MB", "DISK_GB"})
 class Wish(Struct, frozen=True):
     """An item as a request. ``words``: a name in the request -> what the item calls
     it. ``uuids``: consumers that it will be; ``not_with``: those that must be on other
-    hosts; ``shunned``: the hosts of those that are placed."""
+    hosts; ``shunned``: the hosts of those that are placed; ``depth``: how many items
+    must have their place before."""
 
     item: Item
     request: ScheduleRequest
@@ -51,6 +54,7 @@ class Wish(Struct, frozen=True):
     words: Mapping[str, str]
     not_with: frozenset[str] = frozenset()
     shunned: frozenset[str] = frozenset()
+    depth: int = 0
 
     def beside(self, request: ScheduleRequest, hosts: Iterable[str]) -> ScheduleRequest:
         """``request`` on none of the shunned hosts, nor of these. Raises
@@ -72,9 +76,29 @@ def wishes(state: State, demand: Demand, options: SchedulerOptions) -> list[Wish
     """The items of a demand, in their order. Raises Invalid for names that are not
     known, AlreadyClaimed for those that are taken."""
     apart = _apart(state, demand)
-    return [
+    found = [
         _Compiler(state, demand, item, options).wish(apart[item.name])
         for item in demand.items
+    ]
+    return _related(state, demand, found) if demand.relations else found
+
+
+def _related(state: State, demand: Demand, found: list[Wish]) -> list[Wish]:
+    """These wishes with the relations of the demand."""
+
+    def unknown(one: ItemRelation) -> Invalid:
+        named = (*_placed(state, demand), *demand.names)
+        return one.wrong("to", _there(one.to, named))
+
+    terms = terms_of(state, demand, unknown)
+    depth = depths(demand.relations, demand.names)
+    return [
+        replace(
+            one,
+            request=replace(one.request, relations=terms[one.item.name]),
+            depth=depth[one.item.name],
+        )
+        for one in found
     ]
 
 
@@ -266,13 +290,17 @@ def _placed(state: State, demand: Demand) -> Iterator[str]:
 
 def _unknown(item: Item, field: str, asked: str, known: Iterable[str]) -> Invalid:
     """``known``: which there are, of which the nearest are named."""
+    return item.wrong(field, _there(asked, known))
+
+
+def _there(asked: str, known: Iterable[str]) -> str:
     every = sorted(set(known))
     at = bisect_left(every, asked)
     around = every[max(0, at - _COMPARED) : at + _COMPARED]
     named = get_close_matches(asked, around, MOST_NAMES, 0.5) or every[:MOST_NAMES]
     more = len(every) - len(named)
     there = ", ".join(named) + (f" and {more} more" if more else "")
-    return item.wrong(field, f"{asked!r} is not known here; there is {there or 'none'}")
+    return f"{asked!r} is not known here; there is {there or 'none'}"
 
 
 class _Labels(Struct, frozen=True):

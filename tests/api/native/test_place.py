@@ -124,6 +124,10 @@ def test_members_place_for_their_own_project(members: WsgiClient) -> None:
         ({"items": [{**WEB, "aggregates": ["a"]}]}, "gantt:hosts:choose"),
         ({"items": [{"name": A, "cpu": 1}]}, "does not belong to project blue"),
         ({"items": [{**WEB, "not_with": [A]}]}, "does not belong to project blue"),
+        (
+            {"relations": [{"kind": "near", "key": "host", "to": A}]},
+            "does not belong to project blue",
+        ),
     ],
 )
 def test_members_may_not_name_what_is_not_theirs(

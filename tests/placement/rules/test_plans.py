@@ -11,6 +11,7 @@ from gantt.errors import AlreadyClaimed, ClaimLost, Conflict, Forbidden, NotFoun
 from gantt.model import commands as c
 from gantt.model.demand import claim_of_plan
 from gantt.model.hosts import Instance
+from gantt.model.relations import DomainTerm, Relation, RelationKind
 from gantt.model.request_identity import Booked
 from gantt.model.rows import SOURCE, TARGET
 from gantt.placement import named_placements
@@ -72,6 +73,38 @@ def test_apart_is_judged_on_the_newest_columns() -> None:
     )
     words = desk.refusal(c.Book((replace(third, claim="n"),)), ClaimLost)
     assert "the host has what it must not be with (2" in words
+
+
+@pytest.mark.parametrize(
+    ("kind", "kept", "broken"),
+    [("near", 1, 2), ("apart", 2, 1), ("distinct", 2, 1), ("spread", 2, 1)],
+)
+def test_what_items_are_to_each_other_is_judged_when_all_have_a_place(
+    kind: RelationKind, kept: int, broken: int
+) -> None:
+    def pair(host: int) -> c.Book:
+        """The first says what the second, which is booked after it, must be."""
+        is_fixed = kind in ("near", "apart")
+        others = (server(2),) if is_fixed else (server(1), server(2))
+        term = DomainTerm(Relation(kind, "host"), others=others)
+        first = part(on(1, 1), domains=(term,))
+        return c.Book((first, part(on(2, host))))
+
+    desk = FleetDesk(2)
+    words = desk.refusal(pair(broken), ClaimLost)
+    assert f"By host {kind} no longer holds in h1" in words
+    desk.do(pair(kept))
+    assert hosts(desk) == {server(1): 1, server(2): kept}
+
+
+def test_a_choice_that_relations_shut_is_left_for_the_next() -> None:
+    desk = FleetDesk(3)
+    desk.do(claim("other", on(9, 1)))
+    gone = DomainTerm(Relation("apart", "host"), others=(server(9), server(1)))
+    near = DomainTerm(Relation("near", "host"), others=(server(2),))
+    first, second = part(on(1, 3)), part(on(2, 1, 3, 2), domains=(gone,))
+    desk.do(c.Book((first, second, part(on(3, 1, 3, 2), domains=(near,)))))
+    assert hosts(desk) == {server(9): 1, server(1): 3, server(2): 2, server(3): 2}
 
 
 def test_a_plan_and_a_name_are_booked_once() -> None:
