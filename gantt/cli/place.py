@@ -40,6 +40,7 @@ _PLACED: Final = TextColumns("name host node item uuid")
 @repeated("--resource resources", "CLASS=N", "So much of another class.")
 @repeated("--label labels", "KEY=VALUE", "A label that its hosts have.")
 @repeated("--without", "KEY=VALUE", "A label that its hosts have not.")
+@repeated("--prefer", "KEY=VALUE", "A label that its hosts had better have.")
 @repeated("--aggregate aggregates", "NAME", "An aggregate that its hosts are in.")
 @click.option("--zone", help="Zone that its hosts are in.")
 @click.option("--host", help="The one host that it may be on.")
@@ -102,7 +103,7 @@ def place(
 
 
 def _item(name: str, given: dict[str, Any]) -> Item:
-    for key in ("resources", "labels", "without"):
+    for key in ("resources", "labels", "without", "prefer"):
         if key in given:
             given[key] = _pairs(given[key], needs_value=key == "resources")
     return Item(name, **given)

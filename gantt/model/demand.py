@@ -43,7 +43,8 @@ class Item(Struct, frozen=True, forbid_unknown_fields=True, repr_omit_defaults=T
     """``count`` things that are alike, each on one host. Amounts are numbers in the
     unit of their class (CPUs, MiB of memory, GiB of disk, GPUs), or have a unit:
     "4GiB". ``resources``: of any class, by its name. ``labels``: that a host must have,
-    ``without``: must not have; "" as value: whatever bears the name. ``aggregates``:
+    ``without``: must not have; ``prefer``: is better with; "" as value: any.
+    ``aggregates``:
     each of these. ``not_with``: names, of other items of the demand or of what was
     placed before, which must be on other hosts."""
 
@@ -60,6 +61,7 @@ class Item(Struct, frozen=True, forbid_unknown_fields=True, repr_omit_defaults=T
     zone: Name | None = None
     host: Name | None = None
     not_with: Names = ()
+    prefer: Labels = {}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -163,10 +165,11 @@ def demand_of(
 
 
 def _said(item: Item) -> tuple[Any, ...]:
-    return (
+    found: tuple[Any, ...] = (
         (item.name, item.count, item.amounts, item.labels, item.without),
         (sorted(item.aggregates), item.zone, item.host, sorted(item.not_with)),
     )
+    return (*found, item.prefer) if item.prefer else found
 
 
 def _related(one: ItemRelation, names: Mapping[str, tuple[str, ...]]) -> list[Any]:

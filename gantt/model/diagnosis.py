@@ -55,6 +55,8 @@ Kind: TypeAlias = Literal[
     "force_hosts",
     "force_nodes",
     "filter",
+    "label",
+    "not_label",
 ]
 """What a constraint is about; from "instances" on, those that only a request for hosts
 has."""
@@ -270,6 +272,8 @@ _REMEDIES: dict[Kind, str] = {
     "force_hosts": "force no hosts",
     "force_nodes": "force no nodes",
     "filter": "take {} out of enabled_filters",
+    "label": "ask without the label {}",
+    "not_label": "allow the label {}",
 }
 
 

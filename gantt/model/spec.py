@@ -88,6 +88,15 @@ class RequestLevel(Struct, frozen=True):
     same_subtree: tuple[AnyOf, ...] = ()
 
 
+class LabelTerms(Struct, frozen=True):
+    """Labels of hosts, by key: those that a host must have, must not have, and is
+    better with. "": any value."""
+
+    required: dict[Name, Text] = {}
+    forbidden: dict[Name, Text] = {}
+    preferred: dict[Name, Text] = {}
+
+
 class InstanceGroup(Struct, frozen=True):
     """A server group as the caller knows it; members known to Gantt are added.
 
@@ -162,6 +171,7 @@ class RequestSpec(Struct, frozen=True):
     version: str = SPEC_VERSION
     unset: frozenset[Name] = frozenset()
     nulls: frozenset[Name] = frozenset()
+    labels: LabelTerms | None = None
 
     def hint(self, name: str) -> str | tuple[str, ...] | None:
         """A hint as Nova reads it: the single value of a list of one, else the list;

@@ -160,6 +160,14 @@ class Hosts(HostArrays):
         found = domains.of(key)
         return found.codes[self.rows], found.names
 
+    def with_label(self, key: str, value: str) -> Bools:
+        """bool[n]: which have a label, by an operator's word, by metadata of their
+        aggregates, or by traits. ``value`` "": with any."""
+        domains = self.fleet.domains
+        if domains is None:
+            return np.zeros(len(self), np.bool_)
+        return domains.of(key).bearing(value)[self.rows]
+
     def reported(self, *path: str) -> tuple[Int32s, list[Any]]:
         """(codes int32[n], values): what hosts report at ``path`` (a field of
         compute_nodes, then keys within it). Code 0: nothing there."""

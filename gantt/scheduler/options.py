@@ -34,6 +34,7 @@ DEFAULT_MULTIPLIERS: dict[str, float] = {
     "hypervisor_version_weight_multiplier": 1.0,
     "image_props_weight_multiplier": 0.0,
     "room_weight_multiplier": 0.0,
+    "preferred_labels_weight_multiplier": 10.0,
     "metrics_weight_multiplier": 1.0,
 }
 

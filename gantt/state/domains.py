@@ -11,7 +11,7 @@ things is in no domain.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import compress
 from typing import Final, Protocol, TypeAlias
 
@@ -40,8 +40,9 @@ _Said: TypeAlias = tuple[Int64s, NDArray[np.str_]]
 class Domains(Struct, frozen=True, eq=False):
     """``codes``: int32 per row of ``state.hosts``, ``names[code]`` is its domain;
     NO_DOMAIN: none. ``torn``: bool per row, of which two values are told. ``some``:
-    int64[domains, k], rows of each; ``is_whole``: no host is in none. Nothing of this
-    changes later."""
+    int64[domains, k], rows of each; ``is_whole``: no host is in none. ``said``: rows,
+    and for each of them a place in ``values``: all that counts of what is told of
+    them, two values of a host too. Nothing of this changes later."""
 
     key: str
     codes: Int32s
@@ -49,6 +50,21 @@ class Domains(Struct, frozen=True, eq=False):
     torn: Bools
     some: Int64s
     is_whole: bool
+    said: tuple[Int64s, Int32s]
+    values: tuple[str, ...]
+
+    def bearing(self, value: str) -> Bools:
+        """bool per row of ``state.hosts``: which have the key with ``value``, also as
+        traits write it; "": with any."""
+        found: Bools = np.zeros(len(self.codes), np.bool_)
+        rows, codes = self.said
+        if value:
+            alike = (value, in_trait(value))
+            rows = rows[
+                np.isin(codes, [n for n, one in enumerate(self.values) if one in alike])
+            ]
+        found[rows] = True
+        return found
 
     @property
     def is_known(self) -> bool:
@@ -66,6 +82,11 @@ class Domains(Struct, frozen=True, eq=False):
             found[self.codes[mask]] = True
         found[NO_DOMAIN] = False
         return found
+
+
+def in_trait(text: str) -> str:
+    """``text`` in the letters that names of traits may have."""
+    return re.sub("[^A-Z0-9_]", "_", text.upper())
 
 
 class _Fleet(Protocol):
@@ -118,6 +139,39 @@ class DomainColumns:
             found.update(key.removeprefix(PREFIX) for key in metadata)
         return sorted(found)
 
+    def knows(self, key: str, value: str) -> bool:
+        """Whether a label is said of anything, hosts or what they may be in or have;
+        "": any value of the key."""
+        told = [*self._facts.labels.values(), *self._aggregates.metadata.values()]
+        if any(
+            name in one and value in ("", one[name])
+            for one in told
+            for name in (key, PREFIX + key)
+        ):
+            return True
+        if value:
+            return (
+                self._traits.find(f"{_TRAIT}{in_trait(f'{key}_{value}')}") is not None
+            )
+        name = in_trait(key)
+        return any(
+            one.name in (name, _TRAIT + name) or one.name.startswith(f"{_TRAIT}{name}_")
+            for one in self._traits.rows()
+        )
+
+    def known_labels(self) -> set[str]:
+        """All of them; of traits as their name has it."""
+        told = [*self._facts.labels.values(), *self._aggregates.metadata.values()]
+        found = {
+            f"{key.removeprefix(PREFIX)}={value}"
+            for one in told
+            for key, value in one.items()
+        }
+        for trait in self._traits.rows():
+            if trait.name.startswith(_TRAIT):
+                found.add(trait.name.removeprefix(_TRAIT).lower())
+        return found
+
     # -- how a column is made -----------------------------------------------------
 
     def _made(self, key: str) -> Domains:
@@ -130,6 +184,7 @@ class DomainColumns:
             column.settle(list(self._of_labels(key)))
             column.settle(list(self._of_aggregates(key)))
             column.settle(list(self._of_traits(key)))
+            column.note(self._of_bare_traits(key))
         return column.done(key, hosts.live_rows())
 
     def _of_labels(self, key: str) -> Iterator[_Said]:
@@ -149,16 +204,27 @@ class DomainColumns:
                 yield rows[is_said], values[labels[is_said]]
 
     def _of_traits(self, key: str) -> Iterator[_Said]:
-        prefix = f"{_TRAIT}{re.sub('[^A-Z0-9_]', '_', key.upper())}_"
+        prefix = f"{_TRAIT}{in_trait(key)}_"
+        for trait in self._traits.rows():
+            if trait.name.startswith(prefix):
+                its = self._with_trait(self._traits.index_by_id[trait.id])
+                yield its, np.full(len(its), trait.name.removeprefix(prefix))
+
+    def _of_bare_traits(self, key: str) -> Iterator[Int64s]:
+        """Hosts with a trait that is all of the key."""
+        name = in_trait(key)
+        for one in (name, _TRAIT + name):
+            index = self._traits.index_of(one)
+            if index is not None:
+                yield self._with_trait(index)
+
+    def _with_trait(self, index: int) -> Int64s:
         hosts, height = self._hosts, self._providers.height
         rows = hosts.live_rows()
         rows = rows[hosts.provider[rows] != NO_ROW]
-        for trait in self._traits.rows():
-            if trait.name.startswith(prefix):
-                index = self._traits.index_by_id[trait.id]
-                bears = self._provider_traits.any_of((index,), height)
-                its = rows[bears[hosts.provider[rows]]]
-                yield its, np.full(len(its), trait.name.removeprefix(prefix))
+        bears = self._provider_traits.any_of((index,), height)
+        found: Int64s = rows[bears[hosts.provider[rows]]]
+        return found
 
 
 class _Column:
@@ -169,6 +235,7 @@ class _Column:
         self.names: list[str] = [""]
         self.torn: Bools = np.zeros(height, np.bool_)
         self._code_of: dict[str, int] = {}
+        self._said: list[tuple[Int64s, Int32s]] = []
 
     def settle(self, said: list[_Said]) -> None:
         """Take in what one source says, of the hosts that no source before it named."""
@@ -183,10 +250,16 @@ class _Column:
         if not len(codes):
             return
         new = codes[places]
+        self._said.append((rows, new))
         self.codes[rows] = new
         torn = rows[self.codes[rows] != new]
         self.torn[torn] = True
         self.codes[torn] = NO_DOMAIN
+
+    def note(self, bare: Iterable[Int64s]) -> None:
+        """Hosts that have the key without a value."""
+        for rows in bare:
+            self._said.append((rows, np.zeros(len(rows), np.int32)))
 
     def done(self, key: str, live: Int64s) -> Domains:
         """What was settled of the hosts at ``live``, without values that none has."""
@@ -200,7 +273,11 @@ class _Column:
         places = np.minimum(starts[:, None] + np.arange(_SOME), last[:, None])
         some = order[np.maximum(places, 0)] if len(order) else places
         is_whole = bool((codes[live] != NO_DOMAIN).all())
-        return Domains(key, codes, names, self.torn, some, is_whole)
+        rows = np.concatenate([one for one, _ in self._said] or [np.zeros(0, np.int64)])
+        told = np.concatenate([one for _, one in self._said] or [np.zeros(0, np.int32)])
+        said = rows, told
+        values = tuple(self.names)
+        return Domains(key, codes, names, self.torn, some, is_whole, said, values)
 
     def _code(self, word: str) -> int:
         code = self._code_of.get(word)

@@ -32,6 +32,8 @@ def test_places_are_booked_shown_and_released(fleet: Program) -> None:
     assert [line.split()[0] for line in lines[1:]] == ["web-1", "web-2", "web-3"]
     db = fleet.ask("place", "db", "--cpu", "1", "--label", "ssd=yes", "--plan", "p")
     assert [one["host"] for one in db["placements"]] == ["two"]
+    wish = fleet.ask("place", "wish", "--cpu", "1", "--prefer", "ssd=yes", "--dry-run")
+    assert [one["host"] for one in wish["placements"]] == ["two"]
     found = fleet.ask("placement", "list")
     assert {one["name"] for one in found} == {"web-1", "web-2", "web-3", "db"}
     (shown,) = fleet.ask("placement", "show", "db")

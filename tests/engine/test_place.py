@@ -232,9 +232,55 @@ def test_labels_zones_aggregates_and_hosts(books: GanttProtocol) -> None:
     assert one(host="h1") == "h1"
     with pytest.raises(NoValidHost, match=r"h3: .*label ssd=yes|h2: .*in|h2"):
         one(labels={"ssd": "yes", "gen": "new"})
+
+
+def test_a_label_is_one_wherever_it_stands(books: GanttProtocol) -> None:
+    """An operator's word counts first, then metadata of aggregates, then traits."""
+    made = "5b3d4e52-0c5e-4b7e-9d6e-0d8c2f1a7b01"
+    fast = HostAggregate(made, "fast", hosts=frozenset({"h3"}), metadata={"gen": "new"})
+    books.set_host_aggregates([fast])
     label(books, "h1", "CUSTOM_GEN_NEW")
-    with pytest.raises(Invalid, match="'gen=new' is the trait CUSTOM_GEN_NEW"):
-        one(labels={"gen": "new"})
+    label(books, "h3", "CUSTOM_GEN_OLD")
+
+    def some(**fields: Any) -> set[str]:
+        """The hosts that may be, of which each has room for one."""
+        found = set[str]()
+        with suppress(NoValidHost):
+            for count in (1, 2, 3):
+                item = Item("one", count=count, cpu=4, **fields)
+                found = set(hosts(books.place(item, dry_run=True)).values())
+        return found
+
+    assert some(labels={"gen": "new"}) == {"h1", "h3"}
+    assert some(without={"gen": "new"}) == {"h2"}
+    books.label_host("h1", {"gen": "old"})
+    books.label_host("h2", {"gen": "new"})
+    assert some(labels={"gen": "new"}) == {"h2", "h3"}
+    assert some(labels={"gen": "old"}) == {"h1"}
+    assert some(labels={"gen": ""}) == {"h1", "h2", "h3"}
+    assert some(without={"gen": ""}) == set()
+    label(books, "h1", "CUSTOM_CUDA_11")
+    books.update_host(
+        "h1", "h1", HostStats(traits=("CUSTOM_CUDA_11", "CUSTOM_CUDA_12"))
+    )
+    assert some(labels={"cuda": "11"}) == some(labels={"cuda": "12"}) == {"h1"}
+
+
+def test_a_preferred_label_is_taken_first_and_not_demanded(
+    books: GanttProtocol,
+) -> None:
+    books.label_host("h2", {"gen": "new"})
+    used = Item("used", cpu=1, host="h2")
+    books.place(used)
+    one = Item("one", cpu=1, prefer={"gen": "new"})
+    assert hosts(books.place(one)) == {"one": "h2"}, "although others are emptier"
+    first = next(one for one in books.decisions() if one.scores)
+    assert "PreferredLabelsWeigher" in first.scores[0].parts
+    more = Item("more", count=3, cpu=3, prefer={"gen": "new"})
+    with pytest.raises(NoValidHost):
+        books.place(more)
+    plan = books.place(Item("more", count=2, cpu=3, prefer={"gen": "new"}))
+    assert set(hosts(plan).values()) == {"h1", "h3"}
 
 
 @pytest.mark.parametrize(
@@ -242,6 +288,7 @@ def test_labels_zones_aggregates_and_hosts(books: GanttProtocol) -> None:
     [
         ({"labels": {"sdd": "yes"}}, "labels: 'sdd=yes' is not known here; .*ssd_yes"),
         ({"without": {"sdd": "yes"}}, "without: 'sdd=yes' is not known"),
+        ({"prefer": {"ssd": "yse"}}, "prefer: 'ssd=yse' is not known here; .*ssd_yes"),
         ({"zone": "nowa"}, "zone: 'nowa' is not known here; there is nova"),
         ({"host": "h9"}, "host: 'h9' is not known here; there is h"),
         ({"aggregates": ("fats",)}, "aggregates: 'fats' is not known"),

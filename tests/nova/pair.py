@@ -37,7 +37,7 @@ OURS = {name: one() for name, one in built_in_filters().items()}
 OUR_WEIGHERS = {
     name: one()
     for name, one in built_in(weigher_modules, Weigher).items()
-    if name != "RoomWeigher"
+    if name not in ("RoomWeigher", "PreferredLabelsWeigher")
 }
 """Those that Nova has, too."""
 FILTERS = sorted(set(upstream.FILTERS) - FITTING)

@@ -45,9 +45,14 @@ WEIGHERS = {
 }
 """Nova's own classes by name; weighers in the order in which Nova adds them up."""
 
-MULTIPLIERS = tuple(
-    name for name in DEFAULT_MULTIPLIERS if name != "room_weight_multiplier"
+_OURS = frozenset(
+    (
+        "room_weight_multiplier",
+        "domain_spread_weight_multiplier",
+        "preferred_labels_weight_multiplier",
+    )
 )
+MULTIPLIERS = tuple(name for name in DEFAULT_MULTIPLIERS if name not in _OURS)
 """Those of Nova's weighers."""
 
 # Options of ours -> where Nova has them.

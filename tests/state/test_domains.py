@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 from msgspec.structs import replace
 
 from gantt.model import commands as c
 from gantt.model.hosts import HostAggregate
 from gantt.scheduler.hosts import Hosts
-from gantt.state.domains import DomainColumns
+from gantt.state.domains import NO_DOMAIN, DomainColumns, _Column
 from tests.examples import examples
 from tests.placement.fleet_desk import FleetDesk, report, uuid_of
 
@@ -74,3 +75,19 @@ def test_filters_and_weighers_read_domains_of_their_hosts() -> None:
     codes, names = hosts.domains("rack")
     assert [names[code] for code in codes] == ["", "r7", ""]
     assert hosts.domains("row")[0].tolist() == [0, 0, 0]
+
+
+def test_all_values_of_the_source_that_counts_are_borne() -> None:
+    """Two values of a host put it into no domain, and it has both as labels."""
+    column = _Column(4)
+    rows = np.array([0, 0, 1], np.int64)
+    column.settle([(rows, np.array(["a", "b", "a"]))])
+    column.settle([(np.array([1, 2], np.int64), np.array(["b", "NEW_1"]))])
+    column.note([np.array([3], np.int64)])
+    found = column.done("gen", np.arange(4))
+    assert found.codes.tolist()[0] == NO_DOMAIN
+    assert found.bearing("a").tolist() == [True, True, False, False]
+    assert found.bearing("b").tolist() == [True, False, False, False]
+    assert found.bearing("new-1").tolist() == [False, False, True, False]
+    assert found.bearing("").tolist() == [True] * 4
+    assert not found.bearing("c").any()

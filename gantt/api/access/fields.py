@@ -61,7 +61,7 @@ _REQUESTS: Final[dict[str, dict[str, Verdict]]] = {
         **_all(RULE, "pci_requests version unset nulls"),
         **_all(CHOOSE, "ignore_hosts force_hosts force_nodes retry_hosts"),
         **_all(PARTS, "flavor image requested_destination instance_group"),
-        **_all(PARTS, "requested_resources request_level_params"),
+        **_all(PARTS, "requested_resources request_level_params labels"),
         **_all(PARTS, "requested_networks network_metadata"),
         "project_id": OWN_PROJECT,
         "user_id": OWN_USER,
@@ -89,6 +89,7 @@ _REQUESTS: Final[dict[str, dict[str, Verdict]]] = {
         **_all(CHOOSE, "aggregates forbidden_aggregates in_tree"),
     },
     "RequestLevel": _all(RULE, "root_required root_forbidden same_subtree"),
+    "LabelTerms": _all(RULE, "required forbidden preferred"),
     "RequestedNetwork": {
         **_all(RULE, "network_id port_id address trouble"),
         "segments": CHOOSE,
@@ -113,7 +114,7 @@ _REQUESTS: Final[dict[str, dict[str, Verdict]]] = {
     },
     "Item": {
         "name": OWN_PLACED,
-        **_all(RULE, "count cpu memory disk gpu resources labels without zone"),
+        **_all(RULE, "count cpu memory disk gpu resources labels without prefer zone"),
         **_all(CHOOSE, "aggregates host"),
         "not_with": OWN_INSTANCES,
     },

@@ -20,6 +20,7 @@ from gantt.model.spec import (
     Flavor,
     Image,
     InstanceGroup,
+    LabelTerms,
     NetworkMetadata,
     RequestedNetwork,
     RequestLevel,
@@ -168,6 +169,17 @@ def request_level(part: Fields) -> RequestLevel:
         root_required=frozenset(part.names("root_required")),
         root_forbidden=frozenset(part.names("root_forbidden")),
         same_subtree=any_of_sets(part, "same_subtree"),
+    )
+    part.done()
+    return found
+
+
+def labels(part: Fields) -> LabelTerms:
+    """Labels of hosts. Nova's object has none."""
+    found = LabelTerms(
+        required=part.words("required"),
+        forbidden=part.words("forbidden"),
+        preferred=part.words("preferred"),
     )
     part.done()
     return found

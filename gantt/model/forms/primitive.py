@@ -48,6 +48,9 @@ def spec_primitive(spec: RequestSpec) -> dict[str, Any]:
     return _Writer(spec).spec()
 
 
+_OWN = ("retry_hosts", "unset", "nulls", "version", "labels")
+
+
 class _Writer:
     """Writes one request; ``path`` is that of an object within it, with its dot."""
 
@@ -57,7 +60,7 @@ class _Writer:
     def spec(self) -> dict[str, Any]:
         spec = self._spec
         level, near = spec.request_level_params, spec.network_metadata
-        data = _fields(spec, without=("retry_hosts", "unset", "nulls", "version")) | {
+        data = _fields(spec, without=_OWN) | {
             "image": spec.image and self._image(spec.image),
             "numa_topology": spec.numa_topology and _numa(spec.numa_topology),
             "pci_requests": _pci(spec),

@@ -78,6 +78,7 @@ def _from_native(fields: Mapping[str, Any]) -> RequestSpec:
         retry_hosts=part.get("retry_hosts", nouns.tried_hosts) or (),
         unset=frozenset(part.names("unset")),
         nulls=frozenset(part.names("nulls")),
+        labels=part.one("labels", "", nouns.labels),
     )
     part.done("version")
     return spec

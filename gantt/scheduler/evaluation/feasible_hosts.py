@@ -34,6 +34,7 @@ from gantt.scheduler.scoring.scale import Scale
 from gantt.state.column import Bools, Floats, Int64s
 
 TARGETS = "requested hosts"
+HOST_LABELS = "labels of hosts"
 IN_SERVICE = "hosts in service"
 
 
@@ -150,7 +151,8 @@ def first_masks(
     spec: RequestSpec,
     options: SchedulerOptions,
 ) -> Iterator[HostMask]:
-    """The masks before any filter: amounts, hosts in service, and the named hosts."""
+    """The masks before any filter: amounts, hosts in service, the named hosts, and
+    labels."""
     yield from candidates.masks(hosts)
     mask = in_service(hosts, spec, options)
     if mask is not None:
@@ -158,6 +160,13 @@ def first_masks(
     mask = targets(hosts, spec)
     if mask is not None:
         yield HostMask(TARGETS, mask)
+    if spec.labels is not None:
+        mask = np.ones(len(hosts), np.bool_)
+        for key, value in spec.labels.required.items():
+            mask &= hosts.with_label(key, value)
+        for key, value in spec.labels.forbidden.items():
+            mask &= ~hosts.with_label(key, value)
+        yield HostMask(HOST_LABELS, mask)
 
 
 def costly_too(

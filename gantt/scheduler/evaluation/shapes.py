@@ -40,6 +40,7 @@ _ALWAYS_READ = (
     "network_metadata",
     "numa_topology",
     "pci_requests",
+    "labels",
 )
 # Fields that may differ between requests of one shape: uncached plug-ins read those of
 # their own request. Pre-filters change none of them.

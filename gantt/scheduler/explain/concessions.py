@@ -19,6 +19,7 @@ from gantt.model.spec import (
     Destination,
     Flavor,
     Image,
+    LabelTerms,
     RequestSpec,
     ResourceGroup,
     ScheduleRequest,
@@ -45,6 +46,8 @@ ORDER: Final[tuple[Kind, ...]] = (
     "root_forbidden",
     "required",
     "root_required",
+    "not_label",
+    "label",
     "not_member_of",
     "member_of",
     "extra_spec",
@@ -176,6 +179,11 @@ def _of_request(spec: RequestSpec) -> Iterator[Relaxation]:
         yield Relaxation("root_forbidden", None, (name,))
     for name in sorted(level.root_required):
         yield Relaxation("root_required", None, (name,))
+    if spec.labels is not None:
+        for key, value in spec.labels.forbidden.items():
+            yield Relaxation("not_label", None, (label_text(key, value),))
+        for key, value in spec.labels.required.items():
+            yield Relaxation("label", None, (label_text(key, value),))
     if spec.requested_networks:
         yield Relaxation("networks", None)
     if spec.pci_requests:
@@ -367,6 +375,8 @@ def _without(spec: RequestSpec, one: Relaxation) -> RequestSpec:
         return spec if kind == "hint" else replace(spec, instance_group=None)
     if kind in ("same_subtree", "root_required", "root_forbidden"):
         return _with_level(spec, kind, names)
+    if kind in ("label", "not_label"):
+        return _without_label(spec, kind, names)
     if kind in ("requested_host", "cell"):
         place = spec.requested_destination or Destination()
         less = {"host": None, "node": None} if kind != "cell" else {"cell_uuid": None}
@@ -388,6 +398,18 @@ _FIELDS: Final[dict[Kind, tuple[str, Any]]] = {
 def _bare(image: Image, names: frozenset[str]) -> Image:
     left = {k: v for k, v in image.properties.items() if k not in names}
     return replace(image, properties=left)
+
+
+def _without_label(spec: RequestSpec, kind: Kind, names: frozenset[str]) -> RequestSpec:
+    field = "required" if kind == "label" else "forbidden"
+    given = getattr(spec.labels or LabelTerms(), field).items()
+    left = {key: value for key, value in given if label_text(key, value) not in names}
+    return replace(spec, labels=replace(spec.labels or LabelTerms(), **{field: left}))
+
+
+def label_text(key: str, value: str) -> str:
+    """A label as people write it."""
+    return f"{key}={value}" if value else key
 
 
 def _with_level(spec: RequestSpec, kind: Kind, names: frozenset[str]) -> RequestSpec:

@@ -16,7 +16,7 @@ from gantt.model.demand import CLASSES
 from gantt.model.diagnosis import Relaxation
 from gantt.model.quantities import quantity
 from gantt.model.selection import Near, Step, Why
-from gantt.scheduler.evaluation.feasible_hosts import IN_SERVICE, TARGETS
+from gantt.scheduler.evaluation.feasible_hosts import HOST_LABELS, IN_SERVICE, TARGETS
 from gantt.scheduler.explain.refusal_reason import EXACT, PICKED
 from gantt.scheduler.feasibility.candidate_sources import AMOUNTS, BOOKS, LABELS
 from gantt.scheduler.request.plain_item import Wish
@@ -43,6 +43,7 @@ _CAUSES: Final = {
     BOOKS: "without enough free, or without what is asked for",
     AMOUNTS: "without enough free",
     LABELS: "without a label or aggregate that is asked for",
+    HOST_LABELS: "without a label, or with one that is ruled out",
     TARGETS: "ruled out by host or not_with",
     IN_SERVICE: "not in service",
     PICKED: "filled by this demand",
@@ -55,6 +56,8 @@ _CHANGES: Final = {
     "root_forbidden": "allow the label {}",
     "member_of": "ask without {}",
     "not_member_of": "allow {}",
+    "label": "ask without the label {}",
+    "not_label": "allow the label {}",
     "zone": "ask without the zone {}",
     "requested_host": "ask without the host {}",
     "ignore_hosts": "ask without not_with",

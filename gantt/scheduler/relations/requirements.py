@@ -11,6 +11,7 @@ import numpy as np
 
 from gantt.scheduler.evaluation.evaluation import OF_USE
 from gantt.scheduler.evaluation.feasible_hosts import (
+    HOST_LABELS,
     IN_SERVICE,
     TARGETS,
     FeasibleHosts,
@@ -46,7 +47,7 @@ def _meeting(state: State, feasible: FeasibleHosts, places: Int64s) -> Bools:
     """bool[places]: of zone, aggregates, traits, named hosts, and what filters say that
     do not look at what is used; and those that pass everything, as a tree may have what
     the host itself has not."""
-    lasting = {IN_SERVICE, TARGETS, LABELS}
+    lasting = {IN_SERVICE, TARGETS, LABELS, HOST_LABELS}
     for one in feasible.policy.filters:
         declared = one.cacheable
         if declared is None or not declared.elementwise or one.is_costly:

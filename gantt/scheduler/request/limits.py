@@ -177,6 +177,9 @@ def _names(spec: RequestSpec) -> int:
         count += len(place.forbidden_aggregates) + sum(map(len, place.aggregates))
     if group is not None:
         count += len(group.members) + len(group.hosts)
+    if spec.labels is not None:
+        terms = spec.labels
+        count += len(terms.required) + len(terms.forbidden) + len(terms.preferred)
     level = spec.request_level_params
     count += len(level.root_required) + len(level.root_forbidden)
     count += sum(map(len, level.same_subtree))

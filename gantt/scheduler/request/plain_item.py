@@ -25,7 +25,7 @@ from gantt.model.selection import Why
 from gantt.model.spec import (
     Destination,
     Flavor,
-    RequestLevel,
+    LabelTerms,
     RequestSpec,
     ResourceGroup,
     ScheduleRequest,
@@ -159,15 +159,11 @@ class _Compiler:
         item = self._item
         amounts = {self._class(name): n for name, n in item.amounts.items()}
         others = {name: n for name, n in amounts.items() if name not in _SIZES}
-        has, lacks = self._labels("labels"), self._labels("without")
-        inside = [*has.aggregates, *map(self._aggregate, item.aggregates)]
-        outside = frozenset[str]().union(*lacks.aggregates)
+        inside = tuple(map(self._aggregate, item.aggregates))
         aim = None
-        if inside or outside or item.host is not None:
+        if inside or item.host is not None:
             host = None if item.host is None else self._host(item.host)
-            aim = Destination(
-                host, aggregates=tuple(inside), forbidden_aggregates=outside
-            )
+            aim = Destination(host, aggregates=inside)
         return RequestSpec(
             Flavor(
                 amounts.get("VCPU", 0),
@@ -183,7 +179,7 @@ class _Compiler:
                 if others
                 else ()
             ),
-            request_level_params=RequestLevel(has.traits, lacks.traits),
+            labels=self._labels(),
         )
 
     # -- names ------------------------------------------------------------------------
@@ -231,53 +227,17 @@ class _Compiler:
         self.words.update(dict.fromkeys(found, asked))
         return frozenset(found)
 
-    def _labels(self, field: str) -> _Labels:
-        """What stands for the labels in one field. Raises Invalid."""
-        traits, aggregates = set[str](), list[frozenset[str]]()
-        for key, value in getattr(self._item, field).items():
-            label = f"{key}={value}" if value else key
-            named, members = self._trait(key, value), self._labeled(key, value)
-            self.words.update(dict.fromkeys((*named, *members), label))
-            if not (named or members):
-                raise _unknown(self._item, field, label, self._every_label())
-            if named and members and field == "labels":
-                raise self._item.wrong(
-                    field,
-                    f"{label!r} is the trait {named[0]} of some hosts and metadata of "
-                    "an aggregate of others: keep one of the two",
-                )
-            traits.update(named)
-            aggregates += [members] if members else []
-        return _Labels(frozenset(traits), tuple(aggregates))
-
-    def _trait(self, key: str, value: str) -> list[str]:
-        """The trait by which hosts bear the label, if there is one."""
-        name = f"{key}_{value}" if value else key
-        name = "".join(one if one.isalnum() else "_" for one in name.upper())
-        known = self._state.traits
-        each = (_CUSTOM + name,) if value else (_CUSTOM + name, name)
-        return [one for one in each if known.find(one) is not None][:1]
-
-    def _labeled(self, key: str, value: str) -> frozenset[str]:
-        """The aggregates whose metadata say so."""
-        metadata = self._state.fleet.aggregates.metadata
-        return frozenset(
-            uuid
-            for uuid, said in metadata.items()
-            if key in said and value in ("", said[key])
-        )
-
-    def _every_label(self) -> set[str]:
-        state = self._state
-        found = {
-            f"{key}={value}"
-            for said in state.fleet.aggregates.metadata.values()
-            for key, value in said.items()
-        }
-        for one in state.traits.rows():
-            if one.name.startswith(_CUSTOM):
-                found.add(one.name.removeprefix(_CUSTOM).lower())
-        return found
+    def _labels(self) -> LabelTerms | None:
+        """None: of none. Raises Invalid."""
+        item, domains = self._item, self._state.domains
+        if not (item.labels or item.without or item.prefer):
+            return None
+        for field in ("labels", "without", "prefer"):
+            for key, value in getattr(item, field).items():
+                if not domains.knows(key, value):
+                    label = f"{key}={value}" if value else key
+                    raise _unknown(item, field, label, domains.known_labels())
+        return LabelTerms(item.labels, item.without, item.prefer)
 
 
 def _placed(state: State, demand: Demand) -> Iterator[str]:
@@ -301,8 +261,3 @@ def _there(asked: str, known: Iterable[str]) -> str:
     more = len(every) - len(named)
     there = ", ".join(named) + (f" and {more} more" if more else "")
     return f"{asked!r} is not known here; there is {there or 'none'}"
-
-
-class _Labels(Struct, frozen=True):
-    traits: frozenset[str]
-    aggregates: tuple[frozenset[str], ...]

@@ -25,6 +25,7 @@ from gantt.model.spec import (
     Flavor,
     Image,
     InstanceGroup,
+    LabelTerms,
     RequestLevel,
     RequestSpec,
     ResourceGroup,
@@ -53,6 +54,7 @@ def parts() -> dict[Any, Any]:
         Destination: lambda one: replace(SPEC, requested_destination=one),
         InstanceGroup: lambda one: replace(SPEC, instance_group=one),
         ResourceGroup: lambda one: replace(SPEC, requested_resources=(one,)),
+        LabelTerms: lambda one: replace(SPEC, labels=one),
         RequestLevel: lambda one: replace(SPEC, request_level_params=one),
         RequestSpec: lambda one: one,
     }
