@@ -28,7 +28,14 @@ PARTS: Final[dict[str, tuple[str, ...]]] = {
         "gantt.model.scheduling.ReportService",
         "gantt.model.scheduling.SchedulerProtocol",
     ),
-    "library-places": ("gantt.model.demand", "gantt.model.placements"),
+    "library-places": (
+        "gantt.model.demand",
+        "gantt.near",
+        "gantt.apart",
+        "gantt.spread",
+        "gantt.distinct",
+        "gantt.model.placements",
+    ),
     "library-client": (
         "gantt.SchedulerClient",
         "gantt.AsyncSchedulerClient",
