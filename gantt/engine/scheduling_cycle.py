@@ -207,34 +207,41 @@ class Run:
         """Hosts for all instances, and the claims that hold them."""
         at = self.at
         self._started = at.clock.monotonic()
-        plan = at.plugins.decided(self._plan_on)
+        asked = self._asked
+        is_one = isinstance(asked, ScheduleRequest) or not asked.is_several
+        plan = at.plugins.decided(self._plan_on if is_one else self._plan_all)
         planned = at.reader.search(plan, source, consistency=Consistency.ASSUMED)
         self._planned = at.clock.monotonic()
         return planned
 
-    def _plan_on(self, state: State, source: CandidateSource) -> list[Planned]:
-        asked = self._asked
-        if isinstance(asked, ScheduleRequest) or not asked.is_several:
-            return self._in_turn(state, source)
+    def _plan_all(self, state: State, source: CandidateSource) -> list[Planned]:
+        """Several: one after the other or, where that finds no place, all at once."""
         try:
-            return self._in_turn(state, source, explains=False)
+            return self._plan_on(state, source, explains=False)
         except NoValidHost:
-            found, is_cut = list[Planned](), False
+            picks, is_cut = list[InstancePicks](), False
             with suppress(NoValidHost):
-                found, is_cut = self._at_once(asked, state, source)
-        if found:
-            return found
+                picks, is_cut = self._at_once(state, source)
+        if picks:
+            self.at.driver.joint_found += 1
+            return self._plan_on(state, source, picks)
         try:
-            return self._in_turn(state, source)
+            return self._plan_on(state, source)
         except NoValidHost as refusal:
             if not is_cut:
                 raise
             raise NoValidHost(f"{refusal.message} {CUT}", refusal.why) from None
 
-    def _in_turn(
-        self, state: State, source: CandidateSource, *, explains: bool = True
+    def _plan_on(
+        self,
+        state: State,
+        source: CandidateSource,
+        picks: Sequence[InstancePicks] = (),
+        *,
+        explains: bool = True,
     ) -> list[Planned]:
-        """One request after the other. Raises NoValidHost."""
+        """One request after the other. ``picks``: what was found for each of them, if
+        it was. Raises NoValidHost."""
         at, now, mark = self.at, self.at.clock.now(), self._stages
         found: dict[int, Planned] = {}
         firm: dict[int, HeldHost] = {}
@@ -247,16 +254,27 @@ class Run:
         for self.deciding, request, name in turns:
             given = state, request, source, at.driver, now, mark, firm
             try:
-                selected = at.select(*given, explains=explains)
+                selected = (
+                    picks[self.deciding]
+                    if picks
+                    else at.select(*given, explains=explains)
+                )
             finally:
                 if mark is not None:
                     mark(OTHER)
-            recorded = None if at.recording is None else at.recording.last
-            found[self.deciding] = self._plan_of(
-                state, request, selected, name, recorded
+            feasible = selected.feasible
+            found[self.deciding] = Planned(
+                request,
+                feasible,
+                selected.picks,
+                selected.spare,
+                claim_of(request, feasible, selected.picks, name, selected.domains),
+                at.draft(state, request, feasible, now),
+                Scoreboard(state, feasible, now, at.options.record_hosts),
+                None if at.recording is None or picks else at.recording.last,
             )
             if not isinstance(asked, ScheduleRequest):
-                hold_firm(firm, selected.feasible.taken, selected.picks)
+                hold_firm(firm, feasible.taken, selected.picks)
         planned = list(map(found.__getitem__, sorted(found)))
         if not isinstance(asked, ScheduleRequest):
             self.deciding, broken = asked.broken(state, planned)
@@ -264,36 +282,16 @@ class Run:
                 raise NoValidHost(broken, Why())
         return planned
 
-    def _plan_of(
-        self,
-        state: State,
-        request: ScheduleRequest,
-        selected: InstancePicks,
-        name: str,
-        recorded: int | None,
-    ) -> Planned:
-        at, feasible, now = self.at, selected.feasible, self.at.clock.now()
-        return Planned(
-            request,
-            feasible,
-            selected.picks,
-            selected.spare,
-            claim_of(request, feasible, selected.picks, name, selected.domains),
-            at.draft(state, request, feasible, now),
-            Scoreboard(state, feasible, now, at.options.record_hosts),
-            recorded,
-        )
-
     def _at_once(
-        self, asked: RequestSet, state: State, source: CandidateSource
-    ) -> tuple[list[Planned], bool]:
-        """All of a set together, where one after the other found no place; none, and
-        whether the search ended at its limit."""
-        at, now = self.at, self.at.clock.now()
-        requests, name = asked.requests(state)
-        if at.driver.chooser is not None:  # which alone says what is tried
-            return [], False
+        self, state: State, source: CandidateSource
+    ) -> tuple[list[InstancePicks], bool]:
+        """Picks for all of a set together; none, and whether the search ended at its
+        limit."""
+        at, now, asked = self.at, self.at.clock.now(), self._asked
+        if isinstance(asked, ScheduleRequest) or at.driver.chooser is not None:
+            return [], False  # a driver of others alone says what is tried
         pause, items = self._pause(state), list[JointItem]()
+        requests, _ = asked.requests(state)
         for number, request in enumerate(requests):
             pause()
             alone = asked.beside(request, number, {})
@@ -301,15 +299,10 @@ class Run:
             items.append(asked.joint_item(state, number, feasible))
         search = JointSearch(state, items, at.options.joint_steps, pause)
         try:
-            picks = search.picks()
+            return search.picks(), False
         except Spent:
             at.driver.joint_cut += 1
             return [], True
-        at.driver.joint_found += bool(picks)
-        return [
-            self._plan_of(state, request, selected, name, None)
-            for request, selected in zip(requests, picks, strict=bool(picks))
-        ], False
 
     def _turns(
         self,

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
 
-from gantt.model.spec import RequestSpec, ScheduleRequest
+from gantt.model.spec import ScheduleRequest
 from gantt.placement import group_rules
 from gantt.placement.candidates.combination import Budget
 from gantt.scheduler.evaluation.driver import Driver
@@ -115,7 +115,8 @@ def pick_hosts(
     if mark is not None:  # select
         mark(PICK if len(feasible.hosts) else OTHER)
     options, spec, domains = driver.policy.options, feasible.job.spec, None
-    if _may_relate(state, request, spec):  # few ask for any
+    told = spec.instance_group and state.fleet.facts.relations
+    if spec.scheduler_hints or spec.flavor.extra_specs or told or request.relations:
         domains = domain_picks(state, feasible, request.names, request.relations)
     start = feasible if domains is None else domains.weighed(feasible)
     names, passing = request.names, start
@@ -148,12 +149,6 @@ def pick_hosts(
     more = {"rng": rng, "is_trial": is_trial, "pause": pause, "held": held}
     attempt = partial(_attempt, given, more, feasible)
     return _with_more(found, feasible, len(names), attempt)
-
-
-def _may_relate(state: State, request: ScheduleRequest, spec: RequestSpec) -> bool:
-    """Whether it may ask for relations by topology keys."""
-    asks = request.relations or spec.scheduler_hints or spec.flavor.extra_specs
-    return bool(asks or (spec.instance_group and state.fleet.facts.relations))
 
 
 def _attempt(
