@@ -31,6 +31,7 @@ tree into its own words (HTTP status, exit status, RPC fault).
     │   │   └── NeedsChanged        one that was made for what is needed now
     │   ├── ClaimLost               none of the choices of an instance holds any more
     │   ├── AlreadyClaimed          an instance has a claim of another request
+    │   ├── Queued                  others that ask for the same wait, and come first
     │   └── ClaimExpired            the lease ended before it was confirmed
     ├── Gone                        the log does not continue from where a watcher was
     ├── NoValidHost                 no host can take the request
@@ -275,6 +276,12 @@ class Gone(GanttError):
     """The log does not continue from where a watcher was: it must load anew."""
 
     code = "gone"
+
+
+class Queued(Conflict):
+    """Demands that ask for the same wait for room, and come first."""
+
+    code = "queued"
 
 
 class NoValidHost(GanttError):

@@ -19,6 +19,7 @@ from gantt.cli.capacity import capacity
 from gantt.cli.completion import completion
 from gantt.cli.connection_options import given_above, takes_books, with_where_options
 from gantt.cli.decision import explain
+from gantt.cli.demand import demand
 from gantt.cli.failure import Program
 from gantt.cli.feed import feed
 from gantt.cli.fleet import host_aggregate, server_group, service
@@ -45,6 +46,7 @@ SECTIONS: Mapping[str, tuple[click.Command, ...]] = {
         serve,
         place,
         placement,
+        demand,
         select,
         claim,
         launch,

@@ -24,6 +24,7 @@ from gantt.model.forms.relations import read_relations
 from gantt.model.operation_bodies import PlaceBody
 from gantt.model.placements import PlacedQuery, PlacedView
 from gantt.model.relations import RelationKind
+from gantt.model.waiting import seconds_of
 
 _SPREAD: Final[tuple[RelationKind, ...]] = ("spread", "distinct")
 _TO: Final[tuple[RelationKind, ...]] = ("near", "apart")
@@ -63,6 +64,8 @@ _PLACED: Final = TextColumns("name host node item uuid")
     metavar="SECONDS",
     help="All of it ends after SECONDS unless confirmed.",
 )
+@click.option("--wait", help="Wait for room: for 90s, 10m or 1h at most.")
+@click.option("--priority", type=int, default=0, help="Higher ones come first.")
 @switch("--dry-run", "Tell where it would be, and book nothing.")
 @books_command
 def place(
@@ -75,11 +78,16 @@ def place(
     project: str | None,
     lease: float | None,
     dry_run: bool,
+    wait: str | None,
+    priority: int,
     **asked: Any,
 ) -> None:
     """Book places for what is called NAME, all of them or none.
 
     gantt place web --count 3 --cpu 2 --memory 4GiB --label ssd=yes
+
+    With --wait, what finds no room waits for it, also if this command is stopped:
+    'gantt demand list' shows it, 'gantt demand cancel' ends it.
     """
     if (name is None) == (path is None):
         raise click.UsageError("Give a NAME, or items with --file.")
@@ -93,10 +101,12 @@ def place(
         relations = tuple(_relations(given))
         items = (_item(name, given),)
     terms = plan, project, lease, dry_run
-    demand = Demand(items, *terms, relations, f"req-{uuid4()}")
+    wait_s = None if wait is None else seconds_of(wait)
+    more = relations, wait_s, priority, f"req-{uuid4()}"
+    demand = Demand(items, *terms, *more)
     session.expect(*_PLACED.names)
     try:
-        found = session.books.place_demand(demand)
+        found = session.books.await_plan(session.books.place_demand(demand))
     except NoValidHost as refusal:
         raise refused_plainly(session.output, refusal) from refusal
     session.print_answer(found, _PLACED.names, _PLACED.rows(found.placements))

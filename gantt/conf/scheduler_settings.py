@@ -134,6 +134,11 @@ SCHEDULER: Sequence[cfg.Opt] = [
             "the same demand has the same answer until then, another one is refused.",
             "max_relations 1": "Maximum relations between the items of one demand; "
             "demands with more are refused.",
+            "max_waiting 0": "Demands that may wait for room at once (POST "
+            "/gantt/place with wait_s); more are refused. 0: none may.",
+            "waiting_per_pass 1": "Demands that wait which the leader tries to place "
+            "after something changed, the highest priority and the oldest first; of "
+            "those that ask for the same, only the first.",
             "max_request_groups 1": "Maximum request groups, and PCI requests, per "
             "request; requests with more are refused.",
             "max_request_names 1": "Maximum hosts, aggregates, traits and similar "

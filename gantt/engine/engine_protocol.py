@@ -28,6 +28,7 @@ from gantt.model.reports import Delivery, Report, ReportOutcome
 from gantt.model.requests import CandidateRequest
 from gantt.model.selection import Asked, DecisionPage
 from gantt.model.shadow import ShadowPage, ShadowQuery
+from gantt.model.waiting import DemandsQuery, DemandView
 from gantt.model.watching import Snapshot
 from gantt.model.whole_host import WholeHost
 from gantt.state.state import State
@@ -101,6 +102,10 @@ class Engine(GanttProtocol, Protocol):
 
     def placement_page(self, query: PlacedQuery) -> Listed[PlacedView]:
         """What was placed by name: a page, and where the next begins. Raises
+        Invalid."""
+
+    def demand_page(self, query: DemandsQuery) -> Listed[DemandView]:
+        """Demands that wait, or waited: a page, and where the next begins. Raises
         Invalid."""
 
     def answer(self, one: Operation, /, *args: object, **kwargs: object) -> object:

@@ -58,6 +58,7 @@ from gantt.engine.table_check import Verifying
 from gantt.engine.takeover_methods import Takeovers
 from gantt.engine.threads import SystemThreads, Threads
 from gantt.engine.uuids import new_uuid
+from gantt.engine.waiting_methods import WaitingDemands
 from gantt.engine.whole_fleet import WholeFleet
 from gantt.errors import Refused
 from gantt.model import commands as c
@@ -209,6 +210,7 @@ class _Parts:
         self._cycle = SchedulingCycle(self._scheduling)
         turn, wait_s = threads.lock(), options.answer_timeout_s
         self._placing = Placing(access, self._scheduling, turn, wait_s)
+        self._waiting = WaitingDemands(access, self._placing, self._replica)
         self._heartbeats = Heartbeats(
             access,
             self._store.beside(HEARTBEATS),
@@ -282,7 +284,11 @@ class Gantt(_Parts, Library):
             reader=self._reader,
             claims=self._claims,
             records=self._scheduling.records,
-            tasks=(*self._shadow.leader_tasks(), *self._heartbeats.leader_tasks()),
+            tasks=(
+                *self._waiting.leader_tasks(),
+                *self._shadow.leader_tasks(),
+                *self._heartbeats.leader_tasks(),
+            ),
             options=options,
             look=self._clock_watch.look,
             name=self.name,
@@ -361,6 +367,7 @@ class Gantt(_Parts, Library):
     decide = _of("_scheduling", Scheduling.decide)
     order_hosts = _of("_advising", Advising.order_hosts)
     placement_page = _of("_placing", Placing.placement_page)
+    demand_page = _of("_waiting", WaitingDemands.demand_page)
     claim_projects = _of("_claims", ClaimMethods.claim_projects)
     expire_claims = _of("_claims", ClaimMethods.expire)
     decision_page = _of("_scheduling.records", Records.decision_page)
@@ -437,7 +444,13 @@ class Gantt(_Parts, Library):
             "patient_limit": self._options.patient,
             "search_rests": self._rest.taken,
         }
-        reports = (self._reporting, self._heartbeats, self._auditing, self._takeovers)
+        reports = (
+            self._waiting,
+            self._reporting,
+            self._heartbeats,
+            self._auditing,
+            self._takeovers,
+        )
         for part in (*reading, *deciding, *reports, self._background):
             found |= part.counts()
         if self._recording is not None:
@@ -451,6 +464,7 @@ class Gantt(_Parts, Library):
         self._is_closed = True
         self._health.close()
         self._watching.close()
+        self._waiting.close()
         self._heartbeats.close()
         self._background.close()
         self._shadow.close()
@@ -487,6 +501,7 @@ PARTS: Final = {
     "_advising": Advising,
     "_claims": ClaimMethods,
     "_placing": Placing,
+    "_waiting": WaitingDemands,
     "_background.usage": UsageRecorder,
 }
 _FOUND: Final = {

@@ -22,15 +22,24 @@ from gantt.engine.scheduling.state_access import StateAccess, StateMethods
 from gantt.engine.scheduling_cycle import Planned, Run, placed
 from gantt.engine.threads import Lock
 from gantt.engine.uuids import new_uuid
-from gantt.errors import Busy, Conflict, Invalid, NoValidHost, PluginFailed
+from gantt.errors import (
+    Busy,
+    Conflict,
+    GanttError,
+    Invalid,
+    NoValidHost,
+    PluginFailed,
+    Queued,
+)
 from gantt.model.answers import Claimed
-from gantt.model.commands import Book, Claim, ConfirmClaim, Unbook
+from gantt.model.commands import AwaitRoom, Book, Claim, ConfirmClaim, Unbook
 from gantt.model.demand import Demand
 from gantt.model.paging import Listed, followed, length
 from gantt.model.placements import PlacedQuery, PlacedView, Placement, Plan
 from gantt.model.relations import DomainTerm
 from gantt.model.request_identity import Booked, RequestIdentity
 from gantt.model.scheduling import Selections
+from gantt.model.selection import Why
 from gantt.model.spec import ScheduleRequest
 from gantt.placement import named_placements
 from gantt.placement.domain_rules import broken_in
@@ -40,11 +49,13 @@ from gantt.scheduler.joint.joint_search import JointItem
 from gantt.scheduler.relations.domain_picks import domain_picks
 from gantt.scheduler.request.plain_item import Wish, wishes
 from gantt.state.state import State
+from gantt.state.waiting_demands import Waiting
 
 _ASSUMED: Final = Consistency.ASSUMED
 _EVERY: Final = PlacedQuery()
 _FEW_ITEMS: Final = 8
 _FEW_THINGS: Final = 64
+_TENANTS: Final = "AggregateMultiTenancyIsolation"
 
 
 class _Resources(Struct, frozen=True):
@@ -67,10 +78,14 @@ _TAKEN: Final = msgspec.json.Decoder(_Taken | None)
 
 class DemandItems:
     """The items of a demand; implements ``RequestSet``. ``wishes``: as they were asked
-    last; ``claimed``: what was booked for each."""
+    last; ``claimed``: what was booked for each; ``waiting``: the uuid under which it
+    waits, ``shape``: of the queue that it goes by."""
 
-    def __init__(self, at: Scheduling, demand: Demand) -> None:
+    def __init__(
+        self, at: Scheduling, demand: Demand, shape: str, waiting: str = ""
+    ) -> None:
         self._at, self._demand = at, demand
+        self._shape, self._waiting = shape, waiting
         self.wishes: Sequence[Wish] = ()
         self.claimed: Sequence[Claimed] = ()
 
@@ -144,7 +159,12 @@ class DemandItems:
     def submit(self, committer: Committer, planned: list[Planned]) -> Sequence[Claimed]:
         """See RequestSet. Raises Conflict besides."""
         pairs = zip(planned, self.wishes, strict=True)
-        command = Book(tuple(self._named(one.claim, wish) for one, wish in pairs))
+        command = Book(
+            tuple(self._named(one.claim, wish) for one, wish in pairs),
+            self._waiting,
+            self._shape,
+            self._demand.priority,
+        )
         self.claimed = committer.submit(command, self._demand.request_id)
         return self.claimed
 
@@ -187,13 +207,17 @@ class Placing(StateMethods):
         known = self._known(demand)
         if known is not None:
             return known
-        items = DemandItems(at, demand)
+        items = DemandItems(at, demand, self._shape(demand))
         run = Run(at, local, items)
         try:
             with self._in_turn(demand):
                 if demand.dry_run:
                     return _proposed(demand, run.plan(local.ask(again=False)))
                 found = placed(run, local, at.options.claim_attempts)
+        except Queued as ahead:
+            if demand.wait_s is None:
+                raise NoValidHost(ahead.message) from None
+            return self._wait(demand)
         except Conflict:  # an equal demand was faster
             known = self._known(demand)
             if known is None:
@@ -203,7 +227,10 @@ class Placing(StateMethods):
             known = self._known(demand)
             if known is not None:
                 return known
-            raise self._refused(run, items, refusal) from None
+            told = self._refused(run, items, refusal)
+            if demand.wait_s is None or not isinstance(told, NoValidHost):
+                raise told from None
+            return self._wait(demand)
         claim = items.claimed[0]
         return Plan(
             tuple(_placements(items, found)),
@@ -211,6 +238,45 @@ class Placing(StateMethods):
             claim.claim,
             claim.leased_until,
         )
+
+    # -- for room ---------------------------------------------------------------------
+
+    def _shape(self, demand: Demand) -> str:
+        options = self._scheduling.options
+        by_project = (
+            options.limit_tenants_to_placement_aggregate
+            or _TENANTS in options.enabled_filters
+        )
+        return demand.shape(by_project=by_project)
+
+    def _wait(self, demand: Demand) -> Plan:
+        """It waits from now on. Raises Busy, Conflict."""
+        given = demand, self._shape(demand), self._scheduling.options.max_waiting
+        command = AwaitRoom(new_uuid(), *given)
+        uuid = self._committer.submit(command, demand.request_id)
+        return Plan((), demand.plan, demand=uuid)
+
+    def place_waiting(self, one: Waiting) -> None:
+        """Place a demand that waits, now. Raises NoValidHost, Queued, Conflict and
+        AlreadyClaimed, Invalid, Forbidden, PluginFailed."""
+        local, at, entry = self._local(), self._scheduling, one.entry
+        items = DemandItems(at, entry.demand, entry.shape, one.uuid)
+        with self._in_turn(entry.demand):
+            placed(Run(at, local, items), local, at.options.claim_attempts)
+
+    def why_not(self, demand: Demand) -> tuple[str, ...]:
+        """Why it has no room now, in lines; (): it has. Nothing is booked."""
+        local, at = self._local(), self._scheduling
+        items = DemandItems(at, replace(demand, dry_run=True), "")
+        try:
+            with self._in_turn(demand):
+                Run(at, local, items).plan(local.ask(again=False))
+        except NoValidHost as refusal:
+            told = plainly(refusal, items.wishes[0])
+            return told.why.said if isinstance(told.why, Why) else ()
+        except GanttError as error:
+            return (error.message,)
+        return ()
 
     def _local(self) -> LocalBooks:
         """Raises Invalid where another service keeps the amounts."""

@@ -21,6 +21,7 @@ from gantt.model.answers import (
 )
 from gantt.model.answers import Inventory as Inventory  # for the users of commands
 from gantt.model.audit import AuditTerms, Finding
+from gantt.model.demand import Demand
 from gantt.model.fleet import Move
 from gantt.model.holding import Held
 from gantt.model.hosts import (
@@ -38,6 +39,7 @@ from gantt.model.rows import BookingRow
 from gantt.model.spec import InstanceGroup
 from gantt.model.takeover import Takeover
 from gantt.model.topology import Wanted
+from gantt.model.waiting import DemandState
 
 A_co = TypeVar("A_co", covariant=True)
 
@@ -465,9 +467,41 @@ class Claim(Command[Claimed], frozen=True):
 class Book(Command[tuple[Claimed, ...]], frozen=True):
     """What a demand in plain words asks for, all of it or nothing: a claim for each of
     its items, all of one name. What it asks for must be new: raises Conflict
-    (of its plan), AlreadyClaimed, and what Claim raises."""
+    (of its plan), AlreadyClaimed, and what Claim raises. ``demand``: the uuid of the
+    one that waits, which ends with it; ``shape``: demands of the same that wait with
+    this ``priority`` or a higher one come first (raises Queued); "": none does."""
 
     claims: tuple[Claim, ...]
+    demand: str = ""
+    shape: str = ""
+    priority: int = 0
+
+
+class AwaitRoom(Command[str], frozen=True):
+    """The demand waits from now on, for its ``wait_s``; its uuid. ``shape``: as in
+    DemandEntry. Raises Busy: ``most`` wait already; Conflict: another one waits under
+    the name of its plan."""
+
+    uuid: str
+    demand: Demand
+    shape: str
+    most: int
+
+
+class EndDemand(Command[None], frozen=True):
+    """The demand, which waits, ends so. Raises NotFound, Conflict."""
+
+    uuid: str
+    state: DemandState
+    said: str = ""
+
+
+class SweepDemands(Command[int], frozen=True):
+    """End those whose time is over, and forget those that ended ``keep_us`` ago; how
+    many that were."""
+
+    keep_us: int
+    limit: int = 1_000
 
 
 class Unbook(Command[None], frozen=True):

@@ -35,6 +35,8 @@ _UUID: Final = 32
 """A uuid has at least so many characters."""
 
 PlanName = Annotated[str, Meta(max_length=MAX_NAME)]
+WaitS = Annotated[float, Meta(gt=0, le=7 * 86_400.0, description="Seconds.")]
+Priority = Annotated[int, Meta(ge=-1_000, le=1_000)]
 Labels = Annotated[dict[Name, Text], Meta(max_length=MOST_NAMED)]
 Names = Annotated[tuple[Name, ...], Meta(max_length=MOST_NAMED)]
 
@@ -109,7 +111,8 @@ class Demand(Struct, frozen=True):
     """Items that are placed together, or not at all. ``plan``: asked again under this
     name, the same demand has the same answer; "": it has none. ``project``: whose the
     names are. ``lease_s``: all of it ends after so many seconds unless it is confirmed.
-    ``only_project``: as in ScheduleRequest."""
+    ``wait_s``: where there is no room now it waits for so long, by ``priority`` (higher
+    ones first), then age. ``only_project``: as in ScheduleRequest."""
 
     items: tuple[Item, ...]
     plan: PlanName = ""
@@ -117,6 +120,8 @@ class Demand(Struct, frozen=True):
     lease_s: Lease | None = None
     dry_run: bool = False
     relations: tuple[ItemRelation, ...] = ()
+    wait_s: WaitS | None = None
+    priority: Priority = 0
     request_id: RequestId = ""
     user_id: Text | None = None
     only_project: Text | None = None
@@ -125,6 +130,16 @@ class Demand(Struct, frozen=True):
     def claim(self) -> str | None:
         """The claim that has its plan's name; None: any new one."""
         return claim_of_plan(self.project, self.plan) if self.plan else None
+
+    def shape(self, *, by_project: bool) -> str:
+        """Equal for demands that any room suits alike, whatever they are called;
+        ``by_project``: hosts are not the same for every project."""
+        whose = (self.project or "") if by_project else None
+        items = [(each[0][1:], *each[1:]) for each in map(_said, self.items)]
+        relations = sorted(_related(one, self.names) for one in self.relations)
+        what = whose, items, relations
+        text = msgspec.json.encode(what, order="deterministic")
+        return sha256(text).hexdigest()[:32]
 
     def uuid(self, name: str) -> str:
         """By which consumer the books know what is called so."""

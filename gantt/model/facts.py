@@ -10,11 +10,18 @@ from __future__ import annotations
 from typing import Any, Final, Literal
 
 from gantt.model.changes import Change
-from gantt.model.fleet import AGENT, CELL, LABELS, LIVENESS, OPERATOR, RELATIONS
+from gantt.model.fleet import AGENT, CELL, DEMAND, LABELS, LIVENESS, OPERATOR, RELATIONS
 from gantt.model.rows import FACTS, SERVICES, FactRow, ServiceRow
 
 FactKind = Literal[
-    "cell", "agent", "operator", "liveness", "switch", "labels", "relations"
+    "cell",
+    "agent",
+    "operator",
+    "liveness",
+    "switch",
+    "labels",
+    "relations",
+    "demand",
 ]
 SWITCH: Final = "gantt-scheduler"
 """The binary, of no host, as which it is told that the books decide amounts."""
@@ -30,6 +37,7 @@ BINARIES: Final[dict[str, str]] = {
     "switch": SWITCH,
     "labels": LABELS,
     "relations": RELATIONS,
+    "demand": DEMAND,
 }
 """Kind of fact -> the binary as which it is told."""
 _KINDS: Final[dict[str, Any]] = {binary: kind for kind, binary in BINARIES.items()}

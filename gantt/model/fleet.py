@@ -30,6 +30,9 @@ services: as its reason, ``rack=r7 power=a``."""
 RELATIONS: Final = "gantt-relations"
 """The binary under which it is told, as its reason, how the members of a server group
 are spread; its host is the group's uuid."""
+DEMAND: Final = "gantt-demand"
+"""The binary under which a demand that waits for room is told among the services: its
+host is its uuid, and it is disabled once it has ended."""
 LIVENESS: Final = "gantt-liveness"
 """The binary, and the host, of the group itself: it is forced down while its members
 are not known, so that what is known of them is the last known state."""

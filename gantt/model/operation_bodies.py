@@ -14,7 +14,7 @@ from gantt.model.advice import AdviceHost, Mode, Operation, Stage
 from gantt.model.audit import GRACE_S, Finding, Findings, Grace, Kind
 from gantt.model.bounds import Lease, Name, RequestId
 from gantt.model.capacity import MOST_DAYS, By
-from gantt.model.demand import Item, PlanName
+from gantt.model.demand import Item, PlanName, Priority, WaitS
 from gantt.model.demand_relations import ItemRelation
 from gantt.model.diagnosis import Relaxation
 from gantt.model.fleet import FleetRefusal
@@ -27,6 +27,7 @@ from gantt.model.scheduling import Selections
 from gantt.model.shadow import MOST_SHADOWS, Phase, Verdict
 from gantt.model.spec import Flavor
 from gantt.model.usage_history import EVER, MOST_RECORDS, Period, UsageRecord
+from gantt.model.waiting import DemandView
 
 MOST_DECISIONS: Final = 1_000_000
 MOST_WAIT_S: Final = 60.0
@@ -114,7 +115,8 @@ class SelectBody(Struct, frozen=True, forbid_unknown_fields=True):
 
 class PlaceBody(Struct, frozen=True, forbid_unknown_fields=True):
     """POST /gantt/place: a Demand. ``plan``: its name, which the header Idempotency-Key
-    may give instead."""
+    may give instead. ``wait_s``: where there is no room now, it waits for so long; the
+    answer names the ``demand``, which GET /gantt/demands/{uuid} shows."""
 
     items: Annotated[tuple[Item, ...], Meta(min_length=1)]
     plan: PlanName = ""
@@ -122,6 +124,8 @@ class PlaceBody(Struct, frozen=True, forbid_unknown_fields=True):
     lease_s: Lease | None = None
     dry_run: bool = False
     relations: tuple[ItemRelation, ...] = ()
+    wait_s: WaitS | None = None
+    priority: Priority = 0
 
 
 class PlacedBody(Struct, frozen=True, forbid_unknown_fields=True):
@@ -346,6 +350,14 @@ class Placements(Enclosing, frozen=True):
     last."""
 
     placements: tuple[PlacedView, ...]
+    next: str = ""
+
+
+class Demands(Enclosing, frozen=True):
+    """A page of demands: those that wait, the next one first, then those that ended.
+    ``next``: continue after it; "": it is the last."""
+
+    demands: tuple[DemandView, ...]
     next: str = ""
 
 

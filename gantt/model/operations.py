@@ -11,6 +11,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
+from msgspec.structs import replace
+
 from gantt.model import operation_bodies as b
 from gantt.model.advice_operations import ADVICE_OPERATIONS
 from gantt.model.answers import Report
@@ -39,6 +41,7 @@ from gantt.model.scheduling import SchedulerProtocol
 from gantt.model.selection import Capacity, Decision, DecisionPage
 from gantt.model.takeover import Takeover
 from gantt.model.topology_view import HostTopologyView
+from gantt.model.waiting import MAX_POLL_S, seconds_of
 from gantt.model.watching import Event, Events
 from gantt.model.whole_host import WholeHost
 
@@ -527,14 +530,30 @@ class Library:
         project: str | None = None,
         lease_s: float | None = None,
         dry_run: bool = False,
+        wait: float | str | None = None,
+        priority: int = 0,
     ) -> Plan:
         """See SchedulerProtocol."""
-        return self.place_demand(demand_of(parts, plan, project, lease_s, dry_run))
+        demand = demand_of(parts, plan, project, lease_s, dry_run)
+        wait_s = None if wait is None else seconds_of(wait)
+        demand = replace(demand, wait_s=wait_s, priority=priority)
+        return self.await_plan(self.place_demand(demand))
+
+    def await_plan(self, plan: Plan) -> Plan:
+        """See SchedulerProtocol."""
+        while plan.demand:
+            found = self.show_demand(plan.demand, wait_s=MAX_POLL_S)
+            if found.state != "waiting":
+                return found.answer
+        return plan
 
     place_demand = _row(SchedulerProtocol.place_demand)
     list_placements = _row(SchedulerProtocol.list_placements)
     confirm_placement = _row(SchedulerProtocol.confirm_placement)
     release_placement = _row(SchedulerProtocol.release_placement)
+    list_demands = _row(SchedulerProtocol.list_demands)
+    show_demand = _row(SchedulerProtocol.show_demand)
+    cancel_demand = _row(SchedulerProtocol.cancel_demand)
     advise = _row(SchedulerProtocol.advise)
     confirm_claim = _row(SchedulerProtocol.confirm_claim)
     release_claim = _row(SchedulerProtocol.release_claim)

@@ -7,6 +7,7 @@ from typing import Final
 from gantt.model import operation_bodies as b
 from gantt.model.operation import Operation
 from gantt.model.placements import PlacedQuery, Plan
+from gantt.model.waiting import DemandQuery, DemandsQuery, DemandView
 
 PLACE_OPERATIONS: Final[tuple[Operation, ...]] = (
     Operation(
@@ -14,8 +15,8 @@ PLACE_OPERATIONS: Final[tuple[Operation, ...]] = (
         "POST /gantt/place",
         "Book a place for each thing that is asked for, all of them or none; under "
         "the same plan (or header Idempotency-Key) the same demand has the same "
-        "answer. Hosts and aggregates in it require gantt:hosts:choose, other "
-        "projects gantt:claims:any.",
+        "answer. With wait_s one without room waits for it. Hosts and aggregates in it "
+        "require gantt:hosts:choose, a priority and other projects gantt:claims:any.",
         rule="gantt:place",
         body=b.PlaceBody,
         answer=Plan,
@@ -60,5 +61,38 @@ PLACE_OPERATIONS: Final[tuple[Operation, ...]] = (
         errors=(404, 409),
         name="release_placement",
         is_preview=True,
+    ),
+    Operation(
+        "demands_list",
+        "GET /gantt/demands",
+        "A page of demands that wait for room, the next one first, and of those that "
+        "ended in the last hour; those of other projects require gantt:claims:any.",
+        rule="gantt:demands:list",
+        query=DemandsQuery,
+        answer=b.Demands,
+        work="list",
+        name="list_demands",
+        page="demand_page",
+        is_whole=True,
+    ),
+    Operation(
+        "demands_show",
+        "GET /gantt/demands/{uuid}",
+        "A demand that waits for room: its place in the queue, why it waits, or what "
+        "became of it; with wait_s once that is known, or after so long.",
+        rule="gantt:demands:list",
+        query=DemandQuery,
+        answer=DemandView,
+        errors=(404,),
+        work="search",
+        name="show_demand",
+    ),
+    Operation(
+        "demands_cancel",
+        "DELETE /gantt/demands/{uuid}",
+        "A demand that waits for room waits no more, and is not placed.",
+        rule="gantt:demands:cancel",
+        errors=(404, 409),
+        name="cancel_demand",
     ),
 )

@@ -34,21 +34,27 @@ class Plan(Struct, frozen=True):
     """``placements``: in the order of the items. ``plan``: its name, if it has one;
     ``claim``: what confirms and releases it as a whole; None: nothing was booked
     (``dry_run``). ``leased_until``: microseconds; None: it stays. ``ended``: names of
-    what has ended since, where this is the answer to a demand that was asked before."""
+    what has ended since, where this is the answer to a demand that was asked before.
+    ``demand``: the uuid under which it waits; "": it does not."""
 
     placements: tuple[Placement, ...]
     plan: str = ""
     claim: str | None = None
     leased_until: int | None = None
     ended: tuple[str, ...] = ()
+    demand: str = ""
 
     def __str__(self) -> str:
+        if self.demand:
+            return f"waits as demand {self.demand}"
         return "\n".join(map(self._line, self.placements))
 
     def _line(self, one: Placement) -> str:
         return f"{one} (ended)" if one.name in self.ended else str(one)
 
     def __repr__(self) -> str:
+        if self.demand:
+            return f"<Plan that {self}>"
         shown = [self._line(one) for one in self.placements[:_MOST_SHOWN]]
         more = len(self.placements) - len(shown)
         shown += [f"{more} more"] if more > 0 else []

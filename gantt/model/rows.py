@@ -161,7 +161,9 @@ class FactRow(Struct, frozen=True, array_like=True):
     ``liveness``: the group itself, ``away`` while its members are not known.
     ``switch``, of nothing: the books decide amounts, for good. ``labels``, of a host,
     and ``relations``, of a server group by its uuid: in ``reason``, as
-    ``gantt.model.fleet`` has them. ``at``: microseconds, UTC.
+    ``gantt.model.fleet`` has them. ``demand``, by its uuid: waits for room until
+    ``at``, ``disabled`` once it has ended; all of it is in ``reason``, as JSON text
+    (``gantt.model.waiting``). ``at``: microseconds, UTC.
     """
 
     id: int

@@ -40,9 +40,11 @@ from gantt.model.selection import Capacity, Decision, Selection
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.model.takeover import Takeover
 from gantt.model.topology_view import HostTopologyView
+from gantt.model.waiting import DemandsQuery, DemandView
 
 _AGGREGATES, _SERVICES, _GROUPS = HostAggregateQuery(), ServiceQuery(), GroupQuery()
 _INSTANCES, _PLACEMENTS = InstanceQuery(), PlacedQuery()
+_DEMANDS = DemandsQuery()
 _NO_LABELS: Mapping[str, str | None] = MappingProxyType({})
 
 Selections: TypeAlias = tuple[tuple[Selection, ...], ...]
@@ -90,20 +92,42 @@ class SchedulerProtocol(ReportService, Protocol):
         project: str | None = None,
         lease_s: float | None = None,
         dry_run: bool = False,
+        wait: float | str | None = None,
+        priority: int = 0,
     ) -> Plan:
         """Book a place for each thing that is asked for, in one commit: all of them, or
         none. ``parts``: items, and relations of these (``spread``, ``distinct``,
         ``near``, ``apart``). ``plan``: while anything of a plan of this name lives, and
         ``plan_names_s`` longer, the same demand has the same answer. ``lease_s``: all
         of it ends after so many seconds unless it is confirmed. ``dry_run``: tell it,
-        and book nothing.
+        and book nothing. ``wait``: where there is no room now, wait for so long,
+        ``"10m"`` or a number of seconds: those with a higher ``priority`` first, then
+        the older ones.
 
         Raises NoValidHost, whose text says why; Invalid (the message names item and
         field); AlreadyClaimed: a name is taken; Conflict: the plan was placed for
-        another demand."""
+        another demand; Busy: too many wait already."""
 
     def place_demand(self, demand: Demand) -> Plan:
         """See ``place``; all of it as one value."""
+
+    def await_plan(self, plan: Plan) -> Plan:
+        """The answer of a demand that waits, once there is one; any other plan is its
+        own. Raises NoValidHost: there was no room in time, or it was cancelled."""
+
+    def list_demands(self, query: DemandsQuery = _DEMANDS) -> tuple[DemandView, ...]:
+        """Demands that wait for room, the next one first, then those that ended in the
+        last hour."""
+
+    def show_demand(
+        self, uuid: str, *, wait_s: float = 0.0, explain: bool = False
+    ) -> DemandView:
+        """A demand that waits, or waited. ``wait_s``: once it waits no more, or after
+        so many seconds, 20 at most; ``explain``: say why it waits, which costs a
+        decision. Raises NotFound."""
+
+    def cancel_demand(self, uuid: str) -> None:
+        """It waits no more. Raises NotFound; Conflict: it has ended."""
 
     def list_placements(
         self, query: PlacedQuery = _PLACEMENTS

@@ -102,6 +102,10 @@ _GAUGES = {
         "(kept_changes).",
         "request_instances_limit": "Maximum instances per request (max_instances).",
         "demand_items_limit": "Maximum items per demand (max_items).",
+        "demands_waiting": "Demands that wait for room.",
+        "demands_waiting_limit": "Maximum demands that wait for room (max_waiting).",
+        "waiting_per_pass_limit": "Demands that the leader tries to place after a "
+        "change (waiting_per_pass).",
         "host_starts_limit": "Bookings of a host that may be unconfirmed at once "
         "(max_starts); 0: any number.",
         "demand_relations_limit": "Maximum relations per demand (max_relations).",
@@ -209,6 +213,7 @@ _COUNTERS = {
     "joint_found": "Demands for which the search for all items at once found places "
     "that one item after the other had not.",
     "joint_cut": "Demands for which that search reached its limit (joint_steps).",
+    "demands_placed_late": "Demands that waited, and were placed by this process.",
     "leases_swept": "Claims whose lease expired.",
     "usage_samples": "Samples taken for the usage history.",
     "usage_rollups": "Hourly and daily records aggregated for the usage history.",

@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from gantt.errors import Invalid
+from gantt.model.fleet import DEMAND
 from gantt.model.fleet_lists import (
     GroupQuery,
     HostAggregateQuery,
@@ -84,7 +85,8 @@ def services(state: State, query: ServiceQuery, rest: Pause = never) -> Listed[S
     elif query.marker is not None:
         after = _place(query.marker)
     fleet = state.fleet
-    known = slices([*fleet.services.by_place, *fleet.facts.by_place])
+    facts = [one for one in fleet.facts.by_place if one[1] != DEMAND]
+    known = slices([*fleet.services.by_place, *facts])
 
     def is_meant(place: tuple[str, str]) -> bool:
         return (

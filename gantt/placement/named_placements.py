@@ -71,6 +71,18 @@ def known_plan(state: State, demand: Demand) -> Plan | None:
     )
 
 
+def placed_plan(state: State, demand: Demand, claim: str) -> Plan:
+    """What was placed for a demand, as far as it is there still."""
+    views = (_view(state, demand.uuid(name)) for name in names_of(demand.items))
+    found = [one for one in views if one is not None]
+    leased_until = next((one.leased_until for one in found if one.leased_until), None)
+    bare = (
+        Placement(one.name, one.host, one.node, one.item, one.uuid, one.allocations)
+        for one in found
+    )
+    return Plan(tuple(bare), demand.plan, claim, leased_until)
+
+
 def placements(
     state: State, query: PlacedQuery, rest: Pause = never
 ) -> Listed[PlacedView]:

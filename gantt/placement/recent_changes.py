@@ -212,6 +212,8 @@ def _fact(row: FactRow) -> str:
     if row.kind == "operator":
         word = "disabled" if row.disabled else "enabled"
         return f"{word}, {row.reason}" if row.reason else word
+    if row.kind == "demand":
+        return "ended" if row.disabled else "waits for room"
     if row.kind == "switch":
         return "the books decide amounts"
     return "away" if row.away else "disabled" if row.disabled else "there"

@@ -78,6 +78,8 @@ class SchedulerOptions(Struct, frozen=True, dict=True):
     ``max_request_names``: of one request; ``max_items``, ``max_relations``: of a
     demand; ``max_starts``: bookings of a host that may be unconfirmed at once (0: any
     number); ``plan_names_s``: how long the name of one is known after what it placed;
+    ``max_waiting``: demands that wait for room; ``waiting_per_pass``: that the leader
+    tries to place one after the other;
     ``max_statement``: aggregates, instances, members, traits or reports in one
     statement; ``max_statement_hosts``: hosts of such
     aggregates. ``max_shapes``: of requests, that the caching driver keeps, with
@@ -164,6 +166,8 @@ class SchedulerOptions(Struct, frozen=True, dict=True):
     max_starts: int = 0
     plan_names_s: float = 86_400.0
     max_relations: int = 64
+    max_waiting: int = 1_000
+    waiting_per_pass: int = 64
     max_request_groups: int = 128
     max_request_names: int = 10_000
     max_statement: int = 5_000

@@ -11,12 +11,14 @@ from collections.abc import Iterator
 from gantt.model.facts import BINARIES, STARTS, FactKind, labels_in
 from gantt.model.rows import FactRow
 from gantt.state.fleet_tables import FleetTable
+from gantt.state.waiting_demands import DemandQueue
 
 
 class Facts(FleetTable[FactRow]):
     """Facts by kind and subject, and by the host and binary as which they are told.
     ``labels``: of hosts, as operators gave them; ``starts``: how many each may start
-    at once, 0: any number; ``relations``: of server groups, by uuid, as text."""
+    at once, 0: any number; ``relations``: of server groups, by uuid, as text.
+    ``queue``: demands that wait."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -26,6 +28,7 @@ class Facts(FleetTable[FactRow]):
         self.labels: dict[str, dict[str, str]] = {}
         self.starts: dict[str, int] = {}
         self.relations: dict[str, str] = {}
+        self.queue = DemandQueue()
         # Moves when a label comes, goes or changes.
         self.moves = 0
 
@@ -51,6 +54,8 @@ class Facts(FleetTable[FactRow]):
             self.moves += 1
         elif row.kind == "relations":
             self.relations[row.subject] = row.reason or ""
+        elif row.kind == "demand":
+            self.queue.put(row)
 
     def remove(self, key: int) -> FactRow:
         row = self.by_id.pop(key)
@@ -64,4 +69,6 @@ class Facts(FleetTable[FactRow]):
             self.moves += 1
         elif row.kind == "relations":
             del self.relations[row.subject]
+        elif row.kind == "demand":
+            self.queue.remove(row.subject)
         return row

@@ -60,6 +60,7 @@ REVISIONS = (
     "0012_answered",
     "0013_facts",
     "0014_bookings",
+    "0015_long_facts",
 )
 HEAD = REVISIONS[-1]
 

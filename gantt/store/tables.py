@@ -177,7 +177,7 @@ gantt_facts = sa.Table(
     *texts("subject"),
     *required(sa.Boolean, "disabled", "away"),
     sa.Column("at", sa.BigInteger),
-    sa.Column("reason", exact()),
+    sa.Column("reason", Json),
     unique(rows.FACTS, "kind", "subject"),
 )
 

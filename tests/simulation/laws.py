@@ -22,7 +22,13 @@ from gantt.model.changes import Cursor, LogEntry
 from gantt.model.rows import ROW_TYPES, Row
 from gantt.placement.rules import plan
 from gantt.state.state import State
-from tests.simulation import claim_laws, domain_laws, start_laws, topology_laws
+from tests.simulation import (
+    claim_laws,
+    demand_laws,
+    domain_laws,
+    start_laws,
+    topology_laws,
+)
 from tests.simulation.history import Finding, Op, Tables
 from tests.simulation.reference import Reference
 from tests.simulation.snapshot import Snapshot
@@ -50,6 +56,7 @@ def judge(step: Step) -> Iterator[Finding]:
     yield from _leases(step)
     command = step.command
     yield from claim_laws.booked(step.before, step.after, command)
+    yield from demand_laws.kept(step.before, step.after, command, step.entry)
     if command is not None:
         yield from topology_laws.early(step.before, step.after, command)
         yield from topology_laws.risen(step.before, step.after, command)
@@ -241,7 +248,7 @@ def _as_modelled(
 def verdict(tables: Tables, command: c.Command[object]) -> str | None:
     """The outcome of the command here: the name of a refusal, "no change", "change";
     None where it depends on the time."""
-    if isinstance(command, c.ExpireClaims):
+    if isinstance(command, c.ExpireClaims | c.Book | c.SweepDemands):
         return None
     if not has_model(command):
         return _by_the_rules(tables, command)

@@ -9,8 +9,11 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TypeVar
 
+import msgspec
+
 from gantt.model import rows as t
 from gantt.model.commands import Inventory
+from gantt.model.waiting import DemandEntry
 from tests.simulation.history import Tables
 from tests.simulation.reference import Reference
 
@@ -29,6 +32,14 @@ class Snapshot:
         found = [row for _, row in sorted(self.tables[table].items())]
         assert all(isinstance(row, kind) for row in found)
         return found  # type: ignore[return-value]
+
+    def demands(self) -> dict[str, DemandEntry]:
+        """Those that wait, or waited, by uuid."""
+        return {
+            row.subject: msgspec.json.decode(row.reason or "", type=DemandEntry)
+            for row in self.rows(t.FACTS, t.FactRow)
+            if row.kind == "demand"
+        }
 
     def names(self, table: str) -> dict[int, str]:
         """Id -> name."""

@@ -15,9 +15,10 @@ from msgspec.structs import replace
 
 from gantt.model import commands as c
 from gantt.model import rows as t
+from gantt.model.demand import Demand, Item
 from gantt.model.hosts import HostStats, Instance, ServerGroup, Service
 from gantt.model.relations import DomainTerm, Relation, RelationKind
-from gantt.model.request_identity import RequestIdentity, read_answered
+from gantt.model.request_identity import Booked, RequestIdentity, read_answered
 from gantt.model.spec import InstanceGroup
 from tests.simulation.machines import topology_of, wanted_of
 from tests.simulation.snapshot import Snapshot
@@ -250,6 +251,10 @@ class Workload(_Books):
             (5, self._ask_again),
             (5, self._end_claim),
             (1, self._expire),
+            (4, self._await_room),
+            (5, self._book),
+            (1, self._end_demand),
+            (1, self._sweep_demands),
         )
         self._pinning = (
             (10, self._claim_hosts),
@@ -415,3 +420,37 @@ class Workload(_Books):
     def _expire(self, snapshot: Snapshot) -> c.Command[object] | None:
         del snapshot
         return c.ExpireClaims(grace_us=self._rng.choice((0, 1_000_000)))
+
+    # -- demands that wait ------------------------------------------------------------
+
+    def _await_room(self, snapshot: Snapshot) -> c.Command[object] | None:
+        del snapshot
+        rng = self._rng
+        wait_s = rng.choice((0.1, 5.0, 60.0))
+        demand = Demand((Item("i", cpu=1),), wait_s=wait_s, priority=rng.choice((0, 1)))
+        return c.AwaitRoom(self._uuid(), demand, rng.choice("ab"), 5)
+
+    def _book(self, snapshot: Snapshot) -> c.Command[object] | None:
+        """A new demand, or one that waits or waited; in its turn or not."""
+        claim = self._claim_hosts(snapshot)
+        if not isinstance(claim, c.Claim):
+            return None
+        uuid, rng = self._uuid(), self._rng
+        booked = Booked(uuid, "i", "", "", "")
+        one = replace(claim.instances[0], instance_uuid=uuid, booked=booked)
+        claim = replace(
+            claim, instances=(one,), group=None, domains=(), identity=RequestIdentity()
+        )
+        known = sorted(snapshot.demands())
+        if not known or rng.random() < 0.3:
+            return c.Book((claim,), "", rng.choice(("a", "b", "")), rng.choice((0, 1)))
+        row = rng.choice(known)
+        entry = snapshot.demands()[row]
+        return c.Book((claim,), row, entry.shape, entry.demand.priority)
+
+    def _end_demand(self, snapshot: Snapshot) -> c.Command[object] | None:
+        return c.EndDemand(self._one(sorted(snapshot.demands())), "cancelled")
+
+    def _sweep_demands(self, snapshot: Snapshot) -> c.Command[object] | None:
+        del snapshot
+        return c.SweepDemands(self._rng.choice((0, 60_000_000)))

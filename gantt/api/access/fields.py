@@ -109,7 +109,8 @@ _REQUESTS: Final[dict[str, dict[str, Verdict]]] = {
     },
     "PlaceBody": {
         **_all(PARTS, "items relations"),
-        **_all(RULE, "plan lease_s dry_run"),
+        **_all(RULE, "plan lease_s dry_run wait_s"),
+        "priority": ANY,
         "project": OWN_PROJECT,
     },
     "Item": {

@@ -29,7 +29,7 @@ from gantt.model.commands import (
     UpdateService,
 )
 from gantt.model.facts import SERVICES_ALONE, kind_of
-from gantt.model.fleet import CELL, LABELS, RELATIONS
+from gantt.model.fleet import CELL, DEMAND, LABELS, RELATIONS
 from gantt.model.hosts import HostAggregate, Service
 from gantt.model.names import MAX_INT, spellings
 from gantt.model.relations import HostLabels
@@ -124,6 +124,7 @@ def sync_instances(draft: Draft, command: SyncInstances) -> bool:
 def update_service(draft: Draft, command: UpdateService) -> None:
     """What is UNSET stays as it is known."""
     said = command.service
+    _check_no_demand(said.binary)
     old = draft.state.fleet.told(said.host, said.binary)
     is_fact = kind_of(said.host, said.binary) is not None
     told: dict[str, Any] = {
@@ -161,9 +162,19 @@ def update_service(draft: Draft, command: UpdateService) -> None:
             services.put(draft, replace(new, updated_at=draft.now))
 
 
+def _check_no_demand(binary: str) -> None:
+    """Raises Invalid."""
+    if binary == DEMAND:
+        raise Invalid(
+            f"{DEMAND} is no service: demands wait by POST /gantt/place, and end by "
+            "'gantt demand cancel'."
+        )
+
+
 def delete_service(draft: Draft, command: DeleteService) -> None:
     """Not known is no error."""
     host = command.host
+    _check_no_demand(command.binary)
     for name in spellings(host) if command.binary == CELL else (host,):
         row = draft.state.fleet.told(name, command.binary)
         if row is not None:

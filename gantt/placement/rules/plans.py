@@ -17,13 +17,15 @@ from gantt.model.placements import Placement, Plan
 from gantt.placement import named_placements
 from gantt.placement.domain_rules import broken_in
 from gantt.placement.ownership import check_owner
-from gantt.placement.rules import allocations, booked_names, claims, leases
+from gantt.placement.rules import allocations, booked_names, claims, demands, leases
 from gantt.placement.rules.draft import Draft
 
 
 def book(draft: Draft, command: Book) -> tuple[Claimed, ...]:
-    """For each claim. Raises Conflict, AlreadyClaimed, Forbidden, ClaimLost."""
+    """For each claim. Raises Conflict, Queued, AlreadyClaimed, Forbidden,
+    ClaimLost."""
     state = draft.state
+    demands.admit(draft, command)
     for claim in command.claims:
         if claim.only_project is not None:
             uuids = [one.instance_uuid for one in claim.instances]
