@@ -11,7 +11,7 @@ from gantt.cli.command_session import CommandSession, books_command
 from gantt.cli.output import time_text
 from gantt.cli.page_options import cut, page_of
 from gantt.cli.text_columns import TextColumns
-from gantt.model.waiting import DemandsQuery, DemandView
+from gantt.model.demand_queue import DemandsQuery, DemandView
 
 
 @click.group("demand")

@@ -19,12 +19,12 @@ from gantt.cli.refusal import refused_plainly
 from gantt.cli.text_columns import TextColumns
 from gantt.errors import NotFound, NoValidHost
 from gantt.model.demand import Demand, Item
+from gantt.model.demand_queue import seconds_of
 from gantt.model.demand_relations import ItemRelation
 from gantt.model.forms.relations import read_relations
 from gantt.model.operation_bodies import PlaceBody
 from gantt.model.placements import PlacedQuery, PlacedView
 from gantt.model.relations import RelationKind
-from gantt.model.waiting import seconds_of
 
 _SPREAD: Final[tuple[RelationKind, ...]] = ("spread", "distinct")
 _TO: Final[tuple[RelationKind, ...]] = ("near", "apart")

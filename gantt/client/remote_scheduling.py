@@ -15,6 +15,7 @@ from gantt import errors
 from gantt.client import decode, encode
 from gantt.client.native_calls import Native
 from gantt.model.audit import GRACE_S, Audit, Kind
+from gantt.model.demand_queue import DemandView
 from gantt.model.diagnosis import Diagnosis, Relaxation
 from gantt.model.fleet import FleetRefusal, FleetStatement
 from gantt.model.forms import reports as reports_forms
@@ -26,7 +27,6 @@ from gantt.model.requests import CandidateRequest
 from gantt.model.scheduling import Selections
 from gantt.model.selection import Decision
 from gantt.model.spec import ScheduleRequest
-from gantt.model.waiting import DemandView
 from gantt.model.watching import Event, Events
 
 # Well below what clients and proxies take for a lost connection.

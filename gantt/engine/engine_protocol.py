@@ -18,6 +18,7 @@ from gantt.errors import GanttError
 from gantt.model.advice import AdviceRequest, Order
 from gantt.model.audit import GRACE_S, Audit, Kind
 from gantt.model.commands import Command
+from gantt.model.demand_queue import DemandsQuery, DemandView
 from gantt.model.fleet_map import FleetMap
 from gantt.model.operation import Operation
 from gantt.model.paging import Listed
@@ -28,7 +29,6 @@ from gantt.model.reports import Delivery, Report, ReportOutcome
 from gantt.model.requests import CandidateRequest
 from gantt.model.selection import Asked, DecisionPage
 from gantt.model.shadow import ShadowPage, ShadowQuery
-from gantt.model.waiting import DemandsQuery, DemandView
 from gantt.model.watching import Snapshot
 from gantt.model.whole_host import WholeHost
 from gantt.state.state import State

@@ -49,7 +49,7 @@ from gantt.scheduler.joint.joint_search import JointItem
 from gantt.scheduler.relations.domain_picks import domain_picks
 from gantt.scheduler.request.plain_item import Wish, wishes
 from gantt.state.state import State
-from gantt.state.waiting_demands import Waiting
+from gantt.state.waiting_demands import QueuedDemand
 
 _ASSUMED: Final = Consistency.ASSUMED
 _EVERY: Final = PlacedQuery()
@@ -256,7 +256,7 @@ class Placing(StateMethods):
         uuid = self._committer.submit(command, demand.request_id)
         return Plan((), demand.plan, demand=uuid)
 
-    def place_waiting(self, one: Waiting) -> None:
+    def place_waiting(self, one: QueuedDemand) -> None:
         """Place a demand that waits, now. Raises NoValidHost, Queued, Conflict and
         AlreadyClaimed, Invalid, Forbidden, PluginFailed."""
         local, at, entry = self._local(), self._scheduling, one.entry

@@ -1,7 +1,7 @@
 """Demands that wait for room: the leader places them in their order; any process shows
 and cancels them.
 
-What is decided is a command like any other, so that it holds whoever leads: the rule
+What is decided is a command like any other, so that two leaders do no harm: the rule
 (``rules.demands``) places none twice, none that ended, and none before its turn.
 """
 
@@ -29,11 +29,11 @@ from gantt.errors import (
     Unavailable,
 )
 from gantt.model.commands import EndDemand, SweepDemands
+from gantt.model.demand_queue import MAX_POLL_S, DemandsQuery, DemandView
 from gantt.model.paging import Listed, followed, length
-from gantt.model.waiting import MAX_POLL_S, DemandsQuery, DemandView
 from gantt.placement import demand_queries
 from gantt.state.state import State
-from gantt.state.waiting_demands import Waiting
+from gantt.state.waiting_demands import QueuedDemand
 
 LOG = logging.getLogger(__name__)
 _LOCAL: Final = Consistency.LOCAL
@@ -97,7 +97,7 @@ class WaitingDemands(StateMethods):
         return found
 
     def _looked(self, uuid: str) -> DemandView:
-        """As it is in the books; its time ends here as well, whoever leads."""
+        """The demand, of which the books know; its time ends without a leader, too."""
         found = self._reader.read(demand_queries.demand, uuid)
         if found.state == "waiting" and found.until <= self._clock.now():
             self._sweep()
@@ -168,14 +168,14 @@ class WaitingDemands(StateMethods):
                 stuck.add(one.entry.shape)
         return done
 
-    def _look(self, state: State, now: int) -> tuple[_Seen, list[Waiting], bool]:
+    def _look(self, state: State, now: int) -> tuple[_Seen, list[QueuedDemand], bool]:
         fleet = state.fleet
         others = fleet.context_touched, fleet.others_touched
         seen = _Seen(state.applied, fleet.facts.queue.moves, others, now)
         queue = fleet.facts.queue
         return seen, queue.in_order(), _is_over(queue.by_uuid.values(), now)
 
-    def _try(self, one: Waiting) -> bool:
+    def _try(self, one: QueuedDemand) -> bool:
         """Whether it waits no more. Raises Unavailable."""
         try:
             self._placing.place_waiting(one)
@@ -214,7 +214,7 @@ def _is_late(seen: _Seen, now: int) -> bool:
     return not 0 <= now - seen.at < _AT_LEAST_US
 
 
-def _is_over(every: Iterable[Waiting], now: int) -> bool:
+def _is_over(every: Iterable[QueuedDemand], now: int) -> bool:
     """Whether the time of one is over, or what became of it was told long enough."""
     return any(
         one.until <= now

@@ -22,6 +22,7 @@ from gantt.model.answers import (
 from gantt.model.answers import Inventory as Inventory  # for the users of commands
 from gantt.model.audit import AuditTerms, Finding
 from gantt.model.demand import Demand
+from gantt.model.demand_queue import DemandState
 from gantt.model.fleet import Move
 from gantt.model.holding import Held
 from gantt.model.hosts import (
@@ -39,7 +40,6 @@ from gantt.model.rows import BookingRow
 from gantt.model.spec import InstanceGroup
 from gantt.model.takeover import Takeover
 from gantt.model.topology import Wanted
-from gantt.model.waiting import DemandState
 
 A_co = TypeVar("A_co", covariant=True)
 

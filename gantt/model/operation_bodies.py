@@ -15,6 +15,7 @@ from gantt.model.audit import GRACE_S, Finding, Findings, Grace, Kind
 from gantt.model.bounds import Lease, Name, RequestId
 from gantt.model.capacity import MOST_DAYS, By
 from gantt.model.demand import Item, PlanName, Priority, WaitS
+from gantt.model.demand_queue import DemandView
 from gantt.model.demand_relations import ItemRelation
 from gantt.model.diagnosis import Relaxation
 from gantt.model.fleet import FleetRefusal
@@ -27,7 +28,6 @@ from gantt.model.scheduling import Selections
 from gantt.model.shadow import MOST_SHADOWS, Phase, Verdict
 from gantt.model.spec import Flavor
 from gantt.model.usage_history import EVER, MOST_RECORDS, Period, UsageRecord
-from gantt.model.waiting import DemandView
 
 MOST_DECISIONS: Final = 1_000_000
 MOST_WAIT_S: Final = 60.0

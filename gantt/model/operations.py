@@ -19,6 +19,7 @@ from gantt.model.answers import Report
 from gantt.model.audit import Audit, Finding
 from gantt.model.capacity import FairSplit, Forecast, Prices
 from gantt.model.demand import Item, demand_of
+from gantt.model.demand_queue import MAX_POLL_S, seconds_of
 from gantt.model.demand_relations import ItemRelation
 from gantt.model.diagnosis import Diagnosis
 from gantt.model.domain_operations import DOMAIN_OPERATIONS
@@ -41,7 +42,6 @@ from gantt.model.scheduling import SchedulerProtocol
 from gantt.model.selection import Capacity, Decision, DecisionPage
 from gantt.model.takeover import Takeover
 from gantt.model.topology_view import HostTopologyView
-from gantt.model.waiting import MAX_POLL_S, seconds_of
 from gantt.model.watching import Event, Events
 from gantt.model.whole_host import WholeHost
 

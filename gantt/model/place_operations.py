@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from gantt.model import operation_bodies as b
+from gantt.model.demand_queue import DemandQuery, DemandsQuery, DemandView
 from gantt.model.operation import Operation
 from gantt.model.placements import PlacedQuery, Plan
-from gantt.model.waiting import DemandQuery, DemandsQuery, DemandView
 
 PLACE_OPERATIONS: Final[tuple[Operation, ...]] = (
     Operation(

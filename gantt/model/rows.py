@@ -163,7 +163,7 @@ class FactRow(Struct, frozen=True, array_like=True):
     and ``relations``, of a server group by its uuid: in ``reason``, as
     ``gantt.model.fleet`` has them. ``demand``, by its uuid: waits for room until
     ``at``, ``disabled`` once it has ended; all of it is in ``reason``, as JSON text
-    (``gantt.model.waiting``). ``at``: microseconds, UTC.
+    (``gantt.model.demand_queue``). ``at``: microseconds, UTC.
     """
 
     id: int

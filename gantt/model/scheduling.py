@@ -14,6 +14,7 @@ from gantt.model.advice import Advice, AdviceRequest
 from gantt.model.audit import GRACE_S, Audit, Finding, Kind
 from gantt.model.capacity import By, FairSplit, Forecast, Prices
 from gantt.model.demand import Demand, Item
+from gantt.model.demand_queue import WaitingProtocol
 from gantt.model.demand_relations import ItemRelation
 from gantt.model.diagnosis import Relaxation
 from gantt.model.fleet import FeedTurn, FleetRefusal, FleetStatement
@@ -40,11 +41,9 @@ from gantt.model.selection import Capacity, Decision, Selection
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.model.takeover import Takeover
 from gantt.model.topology_view import HostTopologyView
-from gantt.model.waiting import DemandsQuery, DemandView
 
 _AGGREGATES, _SERVICES, _GROUPS = HostAggregateQuery(), ServiceQuery(), GroupQuery()
 _INSTANCES, _PLACEMENTS = InstanceQuery(), PlacedQuery()
-_DEMANDS = DemandsQuery()
 _NO_LABELS: Mapping[str, str | None] = MappingProxyType({})
 
 Selections: TypeAlias = tuple[tuple[Selection, ...], ...]
@@ -63,7 +62,7 @@ class ReportService(Protocol):
         """What hosts are to report, and which plug-in reads what of it."""
 
 
-class SchedulerProtocol(ReportService, Protocol):
+class SchedulerProtocol(ReportService, WaitingProtocol, Protocol):
     """The scheduler of a fleet. Every method may raise ``errors.Unavailable``."""
 
     def schedule(self, request: ScheduleRequest) -> Selections:
@@ -110,24 +109,6 @@ class SchedulerProtocol(ReportService, Protocol):
 
     def place_demand(self, demand: Demand) -> Plan:
         """See ``place``; all of it as one value."""
-
-    def await_plan(self, plan: Plan) -> Plan:
-        """The answer of a demand that waits, once there is one; any other plan is its
-        own. Raises NoValidHost: there was no room in time, or it was cancelled."""
-
-    def list_demands(self, query: DemandsQuery = _DEMANDS) -> tuple[DemandView, ...]:
-        """Demands that wait for room, the next one first, then those that ended in the
-        last hour."""
-
-    def show_demand(
-        self, uuid: str, *, wait_s: float = 0.0, explain: bool = False
-    ) -> DemandView:
-        """A demand that waits, or waited. ``wait_s``: once it waits no more, or after
-        so many seconds, 20 at most; ``explain``: say why it waits, which costs a
-        decision. Raises NotFound."""
-
-    def cancel_demand(self, uuid: str) -> None:
-        """It waits no more. Raises NotFound; Conflict: it has ended."""
 
     def list_placements(
         self, query: PlacedQuery = _PLACEMENTS

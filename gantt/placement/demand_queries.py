@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from gantt.errors import NotFound
 from gantt.model.demand import names_of
+from gantt.model.demand_queue import DemandsQuery, DemandView
 from gantt.model.paging import Listed, page_of, read
-from gantt.model.waiting import DemandsQuery, DemandView
 from gantt.placement import named_placements
 from gantt.state.state import State
-from gantt.state.waiting_demands import Waiting
+from gantt.state.waiting_demands import QueuedDemand
 
 
-def waiting(state: State, uuid: str) -> Waiting | None:
+def waiting(state: State, uuid: str) -> QueuedDemand | None:
     """One that waits; None: it does not."""
     found = state.fleet.facts.queue.by_uuid.get(uuid)
     return found if found is not None and found.is_waiting else None
@@ -42,7 +42,7 @@ def demands(state: State, query: DemandsQuery) -> Listed[DemandView]:
     places = {one.uuid: (n, one.uuid) for n, one in order}
     places |= {one.uuid: (len(order) + 1, one.uuid) for one in ended}
 
-    def is_meant(one: Waiting) -> bool:
+    def is_meant(one: QueuedDemand) -> bool:
         project = one.entry.demand.project or ""
         is_after = not query.after or places[one.uuid] > after
         is_state = query.state in (None, one.entry.state)
@@ -58,7 +58,7 @@ def demands(state: State, query: DemandsQuery) -> Listed[DemandView]:
     return page_of(found, query.limit, show)
 
 
-def _view(state: State, one: Waiting, place: int) -> DemandView:
+def _view(state: State, one: QueuedDemand, place: int) -> DemandView:
     asked, entry = one.entry.demand, one.entry
     placed = None
     if entry.state == "placed":

@@ -8,9 +8,9 @@ import msgspec
 from msgspec.structs import replace
 
 from gantt.errors import AlreadyClaimed, Conflict, NotFound
-from gantt.model.demand import Demand, consumer_uuid
+from gantt.model.demand import Demand, consumer_uuid, names_of
 from gantt.model.paging import Listed, page_of, read
-from gantt.model.placements import PlacedQuery, PlacedView, Plan
+from gantt.model.placements import PlacedQuery, PlacedView, Placement, Plan
 from gantt.model.request_identity import Booked
 from gantt.model.rows import BookingRow
 from gantt.placement.fleet_pages import first, page, slices

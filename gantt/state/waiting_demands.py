@@ -11,14 +11,14 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from gantt.model.demand_queue import DemandEntry
 from gantt.model.rows import FactRow
-from gantt.model.waiting import DemandEntry
 
 _LAST: Final = 2**62
 _DECODE: Final = msgspec.json.Decoder(DemandEntry).decode
 
 
-class Waiting(Struct, frozen=True):
+class QueuedDemand(Struct, frozen=True):
     """A demand with the row that keeps it."""
 
     row: FactRow
@@ -47,10 +47,10 @@ class DemandQueue:
     """All that are known. ``moves`` moves when one comes, goes or ends."""
 
     def __init__(self) -> None:
-        self.by_uuid: dict[str, Waiting] = {}
+        self.by_uuid: dict[str, QueuedDemand] = {}
         self.moves = 0
-        self._waiting: dict[str, Waiting] = {}
-        self._of_shape: dict[str, dict[str, Waiting]] = {}
+        self._waiting: dict[str, QueuedDemand] = {}
+        self._of_shape: dict[str, dict[str, QueuedDemand]] = {}
 
     def __len__(self) -> int:
         """How many wait."""
@@ -59,7 +59,7 @@ class DemandQueue:
     def put(self, row: FactRow) -> None:
         self.remove(row.subject)
         try:
-            one = Waiting(row, _DECODE(row.reason or ""))
+            one = QueuedDemand(row, _DECODE(row.reason or ""))
         except msgspec.DecodeError:  # of a newer release: that one places it
             return
         self.by_uuid[row.subject] = one
@@ -76,23 +76,23 @@ class DemandQueue:
             if not same:
                 del self._of_shape[gone.entry.shape]
 
-    def in_order(self) -> list[Waiting]:
+    def in_order(self) -> list[QueuedDemand]:
         """Those that wait, the next one first."""
         return sorted(self._waiting.values(), key=_rank)
 
-    def ended(self) -> Iterator[Waiting]:
+    def ended(self) -> Iterator[QueuedDemand]:
         """Those that wait no more."""
         return (one for one in self.by_uuid.values() if not one.is_waiting)
 
     def ahead(
-        self, shape: str, priority: int, mine: Waiting | None, clock: int
-    ) -> list[Waiting]:
+        self, shape: str, priority: int, mine: QueuedDemand | None, clock: int
+    ) -> list[QueuedDemand]:
         """Those of one shape that come before a demand; ``mine`` None: before one that
         is new."""
         last = (-priority, _LAST, 0) if mine is None else mine.rank
-        same: Iterable[Waiting] = self._of_shape.get(shape, {}).values()
+        same: Iterable[QueuedDemand] = self._of_shape.get(shape, {}).values()
         return [one for one in same if one.rank < last and one.until > clock]
 
 
-def _rank(one: Waiting) -> tuple[int, int, int]:
+def _rank(one: QueuedDemand) -> tuple[int, int, int]:
     return one.rank

@@ -15,10 +15,10 @@ from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
 from gantt.errors import Busy, Conflict, Invalid, NotFound, NoValidHost
 from gantt.model.demand import Demand, Item
+from gantt.model.demand_queue import DemandsQuery, DemandView, seconds_of
 from gantt.model.hosts import Instance
 from gantt.model.placements import Plan
 from gantt.model.protocol import GanttProtocol
-from gantt.model.waiting import DemandsQuery, DemandView, seconds_of
 from gantt.scheduler.options import SchedulerOptions
 from gantt.store.interface import StoreOptions
 from tests import inprocess

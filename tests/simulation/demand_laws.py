@@ -13,7 +13,7 @@ import msgspec
 from gantt.model import commands as c
 from gantt.model import rows as t
 from gantt.model.changes import LogEntry
-from gantt.model.waiting import DemandEntry
+from gantt.model.demand_queue import DemandEntry
 from tests.simulation.history import Finding, Tables
 
 _LOST = "no demand is lost while it waits"

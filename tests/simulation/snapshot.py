@@ -13,7 +13,7 @@ import msgspec
 
 from gantt.model import rows as t
 from gantt.model.commands import Inventory
-from gantt.model.waiting import DemandEntry
+from gantt.model.demand_queue import DemandEntry
 from tests.simulation.history import Tables
 from tests.simulation.reference import Reference
 

@@ -392,7 +392,7 @@ class Workload(_Books):
         known = [
             row
             for row in snapshot.rows(t.BOOKINGS, t.BookingRow)
-            if row.answered is not None
+            if row.answered is not None and read_answered(row.answered).digest
         ]
         command = self._claim_hosts(snapshot)
         if not known or not isinstance(command, c.Claim):

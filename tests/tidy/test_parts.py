@@ -55,7 +55,7 @@ ORDER = {
         allocation audit candidates capacity_forecast capacity_prices
             capacity_split decision inventory labels manage page_options replay
             shadow top usage watch
-        fleet host place provider select what_if_capacity
+        demand fleet host place provider select what_if_capacity
         capacity instances launch
         main
     """,
@@ -85,6 +85,7 @@ ORDER = {
         audit_methods background clock_watch fleet_methods fleet_map_methods
             health recent_methods scheduling_cycle shadow takeover_methods
         advice engine_protocol place_methods report_intake whole_fleet
+        waiting_methods
         gantt
         factory
     """,
@@ -107,7 +108,9 @@ ORDER = {
             hosts request_identity spec takeover
         advice capacity demand fleet needs record reports selection shadow watching
             whole_host
-        commands facts placements
+        placements
+        demand_queue
+        commands facts
         scheduling
         forms operation_bodies protocol
         advice_operations domain_operations place_operations
@@ -132,7 +135,7 @@ ORDER = {
         candidates domain_queries domain_rules fleet_pages map_columns
             topology_answer listings ownership
         known_instances named_placements host_moves usage_samples host_details
-        audit_queries
+        audit_queries demand_queries
         rules
         fleet_news recent_changes
     """,
@@ -160,7 +163,7 @@ ORDER = {
         capacity cycle
     """,
     "state": """
-        column fleet_tables listers name_table promises report_decoder
+        column waiting_demands fleet_tables listers name_table promises report_decoder
         allocation_columns bits factors inventory_columns provider_columns
             topology_columns
         fact_table host_table tree_rooms

@@ -20,10 +20,10 @@ from gantt.api.native.select import refused
 from gantt.api.wire.problem import Problem
 from gantt.errors import NotFound, NoValidHost
 from gantt.model.demand import Demand
+from gantt.model.demand_queue import DemandQuery, DemandsQuery, DemandView
 from gantt.model.operation_bodies import Demands, PlaceBody, PlacedBody, Placements
 from gantt.model.placements import PlacedQuery, Plan
 from gantt.model.spec import RequestSpec
-from gantt.model.waiting import DemandQuery, DemandsQuery, DemandView
 
 _TURN_S: Final = 0.5
 _REFUSED: Final = "It can no longer be placed as it was asked."

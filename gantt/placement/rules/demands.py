@@ -11,11 +11,11 @@ from msgspec.structs import replace
 from gantt.errors import Busy, Conflict, NotFound, Queued
 from gantt.model import rows as t
 from gantt.model.commands import AwaitRoom, Book, EndDemand, SweepDemands
+from gantt.model.demand_queue import DemandEntry, DemandState, no_room
 from gantt.model.rows import FactRow
-from gantt.model.waiting import DemandEntry, DemandState, no_room
 from gantt.placement.rules import services
 from gantt.placement.rules.draft import Draft
-from gantt.state.waiting_demands import Waiting
+from gantt.state.waiting_demands import QueuedDemand
 
 
 def join(draft: Draft, command: AwaitRoom) -> str:
@@ -99,7 +99,7 @@ def sweep(draft: Draft, command: SweepDemands) -> int:
 
 
 def _end(
-    draft: Draft, one: Waiting, state: DemandState, said: str = "", claim: str = ""
+    draft: Draft, one: QueuedDemand, state: DemandState, said: str = "", claim: str = ""
 ) -> None:
     entry = replace(one.entry, state=state, said=said, claim=claim)
     row = replace(one.row, disabled=True, reason=entry.text, updated_at=draft.now)

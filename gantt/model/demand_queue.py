@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Final, Literal, Protocol, TypeAlias
 
 import msgspec
 from msgspec import Meta, Struct
@@ -37,7 +37,7 @@ class DemandEntry(Struct, frozen=True, omit_defaults=True):
 
     @property
     def text(self) -> str:
-        """As the books keep it."""
+        """The form in which the books keep it."""
         return msgspec.json.encode(self).decode()
 
 
@@ -85,6 +85,9 @@ class DemandQuery(Struct, frozen=True, forbid_unknown_fields=True):
     explain: bool = False
 
 
+_DEMANDS: Final = DemandsQuery()
+
+
 def no_room(demand: Demand) -> str:
     """What is said where the time is over."""
     return (
@@ -113,3 +116,25 @@ def seconds_of(given: float | str) -> float:
     if found is None or found[2] not in _UNITS:
         raise Invalid(f"{given!r} is no duration: write 90s, 10m, 1h or 1d.")
     return float(Fraction(found[1]) * _UNITS[found[2]])
+
+
+class WaitingProtocol(Protocol):
+    """Demands that wait, over the library: a part of SchedulerProtocol."""
+
+    def await_plan(self, plan: Plan) -> Plan:
+        """The answer of a demand that waits, once there is one; any other plan is its
+        own. Raises NoValidHost: there was no room in time, or it was cancelled."""
+
+    def list_demands(self, query: DemandsQuery = _DEMANDS) -> tuple[DemandView, ...]:
+        """Demands that wait for room, the next one first, then those that ended in the
+        last hour."""
+
+    def show_demand(
+        self, uuid: str, *, wait_s: float = 0.0, explain: bool = False
+    ) -> DemandView:
+        """A demand that waits, or waited. ``wait_s``: once it waits no more, or after
+        so many seconds, 20 at most; ``explain``: say why it waits, which costs a
+        decision. Raises NotFound."""
+
+    def cancel_demand(self, uuid: str) -> None:
+        """It waits no more. Raises NotFound; Conflict: it has ended."""
