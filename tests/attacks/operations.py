@@ -110,6 +110,13 @@ _DEARER: Mapping[str, Dear] = {
     "POST /gantt/placements/release": Dear(
         "/gantt/placements/release", {"plan": "none"}, expected=CHANGED
     ),
+    "GET /gantt/demands": Dear("/gantt/demands", query="limit=10000"),
+    "GET /gantt/demands/{uuid}": Dear(
+        f"/gantt/demands/{_NO_CLAIM}", query="explain=true&wait_s=20", expected="404"
+    ),
+    "DELETE /gantt/demands/{uuid}": Dear(
+        f"/gantt/demands/{_NO_CLAIM}", expected=CHANGED
+    ),
     "POST /gantt/advise": Dear(
         "/gantt/advise",
         {"spec": PINNED, "hosts": _ADVICE_HOSTS, "weights": _WEIGHTS},
