@@ -19,9 +19,7 @@ from tests.simulation import laws
 from tests.simulation.history import Finding, History, Op, Tables, empty_tables
 
 # Commands of the engines' own.
-_OWN = frozenset(
-    "SyncNames ExpireClaims TurnToBooks Book EndDemand SweepDemands".split()
-)
+_OWN = frozenset("SyncNames ExpireClaims Book EndDemand SweepDemands".split())
 
 
 class Moment(Struct):

@@ -20,6 +20,7 @@ from gantt.engine.options import EngineOptions
 from gantt.errors import GanttError, StoreFailed
 from gantt.model.changes import Cursor
 from gantt.model.rows import ROW_TYPES, key_of
+from gantt.scheduler.options import SchedulerOptions
 from gantt.state.state import State
 from gantt.store.interface import Store, StoreOptions
 from tests.simulation.checker import check
@@ -194,6 +195,7 @@ class Run:
             batch_size=rng.choice((1, 3, 128)),
             planning_ms=rng.choice((0, 50)),
             sweep_s=rng.choice((0.5, 1.0, 5.0)),
+            scheduler=SchedulerOptions(use_placement="always"),
             usage_sample_s=0,  # no law is about the usage history
             commit_attempts=rng.choice((2, 10)),
         )
