@@ -72,6 +72,7 @@ PLACE_OPERATIONS: Final[tuple[Operation, ...]] = (
         answer=b.Demands,
         work="list",
         name="list_demands",
+        is_preview=True,
         page="demand_page",
         is_whole=True,
     ),
@@ -86,6 +87,7 @@ PLACE_OPERATIONS: Final[tuple[Operation, ...]] = (
         errors=(404,),
         work="search",
         name="show_demand",
+        is_preview=True,
     ),
     Operation(
         "demands_cancel",
@@ -94,5 +96,6 @@ PLACE_OPERATIONS: Final[tuple[Operation, ...]] = (
         rule="gantt:demands:cancel",
         errors=(404, 409),
         name="cancel_demand",
+        is_preview=True,
     ),
 )
