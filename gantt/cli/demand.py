@@ -51,7 +51,12 @@ def list_demands(
 @books_command
 def show(session: CommandSession, *, uuid: str) -> None:
     """Show a demand: its place in the queue, why it waits and what would let it in, or
-    what became of it."""
+    what became of it.
+
+    \b
+    Example:
+      gantt demand show 5d1f0a52-6c1d-4b78-9d2e-51a7c84f0b99
+    """
     session.print_each(_SHOWN, [session.books.show_demand(uuid, explain=True)])
 
 
@@ -59,7 +64,12 @@ def show(session: CommandSession, *, uuid: str) -> None:
 @click.argument("uuid")
 @books_command
 def cancel(session: CommandSession, *, uuid: str) -> None:
-    """End a demand that waits. It is not placed."""
+    """End a demand that waits. It is not placed.
+
+    \b
+    Example:
+      gantt demand cancel 5d1f0a52-6c1d-4b78-9d2e-51a7c84f0b99
+    """
     session.books.cancel_demand(uuid)
 
 

@@ -28,6 +28,7 @@ from msgspec.structs import replace
 
 from gantt.engine.background.usage_recorder import UsageRecorder
 from gantt.engine.gantt import Gantt
+from gantt.model.demand import Demand, Item
 from gantt.model.hosts import HostStats
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from scripts import manual
@@ -46,6 +47,7 @@ from tests.waiting import until
 
 INSTANCE = "8b04f231-0817-4c78-8caa-8ce3ad8eaea1"
 CLAIM = "3f0e9a52-6c1d-4b78-9d2e-51a7c84f0b36"
+DEMAND = "5d1f0a52-6c1d-4b78-9d2e-51a7c84f0b99"
 PLACEMENT = "mysql+pymysql://placement@db/placement"
 SERVICE = "http://127.0.0.1:8778"
 # They go on until they are told to end.
@@ -104,6 +106,10 @@ class Fleet:
         if INSTANCE in line or CLAIM in line:
             uuid, made = self._instance()
             line = line.replace(INSTANCE, uuid).replace(CLAIM, made)
+        if DEMAND in line:
+            item = Item(f"large-{uuid4()}", cpu=1_000_000)
+            waits = self.books.place_demand(Demand((item,), wait_s=600.0))
+            line = line.replace(DEMAND, waits.demand)
         there = f"sqlite:///{self.folder}/placement.db"
         return line.replace(PLACEMENT, there).replace(SERVICE, self.url)
 
