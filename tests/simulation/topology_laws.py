@@ -35,7 +35,8 @@ def once(command: c.Claim, after: Tables) -> Iterator[Finding]:
     claims = [
         row for row in after[t.BOOKINGS].values() if isinstance(row, t.BookingRow)
     ]
-    for key in {row.host_id for row in claims if row.instance_uuid in mine}:
+    claimed = [row for row in claims if row.is_claim and row.instance_uuid in mine]
+    for key in {row.host_id for row in claimed}:
         host = after[t.HOSTS].get(key)
         assert isinstance(host, t.HostRow), "a claim has a host"
         pendings = [
