@@ -268,11 +268,12 @@ class Placing(StateMethods):
         """Why it has no room now, in lines; (): it has. Nothing is booked."""
         local, at = self._local(), self._scheduling
         items = DemandItems(at, replace(demand, dry_run=True), "")
+        run = Run(at, local, items)
         try:
             with self._in_turn(demand):
-                Run(at, local, items).plan(local.ask(again=False))
+                run.plan(local.ask(again=False))
         except NoValidHost as refusal:
-            told = plainly(refusal, items.wishes[0])
+            told = plainly(refusal, items.wishes[run.deciding])
             return told.why.said if isinstance(told.why, Why) else ()
         except GanttError as error:
             return (error.message,)
