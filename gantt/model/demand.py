@@ -19,7 +19,7 @@ from msgspec import Meta, Struct
 from gantt.errors import Invalid
 from gantt.model.bounds import MAX_NAME, MAX_WHOLE, Count, Lease, Name, RequestId, Text
 from gantt.model.demand_relations import ItemRelation, bound, check_relations
-from gantt.model.names import canonical_uuid
+from gantt.model.names import canonical_uuid, on_one_line
 from gantt.model.quantities import Quantity, whole_amount
 
 MOST_NAMED: Final = 64
@@ -64,6 +64,9 @@ class Item(Struct, frozen=True, forbid_unknown_fields=True, repr_omit_defaults=T
     host: Name | None = None
     not_with: Names = ()
     prefer: Labels = {}
+
+    def __repr__(self) -> str:
+        return on_one_line(super().__repr__())
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -125,6 +128,11 @@ class Demand(Struct, frozen=True):
     request_id: RequestId = ""
     user_id: Text | None = None
     only_project: Text | None = None
+
+    def __repr__(self) -> str:
+        each = ", ".join(f"{one.count} of {one.name!r}" for one in self.items)
+        named = f"{self.plan!r}: " if self.plan else ""
+        return on_one_line(f"<Demand {named}{each}>")
 
     @property
     def claim(self) -> str | None:

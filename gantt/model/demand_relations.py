@@ -14,6 +14,7 @@ from msgspec import Meta, Struct
 
 from gantt.errors import Invalid
 from gantt.model.bounds import MAX_NAME, Count, Name
+from gantt.model.names import on_one_line
 from gantt.model.relations import HOST, Relation, RelationKind, is_label
 
 _TO: Final = frozenset({"near", "apart"})
@@ -36,6 +37,9 @@ class ItemRelation(Struct, frozen=True, forbid_unknown_fields=True):
     most: Count = 1
     min_domains: Count = 1
     soft: bool = False
+
+    def __repr__(self) -> str:
+        return on_one_line(super().__repr__())
 
     @property
     def relation(self) -> Relation:

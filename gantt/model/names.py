@@ -12,6 +12,7 @@ MAX_INT = 2_147_483_647
 MAX_RATIO = 3.40282e38
 MAX_NAME = 255
 MAX_PROVIDER_NAME = 200
+_LINE = 100
 
 FIRST_CUSTOM_CLASS_ID = 10_000
 SHARES_VIA_AGGREGATE = "MISC_SHARES_VIA_AGGREGATE"
@@ -53,3 +54,8 @@ def spellings(text: str) -> tuple[str, ...]:
     some uuids as they were written: as it is, and canonical."""
     found = canonical(text)
     return (text,) if found == text else (text, found)
+
+
+def on_one_line(text: str) -> str:
+    """``text``, cut where it would not fit a line of a screen."""
+    return text if len(text) <= _LINE else f"{text[: _LINE - 3]}..."

@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 from gantt.model.bounds import Name, Text
 from gantt.model.demand import PlanName
 from gantt.model.fleet_lists import Limit
+from gantt.model.names import on_one_line
 from gantt.model.paging import After
 
 _MOST_SHOWN: Final = 3
@@ -28,6 +29,9 @@ class Placement(Struct, frozen=True, repr_omit_defaults=True):
 
     def __str__(self) -> str:
         return f"{self.name} on {self.host}"
+
+    def __repr__(self) -> str:
+        return on_one_line(f"<{type(self).__name__} {self}>")
 
 
 class Plan(Struct, frozen=True):
@@ -59,7 +63,7 @@ class Plan(Struct, frozen=True):
         more = len(self.placements) - len(shown)
         shown += [f"{more} more"] if more > 0 else []
         named = f"{self.plan!r}: " if self.plan else ""
-        return f"<Plan {named}{', '.join(shown)}>"
+        return on_one_line(f"<Plan {named}{', '.join(shown)}>")
 
 
 class PlacedView(Placement, frozen=True):
@@ -71,6 +75,10 @@ class PlacedView(Placement, frozen=True):
     project: str = ""
     state: str = "placed"
     leased_until: int | None = None
+
+    def __str__(self) -> str:
+        plan = f" by the plan {self.plan!r}" if self.plan else ""
+        return f"{super().__str__()} ({self.state}{plan})"
 
 
 class PlacedQuery(Struct, frozen=True, forbid_unknown_fields=True):

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from gantt.model.audit import Finding
 from gantt.model.diagnosis import Diagnosis, Relaxation
+from gantt.model.names import on_one_line
 from gantt.model.paging import Key
 from gantt.model.spec import RequestSpec
 from gantt.model.takeover import Takeover
@@ -191,6 +192,9 @@ class Why(Struct, frozen=True):
     is_truncated: bool = False
     said: tuple[str, ...] = ()
     related: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return on_one_line(f"<Why {' '.join(self.lines)}>")
 
     @property
     def lines(self) -> tuple[str, ...]:

@@ -6,9 +6,12 @@ from uuid import UUID
 
 import pytest
 
-from gantt.errors import Invalid
+from gantt.errors import Invalid, NoValidHost
 from gantt.model.demand import Demand, Item, check, consumer_uuid, typed
+from gantt.model.demand_relations import near
+from gantt.model.placements import PlacedView, Placement, Plan
 from gantt.model.quantities import Quantity
+from gantt.model.selection import Why
 
 
 @pytest.mark.parametrize(
@@ -110,3 +113,31 @@ def test_demands_are_alike_however_they_are_written() -> None:
         Demand((Item("web", 2, memory="4GiB", cpu=1),), "p", lease_s=9.0),
     ]
     assert one.digest not in [other.digest for other in others]
+
+
+def test_all_that_is_asked_and_answered_prints_on_a_line() -> None:
+    """However long its names are."""
+    for name in ("web", "n" * 255):
+        item = Item(name, count=3, cpu=2, labels={name: name}, not_with=(name,) * 9)
+        one = Placement(name, name, name, name, name, {name: {name: 1}})
+        view = PlacedView(name, name, name, name, name, plan=name, project=name)
+        why = Why(said=(f"Of 3 hosts, {name}.",) * 9)
+        for value in (
+            item,
+            Demand((item,) * 9, plan=name),
+            near(name, name, items=[name] * 9),
+            one,
+            view,
+            Plan((one,) * 9, name),
+            why,
+        ):
+            assert name[:3] in repr(value)
+            assert len(repr(value)) <= 100
+            assert "\n" not in repr(value)
+    assert repr(view) != repr(one)
+    assert repr(Placement("web", "h1", "h1", "web", "u")) == "<Placement web on h1>"
+    assert str(PlacedView("web", "h1", "h1", "web", "u", plan="app")) == (
+        "web on h1 (placed by the plan 'app')"
+    )
+    refusal = NoValidHost("There is no room.", Why(said=("Of 3 hosts, none.",)))
+    assert str(refusal).splitlines() == ["There is no room.", "Of 3 hosts, none."]
