@@ -301,7 +301,7 @@ class BookingTable(FleetTable[BookingRow]):
             self.plans[place] = row
             if place not in self._of_plan:
                 self._ended_plans[place] = None
-        if row.is_claim:
+        if row.claim:
             self._put_claim(row)
 
     def _put_claim(self, row: BookingRow) -> None:
@@ -312,7 +312,7 @@ class BookingTable(FleetTable[BookingRow]):
             self._in_group.setdefault(row.group_uuid, {})[row.instance_uuid] = None
         if row.topology is not None and row.held_by is not None:
             self.by_holder.setdefault(row.held_by, {})[row.id] = None
-        if row.is_over:
+        if row.remote is not None and row.is_over:  # few are of a remote Placement
             self._over[row.id] = None
             self.leased.pop(row.id, None)
         elif row.leased_until is None:

@@ -117,10 +117,8 @@ def _image_properties(part: Fields) -> dict[str, str]:
 
 def read_uuids(path: str, uuids: Any) -> tuple[str, ...]:
     """A list of uuids of instances."""
-    return tuple(
-        scalars.uuid(f"{path}.{number}", each)
-        for number, each in enumerate(scalars.items(path, uuids))
-    )
+    said = enumerate(scalars.items(path, uuids))
+    return tuple([scalars.uuid(f"{path}.{number}", each) for number, each in said])
 
 
 def read_service(service: Any) -> Service:

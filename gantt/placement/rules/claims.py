@@ -299,9 +299,10 @@ class _ClaimPlan:
             return _APART
         if self.domains is not None and not self.domains.allows(host):
             return _DOMAIN
-        old = None if holder.stays else holder.claim
-        if not start_caps.may_start(self._view, host, command.max_starts, old):
-            return _STARTING
+        if command.max_starts or self._view.state.fleet.facts.starts:
+            old = None if holder.stays else holder.claim
+            if not start_caps.may_start(self._view, host, command.max_starts, old):
+                return _STARTING
         pending = None
         if command.wanted is not None:
             fitted = self._pending(host, choice, holder, command.wanted)

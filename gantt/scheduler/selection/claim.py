@@ -55,7 +55,7 @@ def claim_of(
         must_fit=not is_forced,
         identity=identity_of(request),
         domains=() if domains is None else domains.terms,
-        max_starts=None if spec.is_rebuild else options.max_starts,
+        max_starts=options.max_starts,  # a rebuild claims nothing
     )
 
 

@@ -119,8 +119,10 @@ def pick_hosts(
     if spec.scheduler_hints or spec.flavor.extra_specs or told or request.relations:
         domains = domain_picks(state, feasible, request.names, request.relations)
     start = feasible if domains is None else domains.weighed(feasible)
-    names, passing = request.names, start
-    remaining = RemainingHosts(start, domains, len(names), start_picks(start, held))
+    names, passing, starts = request.names, start, None
+    if options.max_starts or state.fleet.facts.starts:
+        starts = start_picks(start, held)
+    remaining = RemainingHosts(start, domains, len(names), starts)
     view = View(state)
     is_first = not (held and hold(view, remaining, start, held, budget))
     if again is not None:

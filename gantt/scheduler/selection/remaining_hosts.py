@@ -60,7 +60,8 @@ class RemainingHosts:
         self._postponed: set[int] = set()
         self._start: FeasibleHosts | None = start
         self._count = count
-        self._relate()
+        if domains is not None or starts is not None:
+            self._relate()
 
     @cached_property
     def _taken(self) -> Taken:

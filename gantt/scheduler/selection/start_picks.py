@@ -70,9 +70,9 @@ def start_picks(
     """None: no host has a limit, or nothing is started. ``held``: what the same demand
     placed before counts."""
     fleet, usual = feasible.hosts.fleet, feasible.policy.options.max_starts
-    if not (usual or fleet.facts.starts) or feasible.job.spec.is_rebuild:
-        return None
-    left = start_caps.left(fleet, usual)
+    left = None
+    if not feasible.job.spec.is_rebuild:
+        left = start_caps.left(fleet, usual)
     if left is None:
         return None
     found = StartPicks(fleet, np.array(left), usual)
