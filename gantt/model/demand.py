@@ -37,6 +37,7 @@ _UUID: Final = 32
 PlanName = Annotated[str, Meta(max_length=MAX_NAME)]
 WaitS = Annotated[float, Meta(gt=0, le=7 * 86_400.0, description="Seconds.")]
 Priority = Annotated[int, Meta(ge=-1_000, le=1_000)]
+ProjectName = Annotated[str, Meta(max_length=MAX_NAME)]
 Labels = Annotated[dict[Name, Text], Meta(max_length=MOST_NAMED)]
 Names = Annotated[tuple[Name, ...], Meta(max_length=MOST_NAMED)]
 
@@ -119,7 +120,7 @@ class Demand(Struct, frozen=True):
 
     items: tuple[Item, ...]
     plan: PlanName = ""
-    project: Text | None = None
+    project: ProjectName | None = None
     lease_s: Lease | None = None
     dry_run: bool = False
     relations: tuple[ItemRelation, ...] = ()

@@ -14,7 +14,7 @@ from gantt.model.advice import AdviceHost, Mode, Operation, Stage
 from gantt.model.audit import GRACE_S, Finding, Findings, Grace, Kind
 from gantt.model.bounds import Lease, Name, RequestId
 from gantt.model.capacity import MOST_DAYS, By
-from gantt.model.demand import Item, PlanName, Priority, WaitS
+from gantt.model.demand import Item, PlanName, Priority, ProjectName, WaitS
 from gantt.model.demand_queue import DemandView
 from gantt.model.demand_relations import ItemRelation
 from gantt.model.diagnosis import Relaxation
@@ -120,7 +120,7 @@ class PlaceBody(Struct, frozen=True, forbid_unknown_fields=True):
 
     items: Annotated[tuple[Item, ...], Meta(min_length=1)]
     plan: PlanName = ""
-    project: str | None = None
+    project: ProjectName | None = None
     lease_s: Lease | None = None
     dry_run: bool = False
     relations: tuple[ItemRelation, ...] = ()

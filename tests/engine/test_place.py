@@ -308,6 +308,12 @@ def test_a_name_that_is_not_known_places_nothing(
     assert [one.name for one in books.list_placements()] == ["web"]
 
 
+def test_the_name_of_a_project_is_no_longer_than_others(books: GanttProtocol) -> None:
+    books.place(Item("web", cpu=1), project="p" * 255)
+    with pytest.raises(Invalid, match=r"length <= 255 - at `\$.project`"):
+        books.place(Item("web", cpu=1), project="p" * 256)
+
+
 def test_a_refusal_is_told_in_plain_words(books: GanttProtocol) -> None:
     label(books, "h1", "CUSTOM_SSD_YES")
     refused = []
