@@ -230,7 +230,9 @@ class Run:
         except NoValidHost as refusal:
             if not is_cut:
                 raise
-            raise NoValidHost(f"{refusal.message} {CUT}", refusal.why) from None
+            why = refusal.why if isinstance(refusal.why, Why) else Why()
+            why = replace(why, related=(*why.related, CUT))
+            raise NoValidHost(f"{refusal.message} {CUT}", why) from None
 
     def _plan_on(
         self,

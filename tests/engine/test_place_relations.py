@@ -177,3 +177,23 @@ def test_the_last_place_of_a_rack_is_given_once() -> None:
             thread.join()
         assert len(done) == 12
         assert "r0" not in done
+
+
+@pytest.mark.parametrize("steps", [1, 5_000])
+def test_a_place_that_one_after_the_other_misses_is_searched(steps: int) -> None:
+    """``cache`` would be on the host with more memory, beside which is no room."""
+    options = EngineOptions(scheduler=SchedulerOptions(joint_steps=steps))
+    with open_gantt("memory://", options) as books:
+        report(books, "wide", vcpus=4, memory_mb=65536)
+        report(books, "high", vcpus=8)
+        for host in ("wide", "high"):
+            books.label_host(host, {"rack": host})
+        items = one("cache"), Item("web", cpu=3, count=2), near("cache", "rack")
+        if steps == 1:
+            with pytest.raises(NoValidHost, match=r"ended at its limit \(joint_steps"):
+                books.place(*items)
+            assert books.counts()["joint_cut"] == 1
+        else:
+            found = books.place(*items).placements
+            assert {placed.host for placed in found} == {"high"}
+            assert books.counts()["joint_found"] == 1
