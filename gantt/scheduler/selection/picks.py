@@ -106,9 +106,8 @@ def pick_hosts(
     cache it; one pick for each is enough. Raises what ``decide`` does."""
     if again is not None:
         feasible = again.feasible
-    else:
+    else:  # prepare, candidates, filter, score: ``evaluate``, or the same from a cache
         spec = spec_of_first(state, request)
-        # prepare, candidates, filter, score: ``evaluate``, or the same from a cache
         feasible = driver.feasible_hosts(
             state, spec, source, now=now, budget=budget, is_trial=is_trial, mark=mark
         )
@@ -123,7 +122,7 @@ def pick_hosts(
     if options.max_starts or state.fleet.facts.starts:
         starts = start_picks(start, held)
     remaining = RemainingHosts(start, domains, len(names), starts)
-    view = View(state)
+    view, given = View(state), (state, request, source, driver, now, budget)
     is_first = not (held and hold(view, remaining, start, held, budget))
     if again is not None:
         remaining.postpone(again.last)
@@ -147,7 +146,6 @@ def pick_hosts(
     found = InstancePicks(passing, picks, remaining, rest, domains=domains)
     if again is not None or driver.chooser or len(names) in (1, len(picks)):
         return found
-    given = state, request, source, driver, now, budget
     more = {"rng": rng, "is_trial": is_trial, "pause": pause, "held": held}
     attempt = partial(_attempt, given, more, feasible)
     return _with_more(found, feasible, len(names), attempt)
