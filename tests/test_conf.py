@@ -139,7 +139,8 @@ def test_later_sources_take_precedence(
 ELSEWHERE = set(
     (
         "listen tokens_file freshness advice_from patient advice_placement "
-        "advice_weights advice_subset_size report_also packing usual_flavors"
+        "advice_weights advice_subset_size report_also packing usual_flavors "
+        "image_locality cold_artifacts"
     ).split()
 )
 

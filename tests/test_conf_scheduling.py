@@ -206,6 +206,14 @@ def test_report_also_is_an_option_of_gantt(tmp_path: Path) -> None:
     assert found.report_also == ("host_ip", "metrics.cpu.percent")
 
 
+def test_locality_has_options_of_gantt(tmp_path: Path) -> None:
+    text = "[gantt]\nimage_locality = True\ncold_artifacts = spread\n"
+    text += "[filter_scheduler]\nlocality_weight_multiplier = 1.5\n"
+    found = options(tmp_path, text)
+    assert (found.image_locality, found.cold_artifacts) == (True, "spread")
+    assert found.multiplier("locality_weight_multiplier") == 1.5
+
+
 def test_packing_sets_the_multipliers_that_no_file_does(tmp_path: Path) -> None:
     text = """
 [gantt]

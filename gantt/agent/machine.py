@@ -17,6 +17,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
+from gantt.agent.collectors.artifacts import ArtifactCollector
 from gantt.agent.collectors.contract import Collector, Part, merge, provided
 from gantt.agent.collectors.cpu import CpuCollector
 from gantt.agent.collectors.disk import DiskCollector
@@ -61,6 +62,7 @@ def all_collectors(
     numa: NumaCollector | None = None,
     pci: PciCollector | None = None,
     workloads: WorkloadCollector | None = None,
+    artifacts: ArtifactCollector | None = None,
 ) -> tuple[Collector, ...]:
     """All of ours, then those of other packages. Raises Refused where one of these
     cannot be loaded."""
@@ -68,7 +70,8 @@ def all_collectors(
     # After the instances: their cells name the CPUs that these are pinned to.
     cells = replace(numa or NumaCollector(), pinned=lambda: running.pinned)
     ours = (running, cells, pci or PciCollector(), MetricsCollector())
-    return (*default_collectors(disk_path), *ours, *plugins())
+    held = artifacts or ArtifactCollector()
+    return (*default_collectors(disk_path), *ours, held, *plugins())
 
 
 def plugins() -> tuple[Collector, ...]:

@@ -56,6 +56,18 @@ Counts: TypeAlias = "Callable[[], dict[str, float]]"
     default=Path("/"),
     help="A path on the disk that holds instances; default: /.",
 )
+@click.option(
+    "--image-cache",
+    type=click.Path(path_type=Path),
+    help="Nova's image cache, such as /var/lib/nova/instances/_base: images there are "
+    "reported as held. Default: none.",
+)
+@click.option(
+    "--artifacts",
+    type=click.Path(path_type=Path),
+    help="A directory of artifacts (images, model weights), each a file that has the "
+    "artifact's name: they are reported as held. Default: none.",
+)
 @repeated(
     "--device devices",
     "VENDOR:PRODUCT|ADDRESS",
@@ -263,6 +275,7 @@ def _agent(
 
 
 def _collectors(machine: dict[str, Any]) -> tuple[Collector, ...]:
+    from gantt.agent.collectors.artifacts import ArtifactCollector
     from gantt.agent.collectors.numa import NumaCollector
     from gantt.agent.collectors.pci import PciCollector, offer_of
     from gantt.agent.files import cpus_of
@@ -281,6 +294,7 @@ def _collectors(machine: dict[str, Any]) -> tuple[Collector, ...]:
         numa=NumaCollector(dedicated=cpus, obeys_claims=machine["obeys_claims"]),
         pci=PciCollector(offers),
         workloads=WorkloadCollector(sources(machine["workloads"])),
+        artifacts=ArtifactCollector(machine["image_cache"], machine["artifacts"]),
     )
 
 

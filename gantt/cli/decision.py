@@ -14,6 +14,7 @@ from gantt.cli.output import plain, say, table, time_text
 from gantt.cli.refusal import steps_text, why_text
 from gantt.cli.text_columns import TextColumns
 from gantt.errors import NotFound
+from gantt.model.artifacts import HINTS, size_text
 from gantt.model.diagnosis import some
 from gantt.model.printable import counted
 from gantt.model.quantities import memory
@@ -121,6 +122,7 @@ def _paragraphs(found: Decision) -> Iterator[str]:
         yield why_text(found.why)
     if found.scores:
         yield table(*_scores(found))
+        yield "\n".join(_near(found))
     if found.chosen:
         yield table(("instance", "host", "alternates"), list(_chosen(found)))
 
@@ -143,6 +145,22 @@ def _scores(found: Decision) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
         for rank, one in enumerate(found.scores, start=1)
     ]
     return ("rank", "host", "node", "weight", *names), rows
+
+
+def _near(found: Decision) -> Iterator[str]:
+    """What of the artifacts that it names its hosts hold."""
+    asked = found.request
+    if asked is None:
+        return
+    spec, chosen = asked.request_spec, {mine[0].service_host for mine in found.chosen}
+    named = [one for hint in HINTS for one in spec.scheduler_hints.get(hint, ())]
+    if spec.image is not None and spec.image.id and not named:
+        named = [f"image {spec.image.id}"]
+    for score in found.scores:
+        saved = score.parts.get("LocalityWeigher", (0.0, 0.0))[0]
+        if score.host in chosen and saved > 0:
+            less = f"{size_text(saved)} less to copy"
+            yield f"{score.host} has {', '.join(some(named))}: {less}."
 
 
 def _chosen(found: Decision) -> Iterator[tuple[Any, ...]]:

@@ -12,6 +12,7 @@ from gantt.cli.command_session import CommandSession, books_command
 from gantt.cli.output import time_text
 from gantt.cli.page_options import paged, print_page
 from gantt.cli.text_columns import TextColumns
+from gantt.model.artifacts import size_text
 from gantt.model.fleet import RELATIONS
 from gantt.model.fleet_lists import GroupQuery, HostAggregateQuery, ServiceQuery
 from gantt.model.hosts import Service
@@ -108,6 +109,46 @@ def relate(
     session.print_each(_RELATIONS, session.books.list_services(asked))
 
 
+@click.group("artifact")
+def artifact() -> None:
+    """What is copied to hosts before something starts: images, model weights."""
+
+
+@artifact.command("list")
+@click.argument("name", required=False)
+@books_command
+def list_artifacts(session: CommandSession, /, *, name: str | None) -> None:
+    """List artifacts that are registered or that hosts report to hold."""
+    session.print_each(_ARTIFACT, list(session.books.list_artifacts(name=name)))
+
+
+@artifact.command("register")
+@click.argument("name")
+@click.argument("size")
+@books_command
+def register(session: CommandSession, /, *, name: str, size: str) -> None:
+    """Say that an artifact exists, so that it may be required.
+
+    gantt artifact register llama-70b 130GiB
+    """
+    session.expect(*_ARTIFACT.names)
+    session.books.register_artifact(name, size)
+    session.print_each(_ARTIFACT, list(session.books.list_artifacts(name=name)))
+
+
+@artifact.command("remove")
+@click.argument("name")
+@books_command
+def remove(session: CommandSession, /, *, name: str) -> None:
+    """Let nothing require an artifact any more."""
+    session.books.remove_artifact(name)
+
+
+_ARTIFACT = TextColumns(
+    "name size registered hosts",
+    size=lambda one: size_text(one.size),
+    registered=lambda one: one.is_registered,
+)
 _RELATIONS = TextColumns(
     "group relations",
     group=attrgetter("host"),

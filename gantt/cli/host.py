@@ -16,6 +16,7 @@ from gantt.cli.page_options import cut, page_of
 from gantt.cli.text_columns import TextColumns
 from gantt.cli.topology_text import draw
 from gantt.errors import Invalid, NotFound
+from gantt.model.artifacts import size_text
 from gantt.model.fleet import OPERATOR
 from gantt.model.forms.stats import read_stats
 from gantt.model.hosts import HostView, Service
@@ -327,6 +328,10 @@ def _print(session: CommandSession, view: HostView) -> None:
         session.print_document(view)
         return
     reported = {f"stats.{name}": value for name, value in view.stats.items()}
+    held = view.stats.get("holds")
+    if held:
+        sizes = {name: size_text(size) for name, size in held.items()}
+        reported["stats.holds"] = sizes
     session.print_record(_SHOWN.record(view) | reported)
 
 

@@ -22,7 +22,7 @@ from gantt.cli.decision import explain
 from gantt.cli.demand import demand
 from gantt.cli.failure import Program
 from gantt.cli.feed import feed
-from gantt.cli.fleet import host_aggregate, server_group, service
+from gantt.cli.fleet import artifact, host_aggregate, server_group, service
 from gantt.cli.host import host
 from gantt.cli.instances import instance
 from gantt.cli.inventory import inventory
@@ -61,6 +61,7 @@ SECTIONS: Mapping[str, tuple[click.Command, ...]] = {
         service,
         host_aggregate,
         server_group,
+        artifact,
         audit,
     ),
     "Books": (

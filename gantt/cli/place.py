@@ -50,6 +50,8 @@ _PLACED: Final = TextColumns("name host node item uuid")
 @repeated("--distinct", "KEY[:N]", "At most N of it in each domain of the key.")
 @repeated("--near", "KEY:NAME", "In the rack, or other domain, of what is called NAME.")
 @repeated("--apart", "KEY:NAME", "In none of the domains of what is called NAME.")
+@repeated("--artifact artifacts", "ID", "What its hosts had better hold.")
+@repeated("--need-artifact need_artifacts", "ID", "What its hosts must hold.")
 @click.option(
     "--file",
     "path",

@@ -17,6 +17,7 @@ from gantt.conf.option_table import rows, values_of
 from gantt.conf.references import add_references
 from gantt.conf.suspect_values import check_written
 from gantt.errors import Refused
+from gantt.model.hosts import IMAGE_REF
 from gantt.scheduler.options import SchedulerOptions
 
 
@@ -128,4 +129,6 @@ def facts_read(options: SchedulerOptions) -> frozenset[str]:
         found.add(FLAVOR)
     if options.multiplier("image_props_weight_multiplier"):
         found.add(IMAGE)
+    if options.image_locality:
+        found.add(IMAGE_REF)
     return frozenset(found)

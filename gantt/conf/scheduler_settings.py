@@ -154,6 +154,10 @@ SCHEDULER: Sequence[cfg.Opt] = [
             "agent may bring into being over time; a report with more is refused.",
             "max_host_instances 1": "Maximum instances that may be known on a host by "
             "its agent's reports; a report with more is refused.",
+            "max_host_artifacts 0..10000": "Maximum artifacts that a host may report "
+            "to hold; a report with more is refused.",
+            "max_artifacts 0": "Maximum artifacts that may be registered; a further "
+            "one is refused.",
             "max_report_bytes 1024": "Maximum size of one agent's report; longer ones "
             "are refused.",
             "max_statement_hosts 1": "Maximum total hosts of the aggregates that one "
@@ -342,6 +346,12 @@ REPORTS: Sequence[cfg.Opt] = [
             "packing": "What the multipliers of weighers are that no option sets: "
             "spread instances over hosts, stack them on as few as possible, or keep "
             "room for the usual flavors.",
+            "image_locality": "Whether a request prefers hosts that have its image, by "
+            "what agents report and by instances of the same image there; not if it "
+            "boots from a volume. locality_weight_multiplier says how much.",
+            "cold_artifacts": "How a host counts to which an artifact is only on its "
+            "way. pack: as if it were there, so that all who need it go where the "
+            "first went; spread: less than others, so that they go elsewhere.",
             "report_also": "Fields that agents report beside what the enabled filters "
             "and weighers need, for a dashboard, say: host_ip, metrics.cpu.percent.",
         },

@@ -17,7 +17,10 @@ from msgspec.structs import replace
 from gantt.engine.reading.reader import Consistency
 from gantt.engine.scheduling.state_access import StateMethods
 from gantt.engine.uuids import new_uuid
+from gantt.errors import Invalid
 from gantt.model import commands as c
+from gantt.model.artifacts import Artifact
+from gantt.model.bounds import MAX_SIZE
 from gantt.model.fleet_lists import (
     GroupQuery,
     HostAggregateQuery,
@@ -39,11 +42,14 @@ from gantt.model.hosts import (
 )
 from gantt.model.names import spellings
 from gantt.model.paging import PAGE, Listed, followed, length, read
+from gantt.model.quantities import whole_bytes
 from gantt.model.relations import HostLabels, TopologyKey
 from gantt.model.topology_view import HostTopologyView
 from gantt.placement import fleet_pages, fleet_queries
+from gantt.placement.artifact_queries import artifacts
 from gantt.placement.domain_queries import topology_keys
 from gantt.placement.known_instances import known_instances
+from gantt.placement.rules.host_names import check_held
 from gantt.placement.rules.host_reports import as_known, has_news
 from gantt.placement.topology_answer import host_topology
 from gantt.scheduler.feasibility import overrides
@@ -66,6 +72,8 @@ class FleetMethods(StateMethods):
             self._checks.statement("traits", len(stats.traits))
         if stats.instances:
             self._checks.statement("instances", len(stats.instances))
+        if stats.holds:
+            check_held(stats.holds, options.max_host_artifacts)
         command = c.UpdateHost(
             scalars.name("host", host),
             scalars.name("node", host if node is None else node),
@@ -97,6 +105,21 @@ class FleetMethods(StateMethods):
 
     def list_domains(self, *, key: str | None = None) -> tuple[TopologyKey, ...]:
         return self._reader.read(topology_keys, key)
+
+    def list_artifacts(self, *, name: str | None = None) -> tuple[Artifact, ...]:
+        return self._reader.read(artifacts, name)
+
+    def register_artifact(self, name: str, size: int | str) -> None:
+        try:
+            found = whole_bytes(size)
+        except ValueError as error:
+            raise Invalid(f"size: {error}.") from None
+        found = scalars.whole("size", found, 0, MAX_SIZE)
+        most = self._checks.options.max_artifacts
+        self._committer.submit(c.SetArtifact(scalars.name("name", name), found, most))
+
+    def remove_artifact(self, name: str) -> None:
+        self._committer.submit(c.SetArtifact(scalars.name("name", name), None))
 
     def relate_group(self, uuid: str, relations: str) -> None:
         uuid = scalars.uuid("group", uuid)

@@ -105,7 +105,11 @@ class Reporting(StateMethods):
         may go on, and what is wrong with its time alone; ``own_only``: each is said by
         its host alone."""
         needs, update, options = self._needs(), self._update(), self._checks.options
-        most = c.NameLimits(options.max_host_traits, options.max_host_instances)
+        most = c.NameLimits(
+            options.max_host_traits,
+            options.max_host_instances,
+            options.max_host_artifacts,
+        )
         found: list[ReportOutcome | None] = [None] * len(said)
         commands: dict[int, c.ReportHost] = {}
         untimely: dict[int, ReportTime] = {}

@@ -34,12 +34,16 @@ MAX_TAGS: Final = 64
 MAX_DEVICES: Final = 65_536
 """Devices that a host lists by address."""
 
+MAX_SIZE: Final = 2**53 - 1
+
 Whole = Annotated[int, Meta(ge=-MAX_WHOLE - 1, le=MAX_WHOLE)]
 Amount = Annotated[int, Meta(ge=0, le=MAX_WHOLE)]
 Count = Annotated[int, Meta(ge=1, le=MAX_WHOLE)]
 Ratio = Annotated[float, Meta(ge=0, le=MAX_REAL)]
 Text = Annotated[str, Meta(max_length=MAX_TEXT)]
 Name = Annotated[str, Meta(min_length=1, max_length=MAX_NAME)]
+Size = Annotated[int, Meta(ge=0, le=MAX_SIZE, description="Bytes.")]
+Holds = dict[Name, Size]
 RequestId = Annotated[str, Meta(max_length=MAX_NAME)]
 """Kept with each record, so that it is bounded as names are. Empty: none."""
 AnyOf = Annotated[frozenset[Name], Meta(min_length=1)]

@@ -278,10 +278,11 @@ class UpdateHost(Command[HostView], frozen=True):
 
 class NameLimits(Struct, frozen=True):
     """``traits``: that reports of one host may bring into being; ``instances``: that
-    may be known on it by them."""
+    may be known on it by them; ``artifacts``: that it may hold by one."""
 
     traits: int = 1_000
     instances: int = 10_000
+    artifacts: int = 256
 
 
 NAME_LIMITS: Final = NameLimits()
@@ -386,6 +387,14 @@ class RelateGroup(Command[None], frozen=True):
     relations: str
 
 
+class SetArtifact(Command[None], frozen=True):
+    """Register it, of ``most``; None: remove it. Raises Invalid, NotFound."""
+
+    name: str
+    size: int | None
+    most: int = 0
+
+
 class SetServerGroup(Command[None], frozen=True):
     """Replace a server group, or add it."""
 
@@ -439,8 +448,9 @@ class Claim(Command[Claimed], frozen=True):
     are then. ``identity``: which request this is; an instance that has a claim of the
     same keeps it. ``not_with``: consumers that must not be on its hosts.
     ``max_starts``: so many bookings of a host may be unconfirmed at once where its
-    label says nothing else, 0: any number; None: it starts nothing. Raises ClaimLost,
-    Forbidden, AlreadyClaimed.
+    label says nothing else, 0: any number; None: it starts nothing.
+    ``artifacts``: what they bring to their hosts. Raises ClaimLost, Forbidden,
+    AlreadyClaimed.
     """
 
     claim: str
@@ -462,6 +472,7 @@ class Claim(Command[Claimed], frozen=True):
     not_with: frozenset[str] = frozenset()
     domains: tuple[DomainTerm, ...] = ()
     max_starts: int | None = None
+    artifacts: tuple[str, ...] = ()
 
 
 class Book(Command[tuple[Claimed, ...]], frozen=True):

@@ -49,7 +49,9 @@ class Item(Struct, frozen=True, forbid_unknown_fields=True, repr_omit_defaults=T
     ``without``: must not have; ``prefer``: is better with; "" as value: any.
     ``aggregates``:
     each of these. ``not_with``: names, of other items of the demand or of what was
-    placed before, which must be on other hosts."""
+    placed before, which must be on other hosts. ``artifacts``: ids; hosts that hold
+    more bytes of these are preferred; ``need_artifacts``: those that hosts must hold,
+    of what is registered."""
 
     name: Name
     count: Count = 1
@@ -65,6 +67,8 @@ class Item(Struct, frozen=True, forbid_unknown_fields=True, repr_omit_defaults=T
     host: Name | None = None
     not_with: Names = ()
     prefer: Labels = {}
+    artifacts: Names = ()
+    need_artifacts: Names = ()
 
     def __repr__(self) -> str:
         return on_one_line(super().__repr__())
@@ -189,9 +193,11 @@ def demand_of(
 
 
 def _said(item: Item) -> tuple[Any, ...]:
+    near = sorted(item.artifacts), sorted(item.need_artifacts)
     found: tuple[Any, ...] = (
         (item.name, item.count, item.amounts, item.labels, item.without),
         (sorted(item.aggregates), item.zone, item.host, sorted(item.not_with)),
+        *((near,) if any(near) else ()),  # digests of before stay as they are
     )
     return (*found, item.prefer) if item.prefer else found
 

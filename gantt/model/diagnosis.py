@@ -7,7 +7,9 @@ evaluated within its group, a group within the request: ``passed`` counts what m
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
@@ -17,6 +19,8 @@ from msgspec.structs import replace
 from gantt.model.quantities import amount_text, less_text
 
 MOST_NAMES: Final = 10
+_COMPARED: Final = 500
+"""Names on either side, in their order: to compare is slow."""
 MOST_CONSTRAINTS: Final = 100
 
 Kind: TypeAlias = Literal[
@@ -194,6 +198,17 @@ def some(names: Iterable[str]) -> tuple[str, ...]:
     found = tuple(names)
     more = len(found) - MOST_NAMES
     return found if more <= 0 else (*found[:MOST_NAMES], f"{more} more")
+
+
+def nearest(asked: str, known: Iterable[str]) -> str:
+    """Names of ``known`` that are like ``asked``, or the first, and how many more there
+    are."""
+    every = sorted(set(known))
+    at = bisect_left(every, asked)
+    around = every[max(0, at - _COMPARED) : at + _COMPARED]
+    named = get_close_matches(asked, around, MOST_NAMES, 0.5) or every[:MOST_NAMES]
+    more = len(every) - len(named)
+    return (", ".join(named) + (f" and {more} more" if more else "")) or "none"
 
 
 def shortened(found: Diagnosis) -> Diagnosis:

@@ -1,5 +1,5 @@
-"""The operations on labels of hosts, and on how instances are spread over domains: rows
-of the table in ``operations``."""
+"""The operations on labels of hosts, on how instances are spread over domains, and on
+artifacts: rows of the table in ``operations``."""
 
 from __future__ import annotations
 
@@ -42,5 +42,32 @@ DOMAIN_OPERATIONS: Final[tuple[Operation, ...]] = (
         body=b.RelationsBody,
         name="relate_group",
         is_preview=True,
+    ),
+    Operation(
+        "artifacts_list",
+        "GET /gantt/artifacts",
+        "The artifacts (images, model weights) that are registered or that hosts "
+        "report, the first 1,000 by name, with how many hosts hold each.",
+        rule="gantt:artifacts:list",
+        query=b.ArtifactsQuery,
+        answer=b.Artifacts,
+        work="list",
+        name="list_artifacts",
+    ),
+    Operation(
+        "artifacts_update",
+        "PUT /gantt/artifacts/{name}",
+        "Register an artifact with its size: from now on it may be required.",
+        rule="gantt:artifacts:update",
+        body=b.ArtifactBody,
+        name="register_artifact",
+    ),
+    Operation(
+        "artifacts_delete",
+        "DELETE /gantt/artifacts/{name}",
+        "It may be required no more; what hosts say that they hold stays known.",
+        rule="gantt:artifacts:delete",
+        errors=(404,),
+        name="remove_artifact",
     ),
 )

@@ -10,7 +10,16 @@ from __future__ import annotations
 from typing import Any, Final, Literal
 
 from gantt.model.changes import Change
-from gantt.model.fleet import AGENT, CELL, DEMAND, LABELS, LIVENESS, OPERATOR, RELATIONS
+from gantt.model.fleet import (
+    AGENT,
+    ARTIFACTS,
+    CELL,
+    DEMAND,
+    LABELS,
+    LIVENESS,
+    OPERATOR,
+    RELATIONS,
+)
 from gantt.model.rows import FACTS, SERVICES, FactRow, ServiceRow
 
 FactKind = Literal[
@@ -22,6 +31,7 @@ FactKind = Literal[
     "labels",
     "relations",
     "demand",
+    "artifact",
 ]
 SWITCH: Final = "gantt-scheduler"
 """The binary, of no host, as which it is told that the books decide amounts."""
@@ -38,6 +48,7 @@ BINARIES: Final[dict[str, str]] = {
     "labels": LABELS,
     "relations": RELATIONS,
     "demand": DEMAND,
+    "artifact": ARTIFACTS,
 }
 """Kind of fact -> the binary as which it is told."""
 _KINDS: Final[dict[str, Any]] = {binary: kind for kind, binary in BINARIES.items()}
@@ -53,6 +64,12 @@ def labels_in(row: FactRow) -> dict[str, str]:
     """The labels of a host, as its fact has them: ``rack=r7 power=a``."""
     words = (word.partition("=") for word in (row.reason or "").split())
     return {key: value for key, _, value in words if key and value}
+
+
+def size_in(row: FactRow) -> int:
+    """The size of a registered artifact, as its fact has it."""
+    text = row.reason or ""
+    return int(text) if text.isdecimal() else 0
 
 
 def place_of(row: FactRow) -> tuple[str, str]:

@@ -33,6 +33,9 @@ are spread; its host is the group's uuid."""
 DEMAND: Final = "gantt-demand"
 """The binary under which a demand that waits for room is told among the services: its
 host is its uuid, and it is disabled once it has ended."""
+ARTIFACTS: Final = "gantt-artifacts"
+"""The binary under which an artifact that an operator registered is told among the
+services: its host is the id, and its reason the size in bytes."""
 LIVENESS: Final = "gantt-liveness"
 """The binary, and the host, of the group itself: it is forced down while its members
 are not known, so that what is known of them is the last known state."""

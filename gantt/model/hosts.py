@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from msgspec import UNSET, Struct, UnsetType
 
-from gantt.model.bounds import Amount, Name, Ratio, Text, Whole
+from gantt.model.bounds import Amount, Holds, Name, Ratio, Text, Whole
 
 
 class HostStats(Struct, frozen=True):
@@ -60,6 +60,8 @@ class HostStats(Struct, frozen=True):
     obeys_claims: bool | UnsetType = UNSET
     # Whether ``instances`` is all that runs there now: what it lacks is gone.
     lists_instances: bool | UnsetType = UNSET
+    # What lies there that would be copied before something starts: id -> bytes.
+    holds: Holds | UnsetType = UNSET
     # Whether Nova says so: then Nova's options stand for ratios that it does not tell.
     comes_from_nova: bool | UnsetType = UNSET
 
@@ -94,6 +96,10 @@ OWNER: Final = "project_id"
 WHOSE: Final = frozenset({NAME, OWNER})
 """Facts of an instance that tell what its user calls it, and whose it is. No filter of
 Gantt's reads them. None in a statement about a fleet: it is not to be known."""
+
+
+IMAGE_REF: Final = "image_ref"
+"""The fact that is the id of the image that it was started of."""
 
 
 class Instance(Struct, frozen=True):

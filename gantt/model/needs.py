@@ -20,7 +20,7 @@ ALWAYS: Final = tuple(
     (
         "uuid hypervisor_hostname hypervisor_type traits instances vcpus "
         "memory_mb local_gb vcpus_used memory_mb_used local_gb_used free_ram_mb "
-        "free_disk_gb numa_topology pci_stats obeys_claims lists_instances"
+        "free_disk_gb numa_topology pci_stats obeys_claims lists_instances holds"
     ).split()
 )
 """Identity, inventory and its use, topology: sent whatever reads them."""

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final
 from msgspec import Meta, Struct, field
 
 from gantt.model.advice import AdviceHost, Mode, Operation, Stage
+from gantt.model.artifacts import Artifact
 from gantt.model.audit import GRACE_S, Finding, Findings, Grace, Kind
 from gantt.model.bounds import Lease, Name, RequestId
 from gantt.model.capacity import MOST_DAYS, By
@@ -420,6 +421,24 @@ class DomainsQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """GET /gantt/domains. ``key``: only of this topology key."""
 
     key: Name | None = None
+
+
+class ArtifactBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """PUT /gantt/artifacts/{name}. ``size``: bytes, or with a unit: "4GiB"."""
+
+    size: int | str
+
+
+class ArtifactsQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """GET /gantt/artifacts. ``name``: only this one."""
+
+    name: Name | None = None
+
+
+class Artifacts(Enclosing, frozen=True):
+    """By name."""
+
+    artifacts: tuple[Artifact, ...]
 
 
 class TopologyKeys(Enclosing, frozen=True):

@@ -32,7 +32,15 @@ def whole_amount(resource_class: str, given: Quantity) -> int:
     Raises ValueError, which says what is wrong."""
     if type(given) is int:  # as most are
         return given
-    unit = _UNITS.get(resource_class[-3:])
+    return _whole(_UNITS.get(resource_class[-3:]), given)
+
+
+def whole_bytes(given: Quantity) -> int:
+    """``given`` in bytes. Raises ValueError, which says what is wrong."""
+    return _whole(1, given)
+
+
+def _whole(unit: int | None, given: Quantity) -> int:
     usual = (
         "write a whole number"
         if unit is None
@@ -52,7 +60,7 @@ def whole_amount(resource_class: str, given: Quantity) -> int:
 
 
 def _name_of(unit: int) -> str:
-    return f"{_LETTERS[(unit.bit_length() - 1) // 10 - 1]}iB"
+    return f"{_LETTERS[(unit.bit_length() - 1) // 10 - 1]}iB" if unit > 1 else "bytes"
 
 
 def quantity(resource_class: str, amount: float, *, is_exact: bool = False) -> str:

@@ -36,6 +36,7 @@ HEARTBEAT: Final = "#heartbeat"
 NOT_NULL: Final[dict[str, object]] = {
     **dict.fromkeys((*AMOUNTS, "instances"), UNSET),
     "traits": (),
+    "holds": {},
     "obeys_claims": False,
     "lists_instances": False,
 }

@@ -8,7 +8,7 @@ no flavors: ``scheduler.request.identity`` makes it of a request, and
 from __future__ import annotations
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from gantt.model.holding import Amounts
 
@@ -55,11 +55,13 @@ class Booked(Struct, frozen=True, omit_defaults=True):
 
 class Answered(Struct, frozen=True):
     """What a claim remembers of the request that it answers: its digest, and what of
-    the answer its other columns do not tell. ``mappings``: as in a Candidate."""
+    the answer its other columns do not tell. ``mappings``: as in a Candidate.
+    ``artifacts``: what it brings to its host."""
 
     digest: str
     allocations: Amounts = {}
     mappings: dict[str, tuple[str, ...]] = {}
+    artifacts: tuple[str, ...] | UnsetType = UNSET
 
     @property
     def text(self) -> str:

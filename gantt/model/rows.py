@@ -196,9 +196,13 @@ GROUP: Final = "_group"
 only from its claim, which ended when the host named it."""
 
 
+ARTIFACTS: Final = "_artifacts"
+"""The key beside it, of the artifacts that its claim named."""
+
+
 class InstanceRow(Struct, frozen=True, array_like=True):
     """An instance that its host names. ``facts``: JSON text of the host's facts, and
-    under ``GROUP`` the group that only its claim knew."""
+    under ``GROUP`` and ``ARTIFACTS`` what only its claim knew."""
 
     id: int
     uuid: str

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Protocol, TypeAlias
 
 from gantt.model.advice import Advice, AdviceRequest
+from gantt.model.artifacts import ArtifactRegister
 from gantt.model.audit import GRACE_S, Audit, Finding, Kind
 from gantt.model.capacity import By, FairSplit, Forecast, Prices
 from gantt.model.demand import Demand, Item
@@ -62,7 +63,7 @@ class ReportService(Protocol):
         """What hosts are to report, and which plug-in reads what of it."""
 
 
-class SchedulerProtocol(ReportService, WaitingProtocol, Protocol):
+class SchedulerProtocol(ReportService, WaitingProtocol, ArtifactRegister, Protocol):
     """The scheduler of a fleet. Every method may raise ``errors.Unavailable``."""
 
     def schedule(self, request: ScheduleRequest) -> Selections:
@@ -238,9 +239,8 @@ class SchedulerProtocol(ReportService, WaitingProtocol, Protocol):
         many hosts are in each domain. Raises Invalid: no host has the key."""
 
     def relate_group(self, uuid: str, relations: str) -> None:
-        """Spread the members of a server group from now on, beside its policy:
-        ``spread=rack:1:hard distinct=host:2 apart=rack:UUID``; "": no more. Raises
-        Invalid."""
+        """Spread members of a server group, beside its policy: ``spread=rack:1:hard
+        distinct=host:2 apart=rack:UUID``; "": no more. Raises Invalid."""
 
     def list_hosts(
         self, *, host: str | None = None, node: str | None = None
@@ -248,8 +248,7 @@ class SchedulerProtocol(ReportService, WaitingProtocol, Protocol):
         """Hosts, by name: all, or those of this name; () if there are none."""
 
     def host_topology(self, host: str, node: str) -> HostTopologyView:
-        """The host's NUMA cells and devices, and what of them is free. Raises
-        NotFound."""
+        """Its NUMA cells and devices, and what of them is free. Raises NotFound."""
 
     def set_host_aggregates(self, aggregates: Iterable[HostAggregate]) -> None:
         """Replace each of these aggregates, or add it. Raises Invalid."""

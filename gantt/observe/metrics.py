@@ -109,6 +109,9 @@ _GAUGES = {
         "host_starts_limit": "Bookings of a host that may be unconfirmed at once "
         "(max_starts); 0: any number.",
         "demand_relations_limit": "Maximum relations per demand (max_relations).",
+        "artifacts_limit": "Maximum artifacts that may be registered (max_artifacts).",
+        "host_artifacts_limit": "Maximum artifacts that a host may report to hold "
+        "(max_host_artifacts).",
         "request_groups_limit": "Maximum request groups per request "
         "(max_request_groups).",
         "request_names_limit": "Maximum names per request (max_request_names).",
@@ -233,7 +236,7 @@ _COUNTERS = {
     "reports_full_wanted": "Reports of agents that were refused until a full one "
     "comes.",
     "reports_over_names": "Those of them refused because of new names "
-    "(max_host_traits, max_host_instances).",
+    "(max_host_traits, max_host_instances, max_host_artifacts).",
     "heartbeats_heard": "Heartbeats of hosts, with reports of their agents.",
     "heartbeats_written": "Heartbeats that were written: one stands for a quarter of "
     "service_down_time.",

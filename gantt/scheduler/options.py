@@ -29,6 +29,7 @@ DEFAULT_MULTIPLIERS: dict[str, float] = {
     "soft_affinity_weight_multiplier": 1.0,
     "soft_anti_affinity_weight_multiplier": 1.0,
     "domain_spread_weight_multiplier": 2.0,
+    "locality_weight_multiplier": 5.0,
     "build_failure_weight_multiplier": 1000000.0,
     "cross_cell_move_weight_multiplier": 1000000.0,
     "hypervisor_version_weight_multiplier": 1.0,
@@ -110,6 +111,10 @@ class SchedulerOptions(Struct, frozen=True, dict=True):
     nova-compute service is not used. ``names_are_checked``: Nova's API has judged the
     names in requests, so that unknown ones mean what they do in Nova. ``report_also``:
     what agents report beside what filters and weighers need (``model.needs``).
+    ``image_locality``: the image of a request of Nova is an artifact that it names;
+    ``cold_artifacts``: hosts to which an artifact is on its way only are preferred as
+    those that hold it, or come last. ``max_host_artifacts``: that one host may report;
+    ``max_artifacts``: that may be registered.
     """
 
     driver: str = "caching"
@@ -200,10 +205,14 @@ class SchedulerOptions(Struct, frozen=True, dict=True):
     max_report_bytes: int = 262_144
     max_host_traits: int = 1_000
     max_host_instances: int = 10_000
+    max_host_artifacts: int = 256
+    max_artifacts: int = 10_000
     reports_write_books: bool = True
     requires_service: bool = False
     names_are_checked: bool = False
     report_also: tuple[str, ...] = ()
+    image_locality: bool = False
+    cold_artifacts: Literal["pack", "spread"] = "pack"
 
     @cached_property
     def novas_ratios(self) -> tuple[float, float, float]:

@@ -12,14 +12,21 @@ from typing import TypeVar
 
 import msgspec
 
-from gantt.model.facts import labels_in
+from gantt.model.facts import labels_in, size_in
 from gantt.model.forms.device_pools import read_pools
 from gantt.model.forms.host_topology import read_cells
 from gantt.model.rows import NO_HOST, BookingRow, FactRow, FleetRow, ServiceRow
 from gantt.state.column import NO_ROW, time_in
 from gantt.state.factors import Factor
 from gantt.state.fleet_columns import Fleet
-from gantt.state.fleet_tables import COMPUTE, BookingTable, FleetTable, grouped
+from gantt.state.fleet_tables import (
+    COMPUTE,
+    BookingTable,
+    FleetTable,
+    InstanceTable,
+    grouped,
+)
+from gantt.state.holdings import Holdings
 from gantt.state.listers import NamedBy
 from gantt.state.report_decoder import AMOUNTS, amounts, topology_of
 from gantt.state.state import State
@@ -68,6 +75,7 @@ def fleet_problems(state: State, pause: Pause = _go_on) -> Iterator[str]:
     yield from _left_over(fleet, pause)
     yield from _named_by(fleet, fleet.hosts.listers, pause)
     yield from _named_by(fleet, fleet.hosts.movers, pause)
+    yield from _holdings(fleet)
     yield from _services(fleet, pause)
     yield from _facts(fleet, pause)
     yield from _aggregates(fleet, pause)
@@ -329,6 +337,23 @@ def _facts(fleet: Fleet, pause: Pause) -> Iterator[str]:
     told = {row.subject: row.reason or "" for row in facts.of_kind("relations")}
     if facts.relations != told:
         yield f"facts: {facts.relations} are the relations of groups, not {told}"
+    sizes = {row.subject: size_in(row) for row in facts.of_kind("artifact")}
+    if facts.artifacts != sizes:
+        yield f"facts: {facts.artifacts} are the artifacts, not {sizes}"
+
+
+def _holdings(fleet: Fleet) -> Iterator[str]:
+    known, held = fleet.hosts, Holdings()
+    instances, claims = InstanceTable(), BookingTable()
+    for row in known.row_by_id.values():
+        held.change(row, {}, known.stats[row])
+    for uuid in fleet.instances.artifacts:
+        instances.put(fleet.instances.by_uuid[uuid])
+    for claim in fleet.claims.claims():
+        claims.put(claim)
+    anew = held.of, instances.using, claims.using
+    if anew != (known.held.of, fleet.instances.using, fleet.claims.using):
+        yield "the index of artifacts by hosts is wrong"
 
 
 def _aggregates(fleet: Fleet, pause: Pause) -> Iterator[str]:

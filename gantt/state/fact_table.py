@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gantt.model.facts import BINARIES, STARTS, FactKind, labels_in
+from gantt.model.facts import BINARIES, STARTS, FactKind, labels_in, size_in
 from gantt.model.rows import FactRow
 from gantt.state.fleet_tables import FleetTable
 from gantt.state.waiting_demands import DemandQueue
@@ -17,8 +17,9 @@ from gantt.state.waiting_demands import DemandQueue
 class Facts(FleetTable[FactRow]):
     """Facts by kind and subject, and by the host and binary as which they are told.
     ``labels``: of hosts, as operators gave them; ``starts``: how many each may start
-    at once, 0: any number; ``relations``: of server groups, by uuid, as text.
-    ``queue``: demands that wait."""
+    at once, 0: any number; ``relations``: of server groups, by uuid, as text;
+    ``queue``: demands that wait; ``artifacts``: those that are registered, with their
+    sizes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -29,6 +30,7 @@ class Facts(FleetTable[FactRow]):
         self.starts: dict[str, int] = {}
         self.relations: dict[str, str] = {}
         self.queue = DemandQueue()
+        self.artifacts: dict[str, int] = {}
         # Moves when a label comes, goes or changes.
         self.moves = 0
 
@@ -56,6 +58,8 @@ class Facts(FleetTable[FactRow]):
             self.relations[row.subject] = row.reason or ""
         elif row.kind == "demand":
             self.queue.put(row)
+        elif row.kind == "artifact":
+            self.artifacts[row.subject] = size_in(row)
 
     def remove(self, key: int) -> FactRow:
         row = self.by_id.pop(key)
@@ -71,4 +75,6 @@ class Facts(FleetTable[FactRow]):
             del self.relations[row.subject]
         elif row.kind == "demand":
             self.queue.remove(row.subject)
+        elif row.kind == "artifact":
+            del self.artifacts[row.subject]
         return row

@@ -13,6 +13,8 @@ from typing import Any, Final, Generic, TypeVar, cast
 import msgspec
 
 from gantt.model import rows as t
+from gantt.model.hosts import IMAGE_REF
+from gantt.model.request_identity import read_answered
 from gantt.model.rows import (
     BookingRow,
     FleetRow,
@@ -21,11 +23,16 @@ from gantt.model.rows import (
     ServerGroupRow,
     ServiceRow,
 )
+from gantt.state import holdings
 
 R = TypeVar("R", bound=FleetRow)
 # Only facts of members of a group have it.
 _GROUPED = f'"{t.GROUP}"'
 COMPUTE = "nova-compute"
+_ARTIFACTS: Final = f'"{t.ARTIFACTS}"'
+_IMAGE: Final = f'"{IMAGE_REF}"'
+_BROUGHT: Final = '"artifacts":['
+_OF_CLAIMS: Final = _GROUPED, _ARTIFACTS, _IMAGE
 
 
 class FleetTable(Generic[R]):
@@ -123,6 +130,8 @@ class InstanceTable(FleetTable[InstanceRow]):
         self._on: dict[str, dict[str, InstanceRow]] = {}
         self._in_group: dict[str, dict[str, None]] = {}
         self._group_of: dict[str, str] = {}
+        self.artifacts: dict[str, tuple[str, ...]] = {}
+        self.using: holdings.Counts = {}
 
     def on(self, host: str) -> dict[str, InstanceRow]:
         """Instances on ``host`` by uuid; not to be changed."""
@@ -146,7 +155,7 @@ class InstanceTable(FleetTable[InstanceRow]):
         for row in rows:
             by_id[row.id] = by_uuid[row.uuid] = row
             on.setdefault(row.host, {})[row.uuid] = row
-            if _GROUPED in row.facts:
+            if any(one in row.facts for one in _OF_CLAIMS):
                 self._join_group(row)
 
     def whose(self, uuid: str) -> Whose:
@@ -168,8 +177,8 @@ class InstanceTable(FleetTable[InstanceRow]):
         if old is not None and old.host != row.host:
             self._leave(old)
             changed.add(old.host)
-        if old is None or old.facts != row.facts:
-            self._leave_group(row.uuid)
+        if old is None or old.facts != row.facts or old.host != row.host:
+            self._leave_group(old or row)
             self._join_group(row)
         self.by_id[row.id] = self.by_uuid[row.uuid] = row
         self._on.setdefault(row.host, {})[row.uuid] = row
@@ -180,7 +189,7 @@ class InstanceTable(FleetTable[InstanceRow]):
         row = self.by_id.pop(key)
         self.by_uuid.pop(row.uuid, None)
         self._leave(row)
-        self._leave_group(row.uuid)
+        self._leave_group(row)
         return {row.host}
 
     def _leave(self, row: InstanceRow) -> None:
@@ -194,11 +203,17 @@ class InstanceTable(FleetTable[InstanceRow]):
         if group is not None:
             self._group_of[row.uuid] = group
             self._in_group.setdefault(group, {})[row.uuid] = None
+        if _ARTIFACTS in row.facts or _IMAGE in row.facts:
+            self.artifacts[row.uuid], names = _used(row)
+            holdings.count(self.using, names, row.host, 1)
 
-    def _leave_group(self, uuid: str) -> None:
-        group = self._group_of.pop(uuid, None)
+    def _leave_group(self, row: InstanceRow) -> None:
+        group = self._group_of.pop(row.uuid, None)
         if group is not None:
-            _leave(self._in_group, group, uuid)
+            _leave(self._in_group, group, row.uuid)
+        if row.uuid in self.artifacts:
+            del self.artifacts[row.uuid]
+            holdings.count(self.using, _used(row)[1], row.host, -1)
 
 
 class Whose(msgspec.Struct, frozen=True):
@@ -230,6 +245,21 @@ def grouped(row: InstanceRow) -> str | None:
     return found if isinstance(found, str) else None
 
 
+def _used(row: InstanceRow) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What its claim named; and with that, its image."""
+    try:
+        found = msgspec.json.decode(row.facts, type=_Held)
+    except msgspec.ValidationError:
+        return (), ()
+    named = found.artifacts
+    return named, tuple({*named, found.image_ref} - {""})
+
+
+class _Held(msgspec.Struct):
+    artifacts: tuple[str, ...] = msgspec.field(default=(), name=t.ARTIFACTS)
+    image_ref: str = ""
+
+
 class BookingTable(FleetTable[BookingRow]):
     """Claims, which are promises that no report knows yet; what is called how, by
     consumer; plans by project and name. All but these three are of claims alone."""
@@ -244,6 +274,8 @@ class BookingTable(FleetTable[BookingRow]):
         self._on: dict[int, dict[str, None]] = {}
         self.by_holder: dict[str, dict[int, None]] = {}
         self.booked: dict[str, BookingRow] = {}
+        self.artifacts: dict[str, tuple[str, ...]] = {}
+        self.using: holdings.Counts = {}
         self.plans: dict[tuple[str, str], BookingRow] = {}
         self._of_plan: dict[tuple[str, str], dict[str, None]] = {}
         self._ended_plans: dict[tuple[str, str], None] = {}
@@ -310,6 +342,9 @@ class BookingTable(FleetTable[BookingRow]):
         self._on.setdefault(row.host_id, {})[row.instance_uuid] = None
         if row.group_uuid is not None:
             self._in_group.setdefault(row.group_uuid, {})[row.instance_uuid] = None
+        if row.answered is not None and _BROUGHT in row.answered:
+            self.artifacts[row.instance_uuid] = named = _brought(row.answered)
+            holdings.count(self.using, named, row.host_id, 1)
         if row.topology is not None and row.held_by is not None:
             self.by_holder.setdefault(row.held_by, {})[row.id] = None
         if row.remote is not None and row.is_over:  # few are of a remote Placement
@@ -338,6 +373,10 @@ class BookingTable(FleetTable[BookingRow]):
     def _remove_claim(self, row: BookingRow, key: int) -> None:
         if self.by_instance.get(row.instance_uuid) is row:
             del self.by_instance[row.instance_uuid]
+            if row.instance_uuid in self.artifacts:
+                del self.artifacts[row.instance_uuid]
+        if row.answered is not None and _BROUGHT in row.answered:
+            holdings.count(self.using, _brought(row.answered), row.host_id, -1)
         self.leased.pop(key, None)
         self._over.pop(key, None)
         for owners, owner, member in (
@@ -354,6 +393,11 @@ def _leave(owners: dict[Any, dict[Any, None]], owner: object, member: object) ->
     owners[owner].pop(member, None)
     if not owners[owner]:
         del owners[owner]
+
+
+def _brought(answered: str) -> tuple[str, ...]:
+    """The artifacts that a claim brings to its host."""
+    return read_answered(answered).artifacts or ()
 
 
 class ServerGroupTable(FleetTable[ServerGroupRow]):

@@ -29,6 +29,7 @@ from gantt.state.column import (
     time_in,
 )
 from gantt.state.factors import Factor, Factors
+from gantt.state.holdings import Holdings
 from gantt.state.listers import NamedBy
 from gantt.state.promises import Pendings, Promises
 from gantt.state.report_decoder import (
@@ -218,7 +219,7 @@ class HostTable(HostColumns):
         self.listers, self.movers = NamedBy(LISTED), NamedBy(MOVING)
         self.structure = 0  # moves when another provider, or none, stands for a host
         self._reports, self._pendings = ReportDecoder(), Pendings()
-        self._factors = Factors()
+        self._factors, self.held = Factors(), Holdings()
 
     # -- looking up ---------------------------------------------------------------
 
@@ -321,8 +322,8 @@ class HostTable(HostColumns):
         for label in self.aggregates.labels_of(row):
             self.aggregates.set(row, label, False)
         self._factors.forget(row)
-        self.listers.change(row, self.stats[row], {})
-        self.movers.change(row, self.stats[row], {})
+        for index in (self.listers, self.movers, self.held):
+            index.change(row, self.stats[row], {})
         self.hosts[row] = self.nodes[row] = self._raw[row] = ""
         self.cells[row] = None
         self.stats[row] = {}
@@ -415,7 +416,7 @@ class HostTable(HostColumns):
         for column, amount in zip(AMOUNTS, amounts(new), strict=True):
             getattr(self, column)[row] = amount
         self._factors.change(row, old, new, len(self.id))
-        for index in (self.listers, self.movers):
+        for index in (self.listers, self.movers, self.held):
             if index.key in old or index.key in new:
                 index.change(row, old, new)
         for name in TOPOLOGY:

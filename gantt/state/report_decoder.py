@@ -19,7 +19,7 @@ from gantt.model.topology import HostCell, HostTopology, Pool
 _PARTS: Final = tuple(
     (
         "cpu_info supported_instances metrics pci_stats extra_resources stats "
-        "numa_topology traits"
+        "numa_topology traits holds"
     ).split()
 )
 OWNED: Final = "_owned"

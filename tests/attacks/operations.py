@@ -208,6 +208,9 @@ _DEARER: Mapping[str, Dear] = {
     "PUT /gantt/labels/{host}": Dear(
         "/gantt/labels/host1", {"labels": {f"key{n}": None for n in range(5_000)}}
     ),
+    "GET /gantt/artifacts": Dear("/gantt/artifacts"),
+    "PUT /gantt/artifacts/{name}": Dear("/gantt/artifacts/model", {"size": "1GiB"}),
+    "DELETE /gantt/artifacts/{name}": Dear("/gantt/artifacts/none", expected=CHANGED),
     "GET /gantt/domains": Dear("/gantt/domains", query="key=host"),
     "PUT /gantt/relations/{uuid}": Dear(
         f"/gantt/relations/{_GROUP_UUID}", {"relations": "distinct=host:9 " * 8}

@@ -108,3 +108,19 @@ def test_what_is_wrong_is_told(
     fleet: Program, words: tuple[str, ...], told: str, status: int
 ) -> None:
     assert told in fleet.fail("place", *words, status=status)
+
+
+def test_artifacts_are_registered_listed_and_asked_for(fleet: Program) -> None:
+    fleet.do("host", "update", "two", 'holds={"web": 4402341478}')
+    lines = fleet.do("artifact", "register", "model", "130GiB").splitlines()
+    assert lines[1].split() == ["model", "130.0", "GiB", "True", "0"]
+    assert [one["name"] for one in fleet.ask("artifact", "list")] == ["model", "web"]
+    (web,) = fleet.ask("artifact", "list", "web")
+    assert web == {"name": "web", "size": "4.1 GiB", "registered": False, "hosts": 1}
+    assert "4.1 GiB" in fleet.do("host", "show", "two")
+    found = fleet.ask("place", "a", "--cpu", "1", "--artifact", "web")
+    assert found["placements"][0]["host"] == "two"
+    refused = fleet.fail("place", "b", "--cpu", "1", "--need-artifact", "model")
+    assert "Of 2 hosts, 2 without the artifact model." in refused
+    fleet.do("artifact", "remove", "model")
+    assert "No artifact 'model'" in fleet.fail("artifact", "remove", "model")

@@ -18,6 +18,7 @@ _PROGRAMS: Final = f"{_HERE}/test_programs.py"
 FOLLOWED: Final[Mapping[str, str]] = {
     "back-up": f"{_HERE}/test_operating.py",
     "from-go": f"{_HERE}/test_guides.py",
+    "locality": f"{_HERE}/test_guides.py",
     "no-valid-host": f"{_HERE}/test_guides.py",
     "own-database": f"{_HERE}/test_guides.py",
     "reserve-before-you-create": f"{_HERE}/test_guides.py",

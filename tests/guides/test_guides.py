@@ -17,7 +17,13 @@ from tests.shown import Terminal
 
 @pytest.mark.parametrize(
     "name",
-    ["no-valid-host", "own-database", "reserve-before-you-create", "write-a-filter"],
+    [
+        "locality",
+        "no-valid-host",
+        "own-database",
+        "reserve-before-you-create",
+        "write-a-filter",
+    ],
 )
 def test_it_is_followed(name: str, tmp_path: Path) -> None:
     with Terminal(folder=tmp_path) as terminal:

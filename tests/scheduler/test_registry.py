@@ -20,6 +20,7 @@ from gantt.scheduler.plugins import registry
 from gantt.scheduler.plugins.guards import GuardedFilter, GuardedWeigher
 from gantt.scheduler.plugins.nova import LegacyFilter, LegacyWeigher
 from gantt.scheduler.relations.domain_picks import SoftSpreadWeigher
+from gantt.scheduler.relations.locality import LocalityWeigher
 from gantt.scheduler.scoring import weighers as weigher_modules
 from gantt.scheduler.scoring.weighers.ram import RAMWeigher
 from tests.scheduler import out_of_tree as theirs
@@ -57,8 +58,9 @@ def test_filters_are_ordered_and_unique() -> None:
 
 def test_every_nova_weigher_exists() -> None:
     found = weighers(ALL_WEIGHERS)
-    # That of domains is there where a request asks for it.
-    known = DEFAULT_MULTIPLIERS.keys() - {SoftSpreadWeigher.option}
+    # Those of domains and artifacts are there where a request asks for them.
+    of_requests = {SoftSpreadWeigher.option, LocalityWeigher.option}
+    known = DEFAULT_MULTIPLIERS.keys() - of_requests
     assert {one.option for one in found} == known
     assert len(found) == len(known)
 

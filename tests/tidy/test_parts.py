@@ -101,7 +101,7 @@ ORDER = {
         watcher_setup
     """,
     "model": """
-        addresses bounds fleet_map holding log_context names operation paging
+        addresses artifacts bounds fleet_map holding log_context names operation paging
             printable quantities recent relations requests rows topology
             topology_view usage_history
         answers audit booking changes cpu_sets demand_relations diagnosis fleet_lists
@@ -132,7 +132,7 @@ ORDER = {
     "placement": """
         amount_source claimed_hosts drift fleet_queries group_rules pause start_caps
             queries reported_room usages
-        candidates domain_queries domain_rules fleet_pages map_columns
+        artifact_queries candidates domain_queries domain_rules fleet_pages map_columns
             topology_answer listings ownership
         known_instances named_placements host_moves usage_samples host_details
         audit_queries demand_queries
@@ -163,7 +163,8 @@ ORDER = {
         capacity cycle
     """,
     "state": """
-        column waiting_demands fleet_tables listers name_table promises report_decoder
+        column holdings waiting_demands listers name_table promises report_decoder
+        fleet_tables
         allocation_columns bits factors inventory_columns provider_columns
             topology_columns
         fact_table host_table tree_rooms

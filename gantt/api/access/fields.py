@@ -118,6 +118,7 @@ _REQUESTS: Final[dict[str, dict[str, Verdict]]] = {
         **_all(RULE, "count cpu memory disk gpu resources labels without prefer zone"),
         **_all(CHOOSE, "aggregates host"),
         "not_with": OWN_INSTANCES,
+        **_all(RULE, "artifacts need_artifacts"),
     },
     "ItemRelation": {
         "to": OWN_INSTANCES,
@@ -172,12 +173,13 @@ _STATEMENTS: Final[dict[str, dict[str, Verdict]]] = {
         "disk_available_least host_ip supported_instances metrics pci_stats "
         "extra_resources stats numa_topology cpu_allocation_ratio "
         "ram_allocation_ratio disk_allocation_ratio mapped traits instances "
-        "obeys_claims lists_instances comes_from_nova",
+        "obeys_claims lists_instances holds comes_from_nova",
     ),
     "AggregatesBody": _all(RULE, "aggregates"),
     "FeedTurnBody": _all(RULE, "holder seen_holder seen_beat"),
     "InstancesBody": _all(RULE, "instances"),
     "LabelsBody": _all(RULE, "labels"),
+    "ArtifactBody": _all(RULE, "size"),
     "RelationsBody": _all(RULE, "relations"),
     "SyncBody": _all(RULE, "instance_uuids"),
     "FleetStatement": _all(
@@ -206,7 +208,7 @@ HINTS: Final[Mapping[str, Verdict]] = {
     "group": OWN_GROUP,
     "same_host": OWN_INSTANCES,
     "different_host": OWN_INSTANCES,
-    **_all(RULE, "gantt:spread gantt:distinct"),
+    **_all(RULE, "gantt:spread gantt:distinct gantt:artifacts gantt:need_artifacts"),
     "gantt:apart": ANY,
     **_all(CHOOSE, "query build_near_host_ip cidr target_cell"),
 }

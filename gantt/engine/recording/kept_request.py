@@ -18,7 +18,8 @@ from gantt.model.spec import RequestSpec, ScheduleRequest
 # Those that a filter or the cycle here reads.
 HINTS: Final = frozenset(
     "group query same_host different_host build_near_host_ip cidr target_cell "
-    "_nova_check_type gantt:spread gantt:distinct gantt:apart".split()
+    "_nova_check_type gantt:spread gantt:distinct gantt:apart "
+    "gantt:artifacts gantt:need_artifacts".split()
 )
 _PROPERTIES: Final = ("hw_", "img_", "os_", "traits_required")
 # Free text of a user, whose name is known all the same; no filter reads it.

@@ -103,6 +103,8 @@ class Checks:
             "demand_items_limit": options.max_items,
             "host_starts_limit": options.max_starts,
             "demand_relations_limit": options.max_relations,
+            "artifacts_limit": options.max_artifacts,
+            "host_artifacts_limit": options.max_host_artifacts,
             "statement_limit": options.max_statement,
             "report_bytes_limit": options.max_report_bytes,
             "statement_hosts_limit": options.max_statement_hosts,

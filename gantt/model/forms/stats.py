@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from gantt.errors import Invalid
+from gantt.model.bounds import MAX_SIZE
 from gantt.model.forms import scalars
 from gantt.model.forms.device_pools import flat_pools, pools_of
 from gantt.model.forms.document import (
@@ -149,6 +150,15 @@ def _metric(part: Fields, *, is_whole: bool) -> dict[str, Any]:
     return fields
 
 
+def _held(path: str, value: Any) -> dict[str, int]:
+    """Bytes by artifact, from JSON text, too."""
+    found = scalars.mapping(path, scalars.decoded(path, value))
+    return {
+        scalars.name(path, name): scalars.whole(f"{path}.{name}", size, 0, MAX_SIZE)
+        for name, size in found.items()
+    }
+
+
 def _number(path: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise scalars.refusal(path, "a number", value)
@@ -202,6 +212,7 @@ _FIELDS: Final[dict[str, Reader]] = {
     "lists_instances": scalars.flag,
     "comes_from_nova": scalars.flag,
     "traits": scalars.names,
+    "holds": _held,
     "instances": scalars.uuids,
 }
 # Names that Nova's object has for columns.
@@ -211,5 +222,5 @@ _COLUMNS: Final = {
 }
 _NOT_NULL: Final = frozenset(
     "vcpus memory_mb local_gb vcpus_used memory_mb_used local_gb_used traits "
-    "instances obeys_claims lists_instances comes_from_nova".split()
+    "instances obeys_claims lists_instances holds comes_from_nova".split()
 )

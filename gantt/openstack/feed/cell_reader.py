@@ -8,7 +8,7 @@ may take long and fail, and neither may lose a change.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -19,7 +19,7 @@ from gantt.conf.feed_settings import FLAVOR, IMAGE, FeedOptions
 from gantt.errors import Invalid
 from gantt.model.fleet import FleetStatement, HostReport, Move
 from gantt.model.forms import scalars, values
-from gantt.model.hosts import NAME, OWNER, Instance, Service
+from gantt.model.hosts import IMAGE_REF, NAME, OWNER, Instance, Service
 from gantt.openstack.feed import nova_tables as t
 from gantt.openstack.feed.cell_mappings import CellMapping
 from gantt.openstack.feed.compute_node_report import report_of
@@ -299,7 +299,7 @@ class CellReader:
     ) -> list[dict[str, Any]]:
         """Those that filters or weighers read, of each row, and whose it is."""
         wanted = self._options.facts
-        found: list[dict[str, Any]] = [_whose(row) for row in rows]
+        found = [_whose(row) | _image(row, wanted) for row in rows]
         if FLAVOR in wanted:
             for facts, row in zip(found, rows, strict=True):
                 flavorid = self._flavorid_of(row.instance_type_id)
@@ -318,6 +318,12 @@ def _whose(row: Row) -> dict[str, Any]:
     whose = {key: getattr(row, key, None) for key in (NAME, OWNER)}
     # Refuses nothing: no message quotes a name, so that logs have none.
     return {key: value and scalars.cut(value) for key, value in whose.items()}
+
+
+def _image(row: Row, wanted: Collection[str]) -> dict[str, Any]:
+    """Its image where that is wanted; none where it boots from a volume."""
+    has_image = IMAGE_REF in wanted and row.image_ref
+    return {IMAGE_REF: scalars.cut(row.image_ref)} if has_image else {}
 
 
 def _image_properties(

@@ -74,6 +74,7 @@ RULES: dict[type[c.Command[object]], Rule] = {
     c.DeleteService: fleet_rules.delete_service,
     c.LabelHost: fleet_rules.label_host,
     c.RelateGroup: fleet_rules.relate_group,
+    c.SetArtifact: fleet_rules.set_artifact,
     c.SetServerGroup: fleet_rules.set_group,
     c.DeleteServerGroup: fleet_rules.delete_group,
     c.Claim: claims.claim,

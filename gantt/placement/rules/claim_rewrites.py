@@ -107,7 +107,7 @@ def _answered(state: State, known: Answered, added: Rows) -> Answered:
         if left[suffix] != uuids:
             left[suffix] += new
             break
-    return Answered(known.digest, amounts, left)
+    return replace(known, allocations=amounts, mappings=left)
 
 
 def _named(state: State, rows: Rows) -> Amounts:

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from itertools import compress
 from typing import Final
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import asdict, replace
 
 from gantt.errors import ClaimLost, Conflict, Invalid
@@ -415,7 +415,7 @@ class _ClaimPlan:
     ) -> int:
         """The id of its row."""
         draft, command = self._draft, self._command
-        group = command.group
+        group, near = command.group, command.artifacts or UNSET
         old = holder.claim
         called = {} if old is None else {one: getattr(old, one) for one in NAMELESS}
         if booked is not None:
@@ -424,8 +424,8 @@ class _ClaimPlan:
             leases.leave(draft, old, old.instance_uuid)
             old = None
         digest, answered = command.identity.digest, None
-        if digest:  # else no request is equal to this one
-            answered = Answered(digest, choice.allocations, choice.mappings).text
+        if digest or near:  # else no request is equal to this one
+            answered = Answered(digest, choice.allocations, choice.mappings, near).text
         row = BookingRow(
             draft.new_id(t.BOOKINGS) if old is None else old.id,
             command.claim,

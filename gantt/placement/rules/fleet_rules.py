@@ -22,6 +22,7 @@ from gantt.model.commands import (
     DeleteService,
     LabelHost,
     RelateGroup,
+    SetArtifact,
     SetHostAggregates,
     SetServerGroup,
     SyncInstances,
@@ -29,7 +30,7 @@ from gantt.model.commands import (
     UpdateService,
 )
 from gantt.model.facts import SERVICES_ALONE, kind_of
-from gantt.model.fleet import CELL, DEMAND, LABELS, RELATIONS
+from gantt.model.fleet import ARTIFACTS, CELL, DEMAND, LABELS, RELATIONS
 from gantt.model.hosts import HostAggregate, Service
 from gantt.model.names import MAX_INT, spellings
 from gantt.model.relations import HostLabels
@@ -230,6 +231,25 @@ def relate_group(draft: Draft, command: RelateGroup) -> None:
     (that is too long)."""
     said = Service(command.uuid, RELATIONS, disabled_reason=command.relations)
     _say(draft, said)
+
+
+def set_artifact(draft: Draft, command: SetArtifact) -> None:
+    """It may be required from now on, or no more; what hosts say that they hold stays
+    known. Raises Invalid (there are too many), NotFound."""
+    known = draft.state.fleet.facts.artifacts
+    is_new, size = command.name not in known, command.size
+    if is_new and size is None:
+        raise NotFound(
+            f"No artifact {command.name!r} is registered: 'gantt artifact list' lists "
+            "them."
+        )
+    if is_new and len(known) >= command.most:
+        raise Invalid(
+            f"{len(known)} artifacts are registered, and {command.most} is the limit "
+            "(max_artifacts of [scheduler]): remove some, or raise it."
+        )
+    text = None if size is None else str(size)
+    _say(draft, Service(command.name, ARTIFACTS, disabled_reason=text))
 
 
 def _say(draft: Draft, said: Service) -> None:

@@ -7,7 +7,7 @@ of instances until a whole list is without them, so that both have a limit.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from msgspec import UNSET
@@ -28,6 +28,8 @@ CUSTOM: Final = "CUSTOM_"
 def check(state: State, command: ReportHost) -> int:
     """How many traits this report brings into being. Raises TooManyNames."""
     _check_instances(state, command)
+    if command.report.fields.holds:
+        check_held(command.report.fields.holds, command.most.artifacts)
     named = command.report.fields.traits
     if named is UNSET:
         return 0
@@ -39,6 +41,16 @@ def check(state: State, command: ReportHost) -> int:
     if more:
         _check_made(state, command, more)
     return more
+
+
+def check_held(holds: Mapping[str, int], most: int) -> None:
+    """Raises TooManyNames."""
+    if len(holds) > most:
+        raise TooManyNames(
+            f"The report says that the host holds {len(holds)} artifacts, and "
+            f"{most} is the limit (max_host_artifacts of [scheduler]): report the "
+            "largest, or raise the limit."
+        )
 
 
 def _check_made(state: State, command: ReportHost, more: int) -> None:

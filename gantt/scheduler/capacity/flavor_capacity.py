@@ -42,6 +42,7 @@ from gantt.scheduler.explain.trials import Trials
 from gantt.scheduler.feasibility.candidate_sources import CandidateSource
 from gantt.scheduler.pauses import Pause, never
 from gantt.scheduler.relations.domain_picks import domain_picks
+from gantt.scheduler.relations.locality import near_artifacts
 from gantt.scheduler.relations.room import allowed
 from gantt.scheduler.selection.remaining_candidates import RemainingCandidates
 from gantt.scheduler.selection.topology_fit import Fitting, fitting_of
@@ -66,6 +67,7 @@ def capacity(
     steps = Budget(budget)
     spec = structs.replace(group_rules.with_rule(state.fleet, spec), num_instances=1)
     feasible = driver.feasible_hosts(state, spec, source, now=now, budget=steps)
+    feasible = near_artifacts(state.fleet, feasible)
     blocks = Blocks()
     is_searched, counts = _limits(state, feasible, blocks)
     again = applied_again(feasible)

@@ -15,7 +15,7 @@ from gantt.model.selection import Step
 from gantt.model.spec import RequestSpec
 from gantt.model.topology import Wanted
 from gantt.placement.candidates.survey import AnySurvey
-from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.contract import Filter, Request, Weigher
 from gantt.scheduler.feasibility.candidate_sources import (
     AMOUNTS,
     BOOKS,
@@ -30,7 +30,7 @@ from gantt.scheduler.request.job import Job
 from gantt.scheduler.request.requested_topology import FITTING_FILTERS, wanted_of
 from gantt.scheduler.request.targets import in_service, targets
 from gantt.scheduler.scoring import host_weights
-from gantt.scheduler.scoring.scale import Scale
+from gantt.scheduler.scoring.scale import Scale, scale_of, total
 from gantt.state.column import Bools, Floats, Int64s
 
 TARGETS = "requested hosts"
@@ -78,6 +78,21 @@ class FeasibleHosts(Struct, eq=False):
             weights=self.weights[places],
             known_steps=None,
             known_order=np.arange(len(places)),
+        )
+
+    def weighed(self, weigher: Weigher) -> FeasibleHosts:
+        """These hosts with a weigher more."""
+        if len(self.hosts) < 2:
+            return self
+        scale = scale_of(weigher, self.hosts, self.request)
+        scales = self.scales if scale is None else (*self.scales, scale)
+        weighers = (*self.policy.weighers, weigher)
+        return structs.replace(
+            self,
+            policy=structs.replace(self.policy, weighers=weighers),
+            scales=scales,
+            weights=total(scales, len(self.hosts)),
+            known_order=None,
         )
 
     @property

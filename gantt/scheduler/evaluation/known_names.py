@@ -12,6 +12,7 @@ from operator import attrgetter
 from typing import Final
 
 from gantt.errors import Invalid, NoValidHost
+from gantt.model.artifacts import HINTS
 from gantt.model.diagnosis import some
 from gantt.model.forms.relations import NAMES
 from gantt.model.names import canonical_uuid
@@ -98,7 +99,7 @@ def _check_hints(state: State, spec: RequestSpec, driver: Driver) -> None:
         name
         for name in spec.scheduler_hints
         if not name.startswith("_")
-        and name not in NAMES
+        and name not in (*NAMES, *HINTS)
         and _HINTS.get(name) not in (enabled | {_OF_GROUPS})
     ]
     if asked and not _may_be_read(driver, "scheduler_hints"):
@@ -115,7 +116,7 @@ def _check_hints(state: State, spec: RequestSpec, driver: Driver) -> None:
 def _unread(hint: str) -> Invalid:
     reader = _HINTS.get(hint)
     if reader is None:
-        return _unknown("scheduler hint", hint, _listed({**_HINTS, **NAMES}))
+        return _unknown("scheduler hint", hint, _listed({*_HINTS, *NAMES, *HINTS}))
     return _off(f"The scheduler hint {hint!r}", reader)
 
 

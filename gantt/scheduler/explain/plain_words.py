@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from gantt.errors import NoValidHost
+from gantt.model.artifacts import NEED
 from gantt.model.demand import CLASSES
 from gantt.model.diagnosis import Relaxation
 from gantt.model.quantities import quantity
@@ -19,6 +20,7 @@ from gantt.model.selection import Near, Step, Why
 from gantt.scheduler.evaluation.feasible_hosts import HOST_LABELS, IN_SERVICE, TARGETS
 from gantt.scheduler.explain.refusal_reason import EXACT, PICKED
 from gantt.scheduler.feasibility.candidate_sources import AMOUNTS, BOOKS, LABELS
+from gantt.scheduler.relations.locality import HOLDING
 from gantt.scheduler.request.plain_item import Wish
 from gantt.scheduler.selection.start_picks import STARTS
 
@@ -36,6 +38,7 @@ _WORDS: Final = {
     "trait": "label",
     "traits": "labels",
     "aggregates": "aggregates",
+    NEED: "need_artifacts",
     "resource": "amount",
 }
 # What removed hosts -> what is said of these.
@@ -61,6 +64,7 @@ _CHANGES: Final = {
     "zone": "ask without the zone {}",
     "requested_host": "ask without the host {}",
     "ignore_hosts": "ask without not_with",
+    "hint": "ask without {}",
     "filter": "have an operator disable the filter {}",
 }
 
@@ -112,6 +116,8 @@ def _step(step: Step) -> str:
 
 
 def _cause(name: str) -> str:
+    if name.startswith(HOLDING):
+        return f"without the {name}"
     if " by " in name:
         return f"ruled out by {name}"
     return _CAUSES.get(name) or f"refused by the filter {name}"

@@ -18,10 +18,10 @@ from gantt.scheduler.contract import Request, Weigher
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts, skips_filters
 from gantt.scheduler.feasibility.candidate_sources import HostMask
 from gantt.scheduler.hosts import Hosts
+from gantt.scheduler.relations.locality import near_artifacts
 from gantt.scheduler.relations.relation_sources import relations_of
 from gantt.scheduler.relations.requirements import eligible
 from gantt.scheduler.relations.spread import Key, search, soft_scores
-from gantt.scheduler.scoring.scale import scale_of, total
 from gantt.state.column import ALL, Bools, Floats, Int64s
 from gantt.state.domains import NO_DOMAIN
 from gantt.state.state import State
@@ -92,18 +92,7 @@ class DomainPicks:
 
     def weighed(self, feasible: FeasibleHosts) -> FeasibleHosts:
         """``feasible`` with a weigher more, where a relation is soft."""
-        if not self.soft or len(feasible.hosts) < 2:
-            return feasible
-        weigher, policy = SoftSpreadWeigher(self.soft), feasible.policy
-        scale = scale_of(weigher, feasible.hosts, feasible.request)
-        scales = feasible.scales if scale is None else (*feasible.scales, scale)
-        return structs.replace(
-            feasible,
-            policy=structs.replace(policy, weighers=(*policy.weighers, weigher)),
-            scales=scales,
-            weights=total(scales, len(feasible.hosts)),
-            known_order=None,
-        )
+        return feasible.weighed(SoftSpreadWeigher(self.soft)) if self.soft else feasible
 
     def shut(self, rows: Int64s) -> Bools | None:
         """bool[n]: which of the hosts at ``rows`` the next instance may not go to;
@@ -185,12 +174,21 @@ def domain_picks(
     return DomainPicks(state, feasible, terms, placing)
 
 
+def weighed(
+    state: State, feasible: FeasibleHosts, domains: DomainPicks | None
+) -> FeasibleHosts:
+    """``feasible`` with what a request's own words add to weighers: artifacts, and soft
+    relations."""
+    feasible = near_artifacts(state.fleet, feasible)
+    return feasible if domains is None else domains.weighed(feasible)
+
+
 def restricted(state: State, feasible: FeasibleHosts) -> FeasibleHosts:
     """The hosts to which the one instance of a request may go."""
     domains = domain_picks(state, feasible, (feasible.job.spec.instance_uuid or "",))
+    feasible = weighed(state, feasible, domains)
     if domains is None:
         return feasible
-    feasible = domains.weighed(feasible)
     for one in domains.hard:
         order = feasible.best(len(feasible.hosts))
         is_open = one.open()[one.domains.codes[feasible.hosts.rows[order]]]

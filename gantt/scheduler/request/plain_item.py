@@ -8,18 +8,17 @@ flavor's name would be evaluated apart.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from gantt.errors import Invalid, NoValidHost
+from gantt.model.artifacts import HELP, NEED
 from gantt.model.demand import Demand, Item
 from gantt.model.demand_relations import ItemRelation, depths
-from gantt.model.diagnosis import MOST_NAMES
+from gantt.model.diagnosis import nearest
 from gantt.model.names import spellings
 from gantt.model.selection import Why
 from gantt.model.spec import (
@@ -30,6 +29,7 @@ from gantt.model.spec import (
     ResourceGroup,
     ScheduleRequest,
 )
+from gantt.placement.artifact_queries import check_known, check_registered
 from gantt.placement.named_placements import check_free
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.request.plain_relations import terms_of
@@ -37,8 +37,6 @@ from gantt.state.state import State
 
 _CUSTOM: Final = "CUSTOM_"
 _ZONE: Final = "availability_zone"
-_COMPARED: Final = 500
-"""Names on either side, in their order: to compare is slow."""
 _SIZES: Final = frozenset({"VCPU", "MEMORY_MB", "DISK_GB"})
 
 
@@ -180,7 +178,17 @@ class _Compiler:
                 else ()
             ),
             labels=self._labels(),
+            scheduler_hints=self._artifacts(),
         )
+
+    def _artifacts(self) -> dict[str, tuple[str, ...]]:
+        """What it names, as hints. Raises Invalid."""
+        item, fleet = self._item, self._state.fleet
+        check_known(fleet, item.artifacts, f"Item {item.name!r}, artifacts")
+        needs = f"Item {item.name!r}, need_artifacts"
+        check_registered(fleet, item.need_artifacts, needs)
+        hints = {HELP: item.artifacts, NEED: item.need_artifacts}
+        return {hint: names for hint, names in hints.items() if names}
 
     # -- names ------------------------------------------------------------------------
 
@@ -254,10 +262,4 @@ def _unknown(item: Item, field: str, asked: str, known: Iterable[str]) -> Invali
 
 
 def _there(asked: str, known: Iterable[str]) -> str:
-    every = sorted(set(known))
-    at = bisect_left(every, asked)
-    around = every[max(0, at - _COMPARED) : at + _COMPARED]
-    named = get_close_matches(asked, around, MOST_NAMES, 0.5) or every[:MOST_NAMES]
-    more = len(every) - len(named)
-    there = ", ".join(named) + (f" and {more} more" if more else "")
-    return f"{asked!r} is not known here; there is {there or 'none'}"
+    return f"{asked!r} is not known here; there is {nearest(asked, known)}"

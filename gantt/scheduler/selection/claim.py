@@ -11,6 +11,7 @@ from gantt.model.topology import Wanted
 from gantt.scheduler.evaluation.feasible_hosts import FeasibleHosts, skips_filters
 from gantt.scheduler.evaluation.known_names import GROUP_FILTERS
 from gantt.scheduler.relations.domain_picks import DomainPicks
+from gantt.scheduler.relations.locality import artifacts_of
 from gantt.scheduler.request.identity import identity_of
 from gantt.scheduler.request.requested_topology import wanted_of
 from gantt.scheduler.selection.host_choice import Pick, choices_per_instance
@@ -33,6 +34,7 @@ def claim_of(
     wanted = None
     if feasible.policy.fits:
         wanted = _unchecked(feasible) if is_forced else feasible.wanted
+    may_name = spec.scheduler_hints or options.image_locality
     instances = []
     for uuid, found in zip(request.names, picks, strict=True):
         choices = _choices(found[:most], wanted)
@@ -56,6 +58,7 @@ def claim_of(
         identity=identity_of(request),
         domains=() if domains is None else domains.terms,
         max_starts=options.max_starts,  # a rebuild claims nothing
+        artifacts=artifacts_of(spec, options) if may_name else (),
     )
 
 

@@ -24,7 +24,7 @@ from gantt.scheduler.feasibility.candidate_sources import CandidateSource, HostM
 from gantt.scheduler.held_host import HeldHost
 from gantt.scheduler.hosts import Taken
 from gantt.scheduler.pauses import Pause, never, within
-from gantt.scheduler.relations.domain_picks import DomainPicks, domain_picks
+from gantt.scheduler.relations.domain_picks import DomainPicks, domain_picks, weighed
 from gantt.scheduler.relations.refusal_words import words
 from gantt.scheduler.request.job import spec_of_first
 from gantt.scheduler.selection.held_hosts import hold
@@ -102,8 +102,7 @@ def pick_hosts(
     again: _Again | None = None,
     mark: Mark | None = None,
 ) -> InstancePicks:
-    """Picks for as many instances as find a host. ``is_trial``: the driver need not
-    cache it; one pick for each is enough. Raises what ``decide`` does."""
+    """Picks for all that find a host. ``is_trial``: one each. Raises as ``decide``."""
     if again is not None:
         feasible = again.feasible
     else:  # prepare, candidates, filter, score: ``evaluate``, or the same from a cache
@@ -114,20 +113,20 @@ def pick_hosts(
     if mark is not None:  # select
         mark(PICK if len(feasible.hosts) else OTHER)
     options, spec, domains = driver.policy.options, feasible.job.spec, None
-    told = spec.instance_group and state.fleet.facts.relations
-    if spec.scheduler_hints or spec.flavor.extra_specs or told or request.relations:
-        domains = domain_picks(state, feasible, request.names, request.relations)
-    start = feasible if domains is None else domains.weighed(feasible)
-    names, passing, starts = request.names, start, None
-    if options.max_starts or state.fleet.facts.starts:
-        starts = start_picks(start, held)
-    remaining = RemainingHosts(start, domains, len(names), starts)
+    names, passing, told = request.names, feasible, options.image_locality
+    kin = request.relations or (spec.instance_group and state.fleet.facts.relations)
+    if told or kin or spec.scheduler_hints or spec.flavor.extra_specs:  # few ask
+        domains = domain_picks(state, feasible, names, request.relations)
+        passing = weighed(state, feasible, domains)
+    is_capped = options.max_starts or state.fleet.facts.starts
+    starts = start_picks(passing, held) if is_capped else None
+    remaining = RemainingHosts(passing, domains, len(names), starts)
     view, given = View(state), (state, request, source, driver, now, budget)
-    is_first = not (held and hold(view, remaining, start, held, budget))
+    is_first = not (held and hold(view, remaining, passing, held, budget))
     if again is not None:
         remaining.postpone(again.last)
     if driver.chooser is not None:  # of another package; columns may be newer then
-        passing = remaining.ask(driver.chooser, start, request.count, seed_of(rng))
+        passing = remaining.ask(driver.chooser, passing, request.count, seed_of(rng))
     loose = again is not None and again.is_loose
     rest = RemainingCandidates.of(
         view, passing, budget, driver, is_loose=loose, is_first=is_first

@@ -152,6 +152,23 @@ def test_facts_are_those_of_the_flavor_and_the_image(cloud: Cloud) -> None:
     assert facts == '{"image_properties":{"os_distro":"debian"}}'
 
 
+def test_the_image_of_an_instance_is_read_where_it_counts(cloud: Cloud) -> None:
+    cell = cloud.cell("one")
+    cell.host("h1")
+    image = "3c1d9f2e-8f0e-4c8e-9d3b-7a1f7a3f1a10"
+    _, uuid = cell.instance("h1", image_ref=image)
+    _, of_volume = cell.instance("h1", image_ref="")
+    cloud.feed(facts=frozenset({"image_ref"}))
+
+    def known(state: Any) -> tuple[str, str, dict[str, dict[str, int]]]:
+        instances = state.fleet.instances
+        facts = (instances.by_uuid[one].facts for one in (uuid, of_volume))
+        return (*facts, instances.using)
+
+    told = f'{{"image_ref":"{image}"}}', "{}", {image: {"h1": 1}}
+    assert cloud.books.read(known) == told
+
+
 def test_notes_are_kept_until_a_later_reading_has_stated_them() -> None:
     clock = iter(range(100))
     notes = Notes(lambda: next(clock))

@@ -140,6 +140,8 @@ def test_options_come_from_nova_conf(tmp_path: Path) -> None:
     assert (found.feed_interval, found.service_down_time) == (0.2, 45.0)
     assert found.facts == {"flavorid", "image_properties"}
     assert feed_options([config], SchedulerOptions()).facts == frozenset()
+    near = SchedulerOptions(image_locality=True)
+    assert feed_options([config], near).facts == {"image_ref"}
 
 
 @pytest.mark.parametrize("value", ["0", "nan"])
