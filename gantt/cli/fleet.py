@@ -95,10 +95,12 @@ def relate(
 ) -> None:
     """Show how the members of a server group are spread, or say it.
 
-    gantt server-group relate UUID spread=rack:1:hard distinct=host:2
-
     A RELATION is spread=KEY[:MAX_SKEW][:hard|soft][:MIN_DOMAINS],
     distinct=KEY[:AT_MOST] or apart=KEY:GROUP; those that are given replace all.
+
+    \b
+    Example:
+      gantt server-group relate 2c4e8a10-5b7d-4f19-8e36-90a1b2c3d4e5 spread=rack:1:hard
     """
     session.expect(*_RELATIONS.names)
     if relations and is_none:
@@ -118,7 +120,12 @@ def artifact() -> None:
 @click.argument("name", required=False)
 @books_command
 def list_artifacts(session: CommandSession, /, *, name: str | None) -> None:
-    """List artifacts that are registered or that hosts report to hold."""
+    """List artifacts that are registered or that hosts report to hold.
+
+    \b
+    Example:
+      gantt artifact list
+    """
     session.print_each(_ARTIFACT, list(session.books.list_artifacts(name=name)))
 
 
@@ -129,7 +136,9 @@ def list_artifacts(session: CommandSession, /, *, name: str | None) -> None:
 def register(session: CommandSession, /, *, name: str, size: str) -> None:
     """Say that an artifact exists, so that it may be required.
 
-    gantt artifact register llama-70b 130GiB
+    \b
+    Example:
+      gantt artifact register llama-70b 130GiB
     """
     session.expect(*_ARTIFACT.names)
     session.books.register_artifact(name, size)
@@ -140,7 +149,12 @@ def register(session: CommandSession, /, *, name: str, size: str) -> None:
 @click.argument("name")
 @books_command
 def remove(session: CommandSession, /, *, name: str) -> None:
-    """Let nothing require an artifact any more."""
+    """Let nothing require an artifact any more.
+
+    \b
+    Example:
+      gantt artifact remove llama-70b
+    """
     session.books.remove_artifact(name)
 
 

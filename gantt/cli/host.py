@@ -199,10 +199,12 @@ def enable(session: CommandSession, *, hosts: tuple[str, ...]) -> None:
 def label(session: CommandSession, *, words: tuple[str, ...]) -> None:
     """Show the labels of hosts, such as their racks, or give and take some.
 
-    gantt host label host1 host2 rack=r7 power-
-
     'rack=r7' gives a label, 'power-' takes one away. Requests can be spread over their
     values: 'gantt host domains' lists them.
+
+    \b
+    Example:
+      gantt host label gen-01 gen-02 rack=r7 power-
     """
     session.expect(*_LABELS.names)
     labels: dict[str, str | None] = {}
@@ -226,7 +228,12 @@ def label(session: CommandSession, *, words: tuple[str, ...]) -> None:
 @click.argument("key", required=False)
 @books_command
 def domains(session: CommandSession, *, key: str | None) -> None:
-    """List topology keys, such as rack, and how many hosts are in each domain."""
+    """List topology keys, such as rack, and how many hosts are in each domain.
+
+    \b
+    Example:
+      gantt host domains rack
+    """
     session.print_each(_DOMAINS, list(session.books.list_domains(key=key)))
 
 

@@ -86,10 +86,13 @@ def place(
 ) -> None:
     """Book places for what is called NAME, all of them or none.
 
-    gantt place web --count 3 --cpu 2 --memory 4GiB --label ssd=yes
-
     With --wait, what finds no room waits for it, also if this command is stopped:
     'gantt demand list' shows it, 'gantt demand cancel' ends it.
+
+    \b
+    Examples:
+      gantt place web --count 3 --cpu 2 --memory 4GiB
+      gantt place db --cpu 2 --memory 8GiB --lease 300 --plan order-17
     """
     if (name is None) == (path is None):
         raise click.UsageError("Give a NAME, or items with --file.")
@@ -177,7 +180,12 @@ def list_placements(
     limit: int | None,
     marker: str | None,
 ) -> None:
-    """List what was placed by name."""
+    """List what was placed by name.
+
+    \b
+    Example:
+      gantt placement list --plan order-17
+    """
     found = session.books.list_placements(PlacedQuery(plan=plan, project=project))
     session.print_each(_LISTED, page_of(found, limit, marker, attrgetter("uuid")))
 
@@ -187,7 +195,12 @@ def list_placements(
 @click.option("--project", help="Project that the name belongs to.")
 @books_command
 def show(session: CommandSession, *, name: str, project: str | None) -> None:
-    """Show where something is, and what it takes."""
+    """Show where something is, and what it takes.
+
+    \b
+    Example:
+      gantt placement show web-1
+    """
     query = PlacedQuery(name, project=project)
     found = session.books.list_placements(query)
     if not found:
@@ -210,7 +223,12 @@ _plan = click.option("--plan", default="", help="All that this plan placed.")
 def confirm(
     session: CommandSession, *, name: str, plan: str, project: str | None
 ) -> None:
-    """Keep what was placed with a lease, and all that was placed with it."""
+    """Keep what was placed with a lease, and all that was placed with it.
+
+    \b
+    Example:
+      gantt placement confirm --plan order-17
+    """
     session.books.confirm_placement(name, plan=plan, project=project)
 
 
@@ -222,7 +240,12 @@ def confirm(
 def release(
     session: CommandSession, *, name: str, plan: str, project: str | None
 ) -> None:
-    """Free what was placed. It does not end what runs."""
+    """Free what was placed. It does not end what runs.
+
+    \b
+    Example:
+      gantt placement release web-3
+    """
     session.books.release_placement(name, plan=plan, project=project)
 
 

@@ -14,7 +14,17 @@ import click
 from scripts import manual
 
 # Reads may stand anywhere; what is deleted was made before.
-_ORDER: Final = ("sync", "create", "set", "add", "", "remove", "delete")
+_ORDER: Final = (
+    "sync",
+    "create",
+    "set",
+    "add",
+    "label",
+    "",
+    "remove",
+    "release",
+    "delete",
+)
 OF_A_CLOUD: Final = ("gantt feed", "gantt scheduler", "gantt shadow listen")
 
 

@@ -29,7 +29,7 @@ from msgspec.structs import replace
 from gantt.engine.background.usage_recorder import UsageRecorder
 from gantt.engine.gantt import Gantt
 from gantt.model.demand import Demand, Item
-from gantt.model.hosts import HostStats
+from gantt.model.hosts import HostStats, ServerGroup
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from scripts import manual
 from scripts.demo_fleet import Demo, PastClock, stats
@@ -47,6 +47,7 @@ from tests.waiting import until
 
 INSTANCE = "8b04f231-0817-4c78-8caa-8ce3ad8eaea1"
 CLAIM = "3f0e9a52-6c1d-4b78-9d2e-51a7c84f0b36"
+GROUP = "2c4e8a10-5b7d-4f19-8e36-90a1b2c3d4e5"
 DEMAND = "5d1f0a52-6c1d-4b78-9d2e-51a7c84f0b99"
 PLACEMENT = "mysql+pymysql://placement@db/placement"
 SERVICE = "http://127.0.0.1:8778"
@@ -88,6 +89,7 @@ class Fleet:
         told = replace(stats(0), instances=(), lists_instances=True)
         books.report_hosts([report_of("gen-01", 1, told)])
         assert self.type("gantt agent --once") == ""  # this machine, for gantt launch
+        books.set_server_group(ServerGroup(GROUP, "web"))
         self._write_files()
 
     def _write_files(self) -> None:
