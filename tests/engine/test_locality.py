@@ -174,7 +174,7 @@ def test_hints_name_artifacts_as_well(books: Gantt) -> None:
     assert started(books, 2, scheduler_hints=hint) == ["h3", "h3"]
     with pytest.raises(Invalid, match="'wab' is not known here; there is web"):
         started(books, scheduler_hints={"gantt:artifacts": ("wab",)})
-    needed = {"gantt:need_artifacts": ("web",)}
+    needed: dict[str, tuple[str, ...]] = {"gantt:need_artifacts": ("web",)}
     with pytest.raises(Invalid, match="'web' is not registered; there is none"):
         started(books, scheduler_hints=needed)
     books.register_artifact("web", GIB)
