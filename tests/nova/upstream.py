@@ -50,6 +50,7 @@ _OURS = frozenset(
         "room_weight_multiplier",
         "domain_spread_weight_multiplier",
         "preferred_labels_weight_multiplier",
+        "locality_weight_multiplier",
     )
 )
 MULTIPLIERS = tuple(name for name in DEFAULT_MULTIPLIERS if name not in _OURS)

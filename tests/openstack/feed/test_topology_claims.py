@@ -6,6 +6,7 @@ import json
 from datetime import datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from gantt.errors import NoValidHost
@@ -286,4 +287,4 @@ def test_a_refusal_says_that_the_row_could_not_be_read(cloud: Cloud) -> None:
 
 def _told(refused: NoValidHost) -> str:
     """All that the explanation says."""
-    return repr(refused.why)
+    return str(msgspec.to_builtins(refused.why))
