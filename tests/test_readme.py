@@ -19,23 +19,22 @@ def test_it_is_short_and_has_one_picture() -> None:
     assert README.count("![") == 1
 
 
-def test_its_commands_are_the_two_a_claim_and_a_refusal(tmp_path: Path) -> None:
+def test_its_commands_are_the_two_a_place_and_a_refusal(tmp_path: Path) -> None:
     """What a newcomer types, from nothing to a refusal that says why."""
     typed = [one for one in blocks(README) if one.language == "sh"]
     assert [one.text.strip() for one in typed[:2]] == ["make run", "make test"]
     (asked,) = typed[2:]
-    claimed, refused = asked.text.replace(".venv/bin/", "").splitlines()
+    placed, refused = asked.text.replace(".venv/bin/", "").splitlines()
     (told,) = [one for one in blocks(README) if one.language == "text"]
     service = live.start(
         f"sqlite:///{tmp_path}/gantt.db", tmp_path / "log", options=SERVED
     )
     try:
         terminal = Terminal(service.url)
-        line = terminal.type(f"{claimed} -o json")
-        ((chosen, *_),) = [one["selections"] for one in json.loads(line)]
-        assert chosen["service_host"] == machine_name()
+        (chosen,) = json.loads(terminal.type(f"{placed} -o json"))["placements"]
+        assert chosen["host"] == machine_name()
         said_as_shown(Block("sh", refused, printed=told.text), terminal.type(refused))
-        ended = terminal.type(f"gantt claim release {chosen['claim']}")
+        ended = terminal.type(f"gantt placement release {chosen['name']}")
         assert ended == ""
     finally:
         service.kill()

@@ -159,7 +159,7 @@ def test_new_ones_of_its_shape_come_after_it_and_others_do_not(engine: Gantt) ->
 
 def test_why_it_waits_is_told(engine: Gantt) -> None:
     told = engine.show_demand(waits(engine, BIG), explain=True).said
-    assert told[0].startswith("Of 1 hosts, 1 without enough free")
+    assert told[0].startswith("Of 1 host, 1 without enough free")
     assert len(told) > 1
 
 

@@ -96,7 +96,8 @@ def _lines(why: Why, words: Mapping[str, str]) -> Iterator[str]:
             yield "No host is known: report what hosts have first."
             return
         lost = "; ".join(map(_step, filter(_is_loss, why.steps)))
-        yield f"Of {total} hosts, {lost or 'none is left'}."
+        hosts = "1 host" if total == 1 else f"{total} hosts"
+        yield f"Of {hosts}, {lost or 'none is left'}."
     yield from why.related
     for near in why.nearest[:_MOST_NEAR]:
         yield f"{near.host}: {_near(near, words)}."
