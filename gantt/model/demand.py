@@ -1,7 +1,7 @@
 """What is asked for in plain words: items of a demand, and what they are called.
 
-Apart from ``spec``, which has the words of Nova: ``scheduler.request.plain_item`` makes
-a request of an item. Relations between items (``demand_relations``) stand beside them.
+Apart from ``spec``, the request that ``scheduler.request.plain_item`` makes of an item.
+Relations between items (``demand_relations``) stand beside them.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ Names = Annotated[tuple[Name, ...], Meta(max_length=MOST_NAMED)]
 class Item(Struct, frozen=True, forbid_unknown_fields=True, repr_omit_defaults=True):
     """``count`` things that are alike, each on one host. Amounts are numbers in the
     unit of their class (CPUs, MiB of memory, GiB of disk, GPUs), or have a unit:
-    "4GiB". ``resources``: of any class, by its name. ``labels``: that a host must have,
-    ``without``: must not have; ``prefer``: is better with; "" as value: any.
-    ``aggregates``:
-    each of these. ``not_with``: names, of other items of the demand or of what was
-    placed before, which must be on other hosts. ``artifacts``: ids; hosts that hold
-    more bytes of these are preferred; ``need_artifacts``: those that hosts must hold,
-    of what is registered."""
+    "4GiB". ``resources``: of any class, by its name. ``labels``: key and value of those
+    that its hosts must have, ``without``: must not have, ``prefer``: are better with;
+    "" as value: any. ``aggregates``: its hosts are in each of these. ``zone``,
+    ``host``: where it must be. ``not_with``: names, of other items of the demand or of
+    what was placed before, which must be on other hosts. ``artifacts``: names; hosts
+    that hold more bytes of these are preferred; ``need_artifacts``: those that its
+    hosts must hold, of what is registered."""
 
     name: Name
     count: Count = 1
@@ -120,7 +120,9 @@ class Demand(Struct, frozen=True):
     name, the same demand has the same answer; "": it has none. ``project``: whose the
     names are. ``lease_s``: all of it ends after so many seconds unless it is confirmed.
     ``wait_s``: where there is no room now it waits for so long, by ``priority`` (higher
-    ones first), then age. ``only_project``: as in ScheduleRequest."""
+    ones first), then age. ``dry_run``: it is only told where all would be.
+    ``only_project``: things of other projects are refused; a service over HTTP derives
+    it from the caller."""
 
     items: tuple[Item, ...]
     plan: PlanName = ""

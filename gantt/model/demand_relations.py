@@ -64,25 +64,32 @@ def spread(
     soft: bool = False,
     items: Iterable[str] = (),
 ) -> ItemRelation:
-    """No domain has more than ``max_skew`` beyond the domain that has the least."""
+    """No domain of ``key`` has more than ``max_skew`` things of ``items`` (empty: of
+    all) beyond the domain that has the least: ``spread("rack")``. With fewer domains
+    than ``min_domains`` the least counts as 0. ``soft``: only as far as it costs no
+    host."""
     given = tuple(items), max_skew, min_domains, soft
     return ItemRelation("spread", key, "", *given)
 
 
 def distinct(key: str, at_most: int = 1, *, items: Iterable[str] = ()) -> ItemRelation:
-    """No domain has more than ``at_most``."""
+    """No domain of ``key`` has more than ``at_most`` things of ``items`` (empty: of
+    all)."""
     return ItemRelation("distinct", key, "", tuple(items), at_most)
 
 
 def near(
     name: str, key: str = HOST, *, soft: bool = False, items: Iterable[str] = ()
 ) -> ItemRelation:
-    """Each in a domain that has something called ``name``."""
+    """Each thing of ``items`` (empty: of all others) is in a domain of ``key`` that has
+    something called ``name``: ``near("db-1", "row")``. ``soft``: only as far as it
+    costs no host."""
     return ItemRelation("near", key, name, tuple(items), soft=soft)
 
 
 def apart(name: str, key: str = HOST, *, items: Iterable[str] = ()) -> ItemRelation:
-    """Each in a domain that has nothing called ``name``."""
+    """Each thing of ``items`` (empty: of all others) is in a domain of ``key`` that has
+    nothing called ``name``: ``apart("cache", "rack")``."""
     return ItemRelation("apart", key, name, tuple(items))
 
 
