@@ -15,13 +15,21 @@ import pytest
 
 import gantt
 from gantt.api.native.openapi import document
-from gantt.engine import place_methods
-from gantt.model import demand, place_operations, placements, quantities
+from gantt.engine import place_methods, waiting_methods
+from gantt.model import (
+    demand,
+    demand_queue,
+    demand_relations,
+    place_operations,
+    placements,
+    quantities,
+)
 from gantt.model.scheduling import SchedulerProtocol
-from gantt.placement import named_placements
-from gantt.placement.rules import plans
+from gantt.placement import demand_queries, named_placements
+from gantt.placement.rules import demands, plans
 from gantt.scheduler.explain import plain_words
-from gantt.scheduler.request import plain_item
+from gantt.scheduler.joint import joint_search
+from gantt.scheduler.request import plain_item, plain_relations
 
 ROOT = Path(gantt.__file__).parents[1]
 NOVAS = re.compile(
@@ -29,7 +37,12 @@ NOVAS = re.compile(
     r"extra spec|scheduler hint|request spec|select_destinations|\bVM\b",
     re.IGNORECASE,
 )
-PATHS = ("/gantt/place", "/gantt/placements")
+PATHS = ("/gantt/place", "/gantt/placements", "/gantt/demands")
+GUIDES = ("reserve-before-you-create", "from-go")
+METHODS = (
+    "place list_placements confirm_placement release_placement await_plan list_demands "
+    "show_demand cancel_demand"
+)
 
 
 def _openapi() -> Iterator[str]:
@@ -51,8 +64,8 @@ def _openapi() -> Iterator[str]:
 def _helps() -> Iterator[str]:
     page = (ROOT / "docs/reference/commands.md").read_text()
     sections = re.split(r"^#+ ", page, flags=re.MULTILINE)
-    found = [one for one in sections if re.match(r"`?gantt place", one)]
-    assert len(found) > 4
+    found = [one for one in sections if re.match(r"`?gantt (place|demand)", one)]
+    assert len(found) > 8
     yield from found
 
 
@@ -60,14 +73,21 @@ def _messages() -> Iterator[str]:
     """The sentences in the code that answers, but for docstrings."""
     for module in (
         demand,
+        demand_queue,
+        demand_relations,
         placements,
         place_operations,
         quantities,
+        demand_queries,
         named_placements,
+        demands,
         plans,
         place_methods,
+        waiting_methods,
         plain_item,
+        plain_relations,
         plain_words,
+        joint_search,
     ):
         tree = ast.parse(inspect.getsource(module))
         said = {
@@ -82,15 +102,17 @@ def _messages() -> Iterator[str]:
 
 
 def _library() -> Iterator[str]:
-    for one in (gantt.Item, demand.Demand, *vars(placements).values()):
-        if inspect.isclass(one) and one.__module__.startswith("gantt.model"):
-            yield inspect.getdoc(one) or ""
-    for name in "place list_placements confirm_placement release_placement".split():
+    yield from (inspect.getdoc(one) or "" for one in (gantt.Item, demand.Demand))
+    for module in (demand_relations, demand_queue, placements):
+        for one in vars(module).values():
+            if getattr(one, "__module__", "") == module.__name__:
+                yield inspect.getdoc(one) or ""
+    for name in METHODS.split():
         yield inspect.getdoc(getattr(SchedulerProtocol, name)) or ""
 
 
 SAID = {
-    "guide": lambda: [(ROOT / "docs/how-to/reserve-before-you-create.md").read_text()],
+    "guide": lambda: [(ROOT / f"docs/how-to/{one}.md").read_text() for one in GUIDES],
     "http": _openapi,
     "commands": _helps,
     "messages": _messages,
