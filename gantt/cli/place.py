@@ -66,7 +66,7 @@ _PLACED: Final = TextColumns("name host node item uuid")
     metavar="SECONDS",
     help="All of it ends after SECONDS unless confirmed.",
 )
-@click.option("--wait", help="Wait for room: for 90s, 10m or 1h at most.")
+@click.option("--wait", help="Wait for room, at most so long: 90s, 10m or 1h.")
 @click.option("--priority", type=int, default=0, help="Higher ones come first.")
 @switch("--dry-run", "Tell where it would be, and book nothing.")
 @books_command
