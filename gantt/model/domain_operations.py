@@ -53,6 +53,7 @@ DOMAIN_OPERATIONS: Final[tuple[Operation, ...]] = (
         answer=b.Artifacts,
         work="list",
         name="list_artifacts",
+        is_preview=True,
     ),
     Operation(
         "artifacts_update",
@@ -61,6 +62,7 @@ DOMAIN_OPERATIONS: Final[tuple[Operation, ...]] = (
         rule="gantt:artifacts:update",
         body=b.ArtifactBody,
         name="register_artifact",
+        is_preview=True,
     ),
     Operation(
         "artifacts_delete",
@@ -69,5 +71,6 @@ DOMAIN_OPERATIONS: Final[tuple[Operation, ...]] = (
         rule="gantt:artifacts:delete",
         errors=(404,),
         name="remove_artifact",
+        is_preview=True,
     ),
 )
