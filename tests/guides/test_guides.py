@@ -6,7 +6,6 @@ part.
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -28,13 +27,3 @@ from tests.shown import Terminal
 def test_it_is_followed(name: str, tmp_path: Path) -> None:
     with Terminal(folder=tmp_path) as terminal:
         assert terminal.follow(guide(name)) >= 4
-
-
-@pytest.mark.skipif(shutil.which("go") is None, reason="go: install golang-go")
-def test_a_program_in_go_is_compiled_and_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("GOCACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("GOTOOLCHAIN", "local")  # the one that is here; no download
-    with Terminal(folder=tmp_path) as terminal:
-        assert terminal.follow(guide("from-go")) >= 3
