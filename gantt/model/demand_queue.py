@@ -21,7 +21,7 @@ MAX_POLL_S: Final = 20.0
 """So long one question waits for an answer; who asks on, asks again."""
 PollS = Annotated[float, Meta(ge=0, le=MAX_POLL_S)]
 _UNITS: Final = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400}
-_WRITTEN: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", re.ASCII)
+_WRITTEN: Final = re.compile(r"\s*(\d+(?:\.\d+)?)(?:\s*([a-z]+))?\s*", re.ASCII)
 
 
 class DemandEntry(Struct, frozen=True, omit_defaults=True):
@@ -113,9 +113,9 @@ def duration_text(seconds: float) -> str:
 def seconds_of(given: float | str) -> float:
     """``given`` as people write it: 90, "90s", "10m", "1h". Raises Invalid."""
     found = _WRITTEN.fullmatch(str(given).lower())
-    if found is None or found[2] not in _UNITS:
+    if found is None or (found[2] or "") not in _UNITS:
         raise Invalid(f"{given!r} is no duration: write 90s, 10m, 1h or 1d.")
-    return float(Fraction(found[1]) * _UNITS[found[2]])
+    return float(Fraction(found[1]) * _UNITS[found[2] or ""])
 
 
 class WaitingProtocol(Protocol):

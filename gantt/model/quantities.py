@@ -15,7 +15,8 @@ _GIB: Final = 1024
 Quantity: TypeAlias = int | float | str
 """An amount as people write it: 4, "4" or "4GiB"; a number has the unit of its
 class."""
-_WRITTEN: Final = re.compile(r"\s*(-?\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", re.ASCII)
+# No two runs of spaces that may share one: a long run would be tried in all ways.
+_WRITTEN: Final = re.compile(r"\s*(-?\d+(?:\.\d+)?)(?:\s*([A-Za-z]+))?\s*", re.ASCII)
 _LETTERS: Final = "KMGTP"
 _BYTES: Final = {
     unit.lower(): base**power
@@ -49,7 +50,7 @@ def _whole(unit: int | None, given: Quantity) -> int:
     found = None if isinstance(given, bool) else _WRITTEN.fullmatch(str(given))
     if found is None:
         raise ValueError(f"{given!r} is no amount: {usual}")
-    number, letters = Fraction(found[1]), found[2].lower()
+    number, letters = Fraction(found[1]), (found[2] or "").lower()
     if letters:
         if unit is None or letters not in _BYTES:
             raise ValueError(f"{given!r} has a unit that does not fit: {usual}")

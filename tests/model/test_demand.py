@@ -8,6 +8,7 @@ import pytest
 
 from gantt.errors import Invalid, NoValidHost
 from gantt.model.demand import Demand, Item, check, consumer_uuid, typed
+from gantt.model.demand_queue import seconds_of
 from gantt.model.demand_relations import near
 from gantt.model.placements import PlacedView, Placement, Plan
 from gantt.model.quantities import Quantity
@@ -61,6 +62,16 @@ def test_an_amount_that_cannot_be_is_refused_by_item_and_field(
     item = Item("web", **{field: given})  # type: ignore[arg-type]
     with pytest.raises(Invalid, match=f"Item 'web', {field}: .*{given}"):
         _ = item.amounts
+
+
+def test_the_length_of_an_amount_does_not_matter() -> None:
+    """Its text is tried in one way, not in as many as it has spaces, squared."""
+    spaces = " " * 100_000
+    assert Item("web", memory=f"{spaces}4{spaces}GiB{spaces}").amounts
+    with pytest.raises(Invalid, match="is no amount"):
+        _ = Item("web", memory=f"4{spaces}!").amounts
+    with pytest.raises(Invalid, match="is no duration"):
+        seconds_of(f"4{spaces}!")
 
 
 def test_any_class_is_given_by_its_name() -> None:
