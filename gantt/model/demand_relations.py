@@ -19,6 +19,8 @@ from gantt.model.relations import HOST, Relation, RelationKind, is_label
 
 _TO: Final = frozenset({"near", "apart"})
 _MAY_BE_SOFT: Final = frozenset({"spread", "near"})
+_MOST_ITEMS: Final = 1_000
+"""That one relation may name."""
 
 
 class ItemRelation(Struct, frozen=True, forbid_unknown_fields=True):
@@ -33,7 +35,7 @@ class ItemRelation(Struct, frozen=True, forbid_unknown_fields=True):
     kind: RelationKind
     key: Name
     to: Annotated[str, Meta(max_length=MAX_NAME)] = ""
-    items: tuple[Name, ...] = ()
+    items: Annotated[tuple[Name, ...], Meta(max_length=_MOST_ITEMS)] = ()
     most: Count = 1
     min_domains: Count = 1
     soft: bool = False
@@ -94,9 +96,10 @@ def apart(name: str, key: str = HOST, *, items: Iterable[str] = ()) -> ItemRelat
 
 
 def bound(relation: ItemRelation, items: Mapping[str, Sequence[str]]) -> list[str]:
-    """The items of which it is said. ``items``: what the things of each are called."""
+    """The items of which it is said, each once. ``items``: what the things of each are
+    called."""
     to = item_of(relation.to, items)
-    return [one for one in relation.items or items if one != to]
+    return [one for one in dict.fromkeys(relation.items or items) if one != to]
 
 
 def item_of(name: str, items: Mapping[str, Sequence[str]]) -> str:

@@ -141,6 +141,7 @@ def test_the_same_plan_has_the_same_relations(books: GanttProtocol) -> None:
         ((ItemRelation("near", "rack", "db", most=2),), "most: only spread and dist"),
         ((spread("a b"),), "key: 'a b' is no label"),
         ((spread("rack"),) * 65, "65 relations were asked for"),
+        ((spread("rack", items=["a"] * 1_001),), r"length <= 1000 - at .*items"),
     ],
 )
 def test_what_can_never_be_names_relation_and_field(
@@ -151,6 +152,13 @@ def test_what_can_never_be_names_relation_and_field(
     with pytest.raises(Invalid, match=words):
         books.place(one("a"), one("b"), *relations)
     assert len(books.list_placements()) == 2
+
+
+def test_an_item_that_is_named_twice_counts_once(books: GanttProtocol) -> None:
+    items = one("a"), one("b")
+    twice = distinct("rack", items=["a", "b"] * 500)
+    first = books.place(*items, twice, plan="p")
+    assert books.place(*items, distinct("rack", items=["a", "b"]), plan="p") == first
 
 
 def test_the_last_place_of_a_rack_is_given_once() -> None:
