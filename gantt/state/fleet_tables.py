@@ -309,6 +309,12 @@ class BookingTable(FleetTable[BookingRow]):
         ended = (self.plans[one] for one in self._ended_plans)
         return sorted(ended, key=lambda row: row.id)
 
+    def due_plans(self, now: int) -> Iterator[BookingRow]:
+        """Those of them that are to be forgotten by ``now``, or of which it is not
+        known yet when."""
+        ended = (self.plans[one] for one in self._ended_plans)
+        return (row for row in ended if row.ends_at is None or row.ends_at <= now)
+
     def claims(self) -> Iterator[BookingRow]:
         """The rows of claims, by ascending id."""
         return (row for row in self.rows() if row.is_claim)

@@ -84,7 +84,7 @@ class ClaimMethods(StateMethods):
         claims = state.fleet.claims
         if claims.leased and min(claims.leased.values()) <= now:
             return True
-        if any((one.ends_at or 0) <= now for one in claims.ended_plans()):
+        if any(True for _ in claims.due_plans(now)):
             return True
         return self._settlement.is_due(claims, now)
 

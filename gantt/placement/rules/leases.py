@@ -14,6 +14,7 @@ kept of a claim that ended, so the two cannot be told apart.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from itertools import islice
 from typing import Final
 from uuid import NAMESPACE_OID, uuid5
 
@@ -187,11 +188,12 @@ def expire(draft: Draft, command: ExpireClaims) -> int:
 
 
 def _expire_plans(draft: Draft, command: ExpireClaims) -> None:
-    for row in draft.state.fleet.claims.ended_plans()[: command.limit]:
+    due = draft.state.fleet.claims.due_plans(draft.clock)
+    for row in islice(due, command.limit):
         if row.ends_at is None:
             until = draft.clock + command.plan_names_us
             draft.put(t.BOOKINGS, replace(row, ends_at=until, updated_at=draft.now))
-        elif row.ends_at <= draft.clock:
+        else:
             draft.delete(t.BOOKINGS, row)
 
 

@@ -212,6 +212,27 @@ def test_a_plan_is_known_a_day_longer_than_what_it_placed() -> None:
     assert hosts(desk) == {server(3): 1}
 
 
+def test_plans_that_are_known_for_a_while_keep_no_others_back() -> None:
+    """However many of these a sweep may take at once."""
+    desk = FleetDesk(2)
+    sweep = c.ExpireClaims(limit=1, plan_names_us=50_000_000)
+    for number in (1, 2):
+        named = replace(on(number, 1), booked=Booked("n", "n", "project", f"p{number}"))
+        desk.do(c.Book((claim(f"c{number}", named),)))
+        desk.do(c.Unbook((server(number),)))
+    for _ in range(2):
+        assert desk.changes(sweep) == 1
+        desk.do(sweep)
+    assert desk.changes(sweep) == 0
+    table = desk.state.fleet.claims
+    assert list(table.due_plans(desk.now)) == []
+    desk.now += 50_000_000
+    assert list(table.due_plans(desk.now)) == table.ended_plans()
+    for _ in range(2):
+        desk.do(sweep)
+    assert table.ended_plans() == []
+
+
 def test_all_that_is_named_is_released_or_nothing() -> None:
     desk = FleetDesk(2)
     desk.do(c.Book((part(on(1, 1), on(2, 2)),)))
