@@ -18,10 +18,12 @@ from gantt import Item
 from gantt.engine.factory import open_gantt
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
+from gantt.engine.scheduling_cycle import Run
 from gantt.errors import (
     AlreadyClaimed,
     Busy,
     ClaimExpired,
+    ClaimLost,
     Conflict,
     GanttError,
     Invalid,
@@ -440,6 +442,26 @@ def test_one_plan_that_many_ask_for_is_placed_once(engine: Gantt) -> None:
     assert all(one == found[0] for one in found), found
     assert isinstance(found[0], Plan)
     assert set(claimed(engine).values()) == {4}
+
+
+def test_what_is_lost_before_it_is_told_is_placed_again(
+    engine: Gantt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its plan is not answered with what was given back."""
+    answer, lost = Run.answer, [ClaimLost("a host is gone")]
+
+    def answered(self: Run, *args: Any) -> Any:
+        if lost:
+            raise lost.pop()
+        return answer(self, *args)
+
+    monkeypatch.setattr(Run, "answer", answered)
+    asked = Item("web", count=2, cpu=4), Item("db", cpu=4)
+    plan = engine.place(*asked, plan="app")
+    assert (lost, plan.ended) == ([], ())
+    assert engine.place(*asked, plan="app") == plan
+    assert len(engine.list_placements()) == 3
+    assert engine.verify().problems == ()
 
 
 def test_demands_for_many_things_are_placed_one_at_a_time() -> None:

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 import gantt
 from gantt.engine.factory import open_gantt
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
-from gantt.errors import Busy, Conflict, Invalid, NotFound, NoValidHost
+from gantt.engine.scheduling_cycle import Run
+from gantt.errors import Busy, ClaimLost, Conflict, Invalid, NotFound, NoValidHost
 from gantt.model.demand import Demand, Item
 from gantt.model.demand_queue import DemandsQuery, DemandView, seconds_of
 from gantt.model.hosts import Instance
@@ -161,6 +163,28 @@ def test_why_it_waits_is_told(engine: Gantt) -> None:
     told = engine.show_demand(waits(engine, BIG), explain=True).said
     assert told[0].startswith("Of 1 host, 1 without enough free")
     assert len(told) > 1
+
+
+def test_one_that_is_lost_before_it_is_told_waits_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answer, lost = Run.answer, [ClaimLost("a host is gone")]
+
+    def answered(self: Run, *args: Any) -> Any:
+        if lost:
+            raise lost.pop()
+        return answer(self, *args)
+
+    with open_gantt("memory://", replace(OPTIONS, sweep_s=600.0)) as books:
+        full(books)
+        uuid = waits(books, BIG, plan="p")
+        report(books, "h2")
+        monkeypatch.setattr(Run, "answer", answered)
+        assert books._waiting.run() == 1
+        placed = ended(books, uuid).placed
+        assert placed is not None
+        assert (lost, host_of(placed)) == ([], "h2")
+        assert books.verify().problems == ()
 
 
 def test_one_that_cannot_be_placed_any_more_ends(engine: Gantt) -> None:

@@ -54,6 +54,14 @@ def forget(draft: Draft, uuid: str) -> None:
         draft.delete(t.BOOKINGS, row)
 
 
+def forget_plan(draft: Draft, claim: str) -> None:
+    """The plan that the claim stands for, if it does for one: no caller heard its
+    answer."""
+    for row in draft.state.fleet.claims.plans.values():
+        if row.instance_uuid == claim:
+            draft.delete(t.BOOKINGS, row)
+
+
 def settle(draft: Draft) -> None:
     """Forget the names of which nothing lives after this command."""
     there, gone = set[str](), set[str]()

@@ -83,6 +83,15 @@ def end(draft: Draft, command: EndDemand) -> None:
     _end(draft, one, command.state, command.said)
 
 
+def wait_on(draft: Draft, claim: str) -> None:
+    """What was placed by this claim was given back before anyone heard of it."""
+    for one in draft.state.fleet.facts.queue.ended():
+        if one.entry.state == "placed" and one.entry.claim == claim:
+            entry = replace(one.entry, state="waiting", claim="")
+            row = replace(one.row, disabled=False, reason=entry.text)
+            draft.put(t.FACTS, replace(row, updated_at=draft.now))
+
+
 def sweep(draft: Draft, command: SweepDemands) -> int:
     """Those whose time is over end; those that ended long ago are forgotten."""
     queue, found = draft.state.fleet.facts.queue, 0

@@ -32,7 +32,7 @@ from gantt.model.commands import (
 from gantt.model.names import spellings
 from gantt.model.rows import AllocationRow, BookingRow, ConsumerRow
 from gantt.placement.fleet_queries import is_arrival, is_changed, is_read_from_nova
-from gantt.placement.rules import booked_names, counted_claims
+from gantt.placement.rules import booked_names, counted_claims, demands
 from gantt.placement.rules.draft import Draft
 from gantt.state.column import NO_ROW
 from gantt.state.state import State
@@ -89,6 +89,9 @@ def release(draft: Draft, command: ReleaseClaim) -> None:
     for uuid, generation in command.placed:
         if uuid not in there and generation is not None:
             _take_back(draft, uuid, generation)
+    if command.placed:
+        booked_names.forget_plan(draft, command.claim)
+        demands.wait_on(draft, command.claim)
 
 
 def _check_whole(state: State, rows: Iterable[BookingRow]) -> None:
