@@ -148,8 +148,11 @@ class Demand(Struct, frozen=True):
 
     def shape(self, *, by_project: bool) -> str:
         """Equal for demands that any room suits alike, whatever they are called;
-        ``by_project``: hosts are not the same for every project."""
-        whose = (self.project or "") if by_project else None
+        ``by_project``: hosts are not the same for every project. Nor is what they are
+        apart from or near to: a name is of its project."""
+        names_others = any(one.not_with for one in self.items)
+        names_others = names_others or any(one.to for one in self.relations)
+        whose = (self.project or "") if by_project or names_others else None
         items = [(each[0][1:], *each[1:]) for each in map(_said, self.items)]
         relations = sorted(_related(one, self.names) for one in self.relations)
         what = whose, items, relations

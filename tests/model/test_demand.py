@@ -9,7 +9,7 @@ import pytest
 from gantt.errors import Invalid, NoValidHost
 from gantt.model.demand import Demand, Item, check, consumer_uuid, typed
 from gantt.model.demand_queue import seconds_of
-from gantt.model.demand_relations import near
+from gantt.model.demand_relations import ItemRelation, near, spread
 from gantt.model.placements import PlacedView, Placement, Plan
 from gantt.model.quantities import Quantity
 from gantt.model.selection import Why
@@ -124,6 +124,26 @@ def test_demands_are_alike_however_they_are_written() -> None:
         Demand((Item("web", 2, memory="4GiB", cpu=1),), "p", lease_s=9.0),
     ]
     assert one.digest not in [other.digest for other in others]
+
+
+@pytest.mark.parametrize(
+    ("item", "relations", "are_alike"),
+    [
+        (Item("web", cpu=1), (), True),
+        (Item("web", cpu=1), (spread("rack"),), True),
+        (Item("web", cpu=1, not_with=("db",)), (), False),
+        (Item("web", cpu=1), (near("db", "rack"),), False),
+    ],
+)
+def test_what_a_project_names_is_not_what_another_does(
+    item: Item, relations: tuple[ItemRelation, ...], are_alike: bool
+) -> None:
+    """Room that suits one of them may not suit the other: neither is behind it."""
+    one, other = (
+        Demand((item,), relations=relations, project=project).shape(by_project=False)
+        for project in ("red", "blue")
+    )
+    assert (one == other) is are_alike
 
 
 def test_all_that_is_asked_and_answered_prints_on_a_line() -> None:
