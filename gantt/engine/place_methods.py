@@ -253,7 +253,13 @@ class Placing(StateMethods):
         """It waits from now on. Raises Busy, Conflict."""
         given = demand, self._shape(demand), self._scheduling.options.max_waiting
         command = AwaitRoom(new_uuid(), *given)
-        uuid = self._committer.submit(command, demand.request_id)
+        try:
+            uuid = self._committer.submit(command, demand.request_id)
+        except Conflict:  # an equal demand was faster
+            known = self._known(demand)
+            if known is None:
+                raise
+            return known
         return Plan((), demand.plan, demand=uuid)
 
     def place_waiting(self, one: QueuedDemand) -> None:

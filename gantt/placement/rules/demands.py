@@ -23,9 +23,12 @@ def join(draft: Draft, command: AwaitRoom) -> str:
     plan. Raises Busy, Conflict."""
     queue, demand = draft.state.fleet.facts.queue, command.demand
     if demand.plan:
+        place = demand.project or "", demand.plan
+        if place in draft.state.fleet.claims.plans:
+            raise Conflict(f"The plan {demand.plan!r} was placed before.")
         for one in queue.in_order():
             other = one.entry.demand
-            if (other.plan, other.project) != (demand.plan, demand.project):
+            if (other.project or "", other.plan) != place or one.until <= draft.clock:
                 continue
             if other.digest == demand.digest:
                 return one.uuid

@@ -78,6 +78,24 @@ def test_none_is_placed_at_its_time_or_later_nor_keeps_others_back(
     assert desk.state.fleet.facts.queue.by_uuid == {}
 
 
+def test_a_plan_waits_only_where_it_was_not_placed_and_not_after_its_time(
+    desk: FleetDesk,
+) -> None:
+    def join(number: int, plan: str, project: str | None = None) -> str:
+        demand = Demand((Item("i", cpu=1),), plan, project, wait_s=1.0)
+        return desk.do(c.AwaitRoom(server(number), demand, "shape", 10))
+
+    assert join(1, "p") == server(1)
+    assert join(2, "p", "") == server(1)
+    desk.now += SECOND
+    assert join(3, "p") == server(3)
+    named = replace(on(4, 1), booked=Booked("i", "i", "red", "q"))
+    desk.do(c.Book((claim("c", named),)))
+    with pytest.raises(Conflict, match="The plan 'q' was placed before"):
+        join(5, "q", "red")
+    assert join(5, "q") == server(5)
+
+
 def test_one_that_was_cancelled_is_not_placed(desk: FleetDesk) -> None:
     uuid = wait(desk, 1)
     desk.do(c.EndDemand(uuid, "cancelled"))
