@@ -25,6 +25,7 @@ from gantt.errors import (
     GanttError,
     NotFound,
     NoValidHost,
+    PluginFailed,
     Queued,
     Unavailable,
 )
@@ -180,6 +181,9 @@ class WaitingDemands(StateMethods):
         try:
             self._placing.place_waiting(one)
         except (NoValidHost, Queued):
+            return False
+        except PluginFailed as failure:  # it may answer again, and others may fit
+            LOG.warning("demand %s waits on: %s", one.uuid, failure.message)
             return False
         except Unavailable:
             raise

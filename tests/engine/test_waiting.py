@@ -15,7 +15,15 @@ from gantt.engine.factory import open_gantt
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
 from gantt.engine.scheduling_cycle import Run
-from gantt.errors import Busy, ClaimLost, Conflict, Invalid, NotFound, NoValidHost
+from gantt.errors import (
+    Busy,
+    ClaimLost,
+    Conflict,
+    Invalid,
+    NotFound,
+    NoValidHost,
+    PluginFailed,
+)
 from gantt.model.demand import Demand, Item
 from gantt.model.demand_queue import DemandsQuery, DemandView, seconds_of
 from gantt.model.hosts import Instance
@@ -196,6 +204,22 @@ def test_one_that_cannot_be_placed_any_more_ends(engine: Gantt) -> None:
     assert found.state == "refused"
     with pytest.raises(Conflict, match="'big' is placed already"):
         engine.await_plan(Plan((), demand=uuid))
+
+
+def test_one_waits_on_where_a_plug_in_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise PluginFailed("filter racks: timed out", "filter racks")
+
+    with open_gantt("memory://", replace(OPTIONS, sweep_s=600.0)) as books:
+        full(books)
+        uuid = waits(books, BIG)
+        report(books, "h2")
+        with monkeypatch.context() as failing:
+            failing.setattr(books._waiting._placing, "place_waiting", fail)
+            assert books._waiting.run() == 0
+        assert books.show_demand(uuid).state == "waiting"
+        assert books._waiting.run() == 1
+        assert books.show_demand(uuid).state == "placed"
 
 
 def test_a_plan_waits_once(engine: Gantt) -> None:
