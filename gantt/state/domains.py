@@ -108,6 +108,16 @@ class _Books(Protocol):
     provider_traits: BitMatrix
 
 
+class _Words(Struct, frozen=True):
+    """What is said of anything: ``keys`` and ``pairs`` of labels and metadata;
+    ``traits``: all names; ``begins``: what CUSTOM ones begin with before a ``_``."""
+
+    keys: frozenset[str]
+    pairs: frozenset[tuple[str, str]]
+    traits: frozenset[str]
+    begins: frozenset[str]
+
+
 class DomainColumns:
     """The columns of one State, by key."""
 
@@ -118,6 +128,7 @@ class DomainColumns:
         self._providers, self._traits = books.providers, books.traits
         self._provider_traits = books.provider_traits
         self._known: dict[str, tuple[tuple[int, ...], Domains]] = {}
+        self._words: tuple[tuple[int, ...], _Words] | None = None
 
     def of(self, key: str) -> Domains:
         """The column of a key, which may be one that no host has."""
@@ -142,22 +153,30 @@ class DomainColumns:
     def knows(self, key: str, value: str) -> bool:
         """Whether a label is said of anything, hosts or what they may be in or have;
         "": any value of the key."""
-        told = [*self._facts.labels.values(), *self._aggregates.metadata.values()]
-        if any(
-            name in one and value in ("", one[name])
-            for one in told
-            for name in (key, PREFIX + key)
-        ):
-            return True
+        words, names = self._told(), (key, PREFIX + key)
         if value:
-            return (
-                self._traits.find(f"{_TRAIT}{in_trait(f'{key}_{value}')}") is not None
-            )
+            trait = f"{_TRAIT}{in_trait(f'{key}_{value}')}"
+            is_trait = self._traits.find(trait) is not None
+            return is_trait or any((name, value) in words.pairs for name in names)
         name = in_trait(key)
-        return any(
-            one.name in (name, _TRAIT + name) or one.name.startswith(f"{_TRAIT}{name}_")
-            for one in self._traits.rows()
-        )
+        is_trait = not words.traits.isdisjoint((name, _TRAIT + name))
+        is_trait = is_trait or _TRAIT + name in words.begins
+        return is_trait or not words.keys.isdisjoint(names)
+
+    def _told(self) -> _Words:
+        """Made anew after any of it has changed: a request asks for many."""
+        stamp = self._facts.moves, self._aggregates.moves, self._traits.moves
+        if self._words is None or self._words[0] != stamp:
+            told = [*self._facts.labels.values(), *self._aggregates.metadata.values()]
+            pairs = frozenset(pair for one in told for pair in one.items())
+            traits = frozenset(trait.name for trait in self._traits.rows())
+            parts = [one.split("_") for one in traits if one.startswith(_TRAIT)]
+            begins = frozenset(
+                "_".join(one[:count]) for one in parts for count in range(2, len(one))
+            )
+            keys = frozenset(key for key, _ in pairs)
+            self._words = stamp, _Words(keys, pairs, traits, begins)
+        return self._words[1]
 
     def known_labels(self) -> set[str]:
         """All of them; of traits as their name has it."""

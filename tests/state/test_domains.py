@@ -68,6 +68,30 @@ def test_columns_follow_what_is_said_of_hosts(seed: int) -> None:
             assert {name for name, is_there in said if is_there} == having
 
 
+def test_a_label_is_known_while_it_is_said_of_anything() -> None:
+    desk = FleetDesk(2)
+
+    def known(*labels: tuple[str, str]) -> list[bool]:
+        return [desk.state.domains.knows(*label) for label in labels]
+
+    desk.do(c.SyncNames((), ("CUSTOM_GEN_NEW_1", "CUSTOM_BARE", "HW_X")))
+    traits = ("gen", "new-1"), ("gen", ""), ("gen-new", ""), ("bare", ""), ("hw-x", "")
+    assert known(*traits) == [True] * 5
+    assert not any(known(("gen", "new"), ("ge", ""), ("bar", ""), ("custom_gen", "")))
+    for host, label in (("h1", "r1"), ("h2", "r2")):
+        assert known(("rack", label), ("rack", "")) == [False, host == "h2"]
+        desk.do(c.LabelHost(host, {"rack": label}))
+        assert known(("rack", label), ("rack", "")) == [True, True]
+    desk.do(c.LabelHost("h2", {"rack": None}))
+    assert known(("rack", "r2"), ("rack", "r1")) == [False, True]
+    one = HostAggregate(uuid_of(90), "a", None, frozenset({"h2"}))
+    one = replace(one, metadata={"topology:row": "w1"})
+    desk.do(c.SetHostAggregates((one,)))
+    assert known(("row", "w1"), ("row", ""), ("row", "w2")) == [True, True, False]
+    desk.do(c.DeleteHostAggregate(uuid_of(90)))
+    assert known(("row", "w1"), ("row", "")) == [False, False]
+
+
 def test_filters_and_weighers_read_domains_of_their_hosts() -> None:
     desk = FleetDesk(3)
     desk.do(c.LabelHost("h2", {"rack": "r7"}))
