@@ -385,6 +385,25 @@ def test_a_name_outlives_the_report_of_its_host(engine: Gantt) -> None:
         engine.place(Item("web", count=2, cpu=1))  # its host says that it runs
 
 
+def test_what_only_runs_keeps_no_others_of_its_plan() -> None:
+    """By the reports of hosts, nothing is booked of what they name."""
+    options = EngineOptions(scheduler=SchedulerOptions(use_placement="never"))
+    with open_gantt("memory://", options) as books:
+        report(books, "h1")
+        one, other = books.place(Item("web", count=2, cpu=1), plan="p").placements
+        books.update_instances("h1", [Instance(one.uuid)])
+        assert set(claimed(books).values()) == {1}
+        books.release_placement(plan="p")
+        assert set(claimed(books).values()) == {0}
+        (left,) = books.list_placements()
+        assert (left.uuid, left.state) == (one.uuid, "running")
+        for name in (one.name, other.name):
+            with pytest.raises(NotFound):
+                books.release_placement(name)
+        with pytest.raises(NotFound, match="has nothing to release"):
+            books.release_placement(plan="p")
+
+
 def test_another_process_knows_the_names(engine: Gantt) -> None:
     plan = engine.place(Item("web", cpu=1), Item("db", cpu=1), plan="app")
     one = plan.placements[0]

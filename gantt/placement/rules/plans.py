@@ -95,9 +95,11 @@ def _check_together(draft: Draft, command: Book) -> None:
 
 
 def unbook(draft: Draft, command: Unbook) -> None:
-    """Raises NotFound: one of them has nothing; Conflict: another writer changed some
+    """What only runs, and has nothing here any more, keeps no others. Raises NotFound:
+    one of them has nothing, or none has anything; Conflict: another writer changed some
     of what one has."""
     claimed: dict[str, set[str]] = {}
+    known, running = draft.state.fleet.instances.by_uuid, set[str]()
     for uuid in command.consumers:
         row = draft.state.fleet.claims.by_instance.get(uuid)
         if row is not None and not row.is_over:
@@ -105,8 +107,11 @@ def unbook(draft: Draft, command: Unbook) -> None:
         elif leases.allocations_of(draft.state, uuid):
             allocations.delete(draft, DeleteAllocations(uuid))
         else:
-            raise NotFound(f"{uuid} has nothing to release.")
+            running.add(uuid)
+            if uuid not in known or len(running) == len(command.consumers):
+                raise NotFound(f"{uuid} has nothing to release.")
     for claim, uuids in claimed.items():
         leases.release(draft, ReleaseClaim(claim, instance_uuids=frozenset(uuids)))
     for uuid in command.consumers:
-        booked_names.forget(draft, uuid)
+        if uuid not in running:
+            booked_names.forget(draft, uuid)
