@@ -193,6 +193,9 @@ class WaitingDemands(StateMethods):
                 ended = EndDemand(one.uuid, "refused", error.message)
                 self._committer.submit(ended)
             return True
+        except Exception:  # a bug that one meets must not keep all others waiting
+            LOG.exception("demand %s was not tried, and waits on", one.uuid)
+            return False
         self._placed += 1
         return True
 

@@ -206,9 +206,14 @@ def test_one_that_cannot_be_placed_any_more_ends(engine: Gantt) -> None:
         engine.await_plan(Plan((), demand=uuid))
 
 
-def test_one_waits_on_where_a_plug_in_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "failure", [PluginFailed("filter racks: timed out", "filter racks"), KeyError("a")]
+)
+def test_one_waits_on_where_what_decides_fails(
+    monkeypatch: pytest.MonkeyPatch, failure: Exception
+) -> None:
     def fail(*_: object) -> None:
-        raise PluginFailed("filter racks: timed out", "filter racks")
+        raise failure
 
     with open_gantt("memory://", replace(OPTIONS, sweep_s=600.0)) as books:
         full(books)
