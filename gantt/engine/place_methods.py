@@ -267,7 +267,7 @@ class Placing(StateMethods):
         AlreadyClaimed, Invalid, Forbidden, PluginFailed."""
         local, at, entry = self._local(), self._scheduling, one.entry
         items = DemandItems(at, entry.demand, entry.shape, one.uuid)
-        with self._in_turn(entry.demand):
+        with self._in_turn(entry.demand, waits=False):
             placed(Run(at, local, items), local, at.options.claim_attempts)
 
     def why_not(self, demand: Demand) -> tuple[str, ...]:
@@ -297,14 +297,16 @@ class Placing(StateMethods):
         return local
 
     @contextmanager
-    def _in_turn(self, demand: Demand) -> Iterator[None]:
+    def _in_turn(self, demand: Demand, *, waits: bool = True) -> Iterator[None]:
         """While a demand is placed that takes long and much memory, no other such is.
-        Raises Busy."""
+        Raises Busy; Queued, where it is not to wait for these."""
         count = sum(item.count for item in demand.items)
         if len(demand.items) <= _FEW_ITEMS and count <= _FEW_THINGS:
             yield
             return
-        if not self._turn.acquire(timeout=self._wait_s):
+        if not self._turn.acquire(timeout=self._wait_s if waits else 0.0):
+            if not waits:
+                raise Queued("Another demand for many things is placed now.")
             raise Busy(
                 f"Other demands for many things took more than {self._wait_s:g} s. "
                 f"Nothing was placed. Ask again, or for at most {_FEW_ITEMS} items "

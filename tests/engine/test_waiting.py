@@ -227,6 +227,20 @@ def test_one_waits_on_where_what_decides_fails(
         assert books.show_demand(uuid).state == "placed"
 
 
+def test_the_leader_does_not_wait_for_demands_for_many_things() -> None:
+    """Nor do those behind one of these."""
+    with open_gantt("memory://", replace(OPTIONS, sweep_s=600.0)) as books:
+        full(books)
+        many = waits(books, Item("many", count=65, cpu=1))
+        small = waits(books, BIG)
+        report(books, "h2", vcpus=100, memory_mb=2**20)
+        with books._placing._turn:
+            assert books._waiting.run() == 1
+        states = [books.show_demand(uuid).state for uuid in (many, small)]
+        assert states == ["waiting", "placed"]
+        assert books._waiting.run() == 1
+
+
 def test_a_plan_waits_once(engine: Gantt) -> None:
     uuid = waits(engine, BIG, plan="p")
     assert waits(engine, BIG, plan="p") == uuid
