@@ -204,6 +204,8 @@ class Placing(StateMethods):
     def place_demand(self, demand: Demand) -> Plan:
         local, at = self._local(), self._scheduling
         demand = self._checks.demand(demand)
+        if demand.dry_run:  # it tells of now, and books nothing later either
+            demand = replace(demand, wait_s=None)
         known = self._known(demand)
         if known is not None:
             return known

@@ -110,6 +110,15 @@ def test_room_of_a_new_host_lets_it_in(engine: Gantt) -> None:
     assert host_of(placed) == "h2"
 
 
+def test_a_dry_run_does_not_wait(engine: Gantt) -> None:
+    with pytest.raises(NoValidHost):
+        engine.place_demand(Demand((BIG,), dry_run=True, wait_s=60.0))
+    assert engine.list_demands() == ()
+    report(engine, "h2")
+    plan = engine.place_demand(Demand((BIG,), dry_run=True, wait_s=60.0))
+    assert (host_of(plan), plan.claim) == ("h2", None)
+
+
 def test_its_time_ends(engine: Gantt) -> None:
     with pytest.raises(NoValidHost) as refusal:
         engine.place(BIG, wait=0.2)
