@@ -72,15 +72,23 @@ def known_plan(state: State, demand: Demand) -> Plan | None:
 
 
 def placed_plan(state: State, demand: Demand, claim: str) -> Plan:
-    """What was placed for a demand, as far as it is there still."""
-    views = (_view(state, demand.uuid(name)) for name in names_of(demand.items))
-    found = [one for one in views if one is not None]
+    """What was placed for a demand by a claim, as far as it is there still."""
+    table, found, ended = state.fleet.claims.by_instance, [], list[str]()
+    for name in names_of(demand.items):
+        uuid = demand.uuid(name)
+        its, view = table.get(uuid), _view(state, uuid)
+        # Another demand may have given the name since; one of no plan by a new claim.
+        is_others = not demand.plan and its is not None and its.claim != claim
+        if view is None or view.plan != demand.plan or is_others:
+            ended.append(name)
+        else:
+            found.append(view)
     leased_until = next((one.leased_until for one in found if one.leased_until), None)
     bare = (
         Placement(one.name, one.host, one.node, one.item, one.uuid, one.allocations)
         for one in found
     )
-    return Plan(tuple(bare), demand.plan, claim, leased_until)
+    return Plan(tuple(bare), demand.plan, claim, leased_until, tuple(ended))
 
 
 def placements(

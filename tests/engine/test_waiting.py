@@ -27,7 +27,7 @@ from gantt.errors import (
 from gantt.model.demand import Demand, Item
 from gantt.model.demand_queue import DemandsQuery, DemandView, seconds_of
 from gantt.model.hosts import Instance
-from gantt.model.placements import Plan
+from gantt.model.placements import PlacedQuery, Plan
 from gantt.model.protocol import GanttProtocol
 from gantt.scheduler.options import SchedulerOptions
 from gantt.store.interface import StoreOptions
@@ -117,6 +117,19 @@ def test_a_dry_run_does_not_wait(engine: Gantt) -> None:
     report(engine, "h2")
     plan = engine.place_demand(Demand((BIG,), dry_run=True, wait_s=60.0))
     assert (host_of(plan), plan.claim) == ("h2", None)
+
+
+def test_what_ended_since_is_told_and_not_what_has_its_name_now(engine: Gantt) -> None:
+    uuid = waits(engine, BIG)
+    report(engine, "h2")
+    ended(engine, uuid)
+    engine.release_placement("big")
+    for _ in range(2):
+        placed = engine.show_demand(uuid).placed
+        assert placed is not None
+        assert (placed.placements, placed.ended) == ((), ("big",))
+        if not engine.list_placements(PlacedQuery("big")):
+            engine.place(BIG)
 
 
 def test_its_time_ends(engine: Gantt) -> None:
