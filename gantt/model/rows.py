@@ -36,8 +36,9 @@ OVER = 0
 NO_HOST = 0
 """``host_id`` of a claim whose host was deleted. No host has this id: the id of a
 deleted host may be used again."""
-TARGET, SOURCE = "target", "source"
-"""``role`` of a booking: where its consumer is to be, or what it left behind."""
+TARGET, SOURCE, PLAN = "target", "source", "plan"
+"""``role`` of a booking: where its consumer is to be, or what it left behind; or it is
+a plan, whose uuid is no consumer's, though one may be claimed under it."""
 
 
 class ProviderRow(Struct, frozen=True, array_like=True):
@@ -245,7 +246,7 @@ class BookingRow(Struct, frozen=True, array_like=True):
     ``counted_at``: when the host named the instance, in microseconds: a report saved
     later counts what was promised; None: it has not yet. ``answered``: the request that
     it answers, as text (``model.request_identity``); None: it is not known.
-    ``role``: TARGET, or SOURCE of what is ``held_by`` another.
+    ``role``: TARGET, SOURCE of what is ``held_by`` another, or PLAN.
 
     What was asked for in plain words has a ``name``, that of its ``item``, and the
     ``plan`` and ``digest`` of its demand, by ``project``. It is remembered as long as

@@ -149,6 +149,18 @@ def test_the_same_plan_is_answered_alike(books: GanttProtocol) -> None:
     assert hosts(books.place(Item("web", cpu=1), plan="other")).keys() == {"web"}
 
 
+def test_the_uuid_of_a_plan_is_no_consumers(engine: Gantt) -> None:
+    """Who knows it may ask for hosts under it: that is another row of the books."""
+    from tests.engine.test_relations import ask
+
+    plan = engine.place(Item("web", cpu=1), plan="app")
+    assert plan.claim is not None
+    assert engine.schedule(replace(ask(), instance_uuids=(plan.claim,)))
+    assert engine.place(Item("web", cpu=1), plan="app") == plan
+    assert engine.counts()["foreign_writes"] == 0
+    assert engine.verify().problems == ()
+
+
 def test_names_of_plans_are_known_as_long_as_the_option_says() -> None:
     options = EngineOptions(scheduler=SchedulerOptions(plan_names_s=0.0))
     with open_gantt("memory://", options) as engine:

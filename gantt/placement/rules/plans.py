@@ -70,6 +70,7 @@ def _remember(draft: Draft, command: Book, answer: tuple[Claimed, ...]) -> None:
         claim_of_plan(plan.project, plan.plan),
         draft.now,
         answered=msgspec.json.encode(known).decode(),
+        role=t.PLAN,
         project=plan.project,
         plan=plan.plan,
         digest=plan.digest,

@@ -183,6 +183,7 @@ def _remember(
     _insert(
         connection,
         instance_uuid=uuid,
+        role="plan",
         answered=json.encode(answer).decode(),
         created_at=known["created_at"],
         **_called({"project": project, "plan": plan, "digest": known["digest"]}),
