@@ -268,6 +268,7 @@ def test_the_search_for_several_keys_is_bounded_and_says_so() -> None:
         ("", "it has no topology key"),
         (":1", "it has no topology key"),
         (",".join(["rack:1"] * 3 + [f"host:{n}" for n in range(1, 9)]), "limit is 8"),
+        (",".join(f"none{n}" for n in range(9)), "has 9 relations"),
     ],
 )
 def test_bad_input_is_refused_by_name(engine: Gantt, text: str, words: str) -> None:

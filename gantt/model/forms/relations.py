@@ -46,7 +46,10 @@ def read_relations(kind: RelationKind, text: str, where: str) -> tuple[Relation,
 
 
 def _read(kind: RelationKind, text: str, where: str) -> Iterator[Relation]:
-    for word in text.replace(";", ",").split(","):
+    words = dict.fromkeys(text.replace(";", ",").split(","))
+    if len(words) > MOST_RELATIONS:  # what is read is kept
+        raise _too_many(len(words), where)
+    for word in words:
         parts = [part.strip() for part in word.split(":")]
         if not is_label(parts[0]):
             raise _malformed(kind, where, word, "it has no topology key")
@@ -75,11 +78,15 @@ def check_count(found: list[Relation], where: str) -> tuple[Relation, ...]:
     """Each once. Raises Invalid where there are too many."""
     once = tuple(dict.fromkeys(found))
     if len(once) > MOST_RELATIONS:
-        raise Invalid(
-            f"{where} has {len(once)} relations (spread, distinct, apart); the limit "
-            f"is {MOST_RELATIONS}. Leave some out."
-        )
+        raise _too_many(len(once), where)
     return once
+
+
+def _too_many(count: int, where: str) -> Invalid:
+    return Invalid(
+        f"{where} has {count} relations (spread, distinct, apart); the limit is "
+        f"{MOST_RELATIONS}. Leave some out."
+    )
 
 
 def read_labels(labels: Mapping[str, str | None]) -> dict[str, str | None]:

@@ -21,11 +21,12 @@ def relations_of(state: State, spec: RequestSpec) -> tuple[Relation, ...]:
     found = [*_of_request(spec), *_of_group(state.fleet, spec.instance_group)]
     if not found:
         return ()
-    for one in found:
+    once = check_count(found, "The request")  # before each makes a column of its key
+    for one in once:
         check_key(state, one.key)
         if one.kind == "apart":
             _check_group(state.fleet, one)
-    return check_count(found, "The request")
+    return once
 
 
 def _of_request(spec: RequestSpec) -> Iterator[Relation]:
