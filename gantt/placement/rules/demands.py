@@ -6,6 +6,8 @@ its time is not over, and none of its shape comes before it.
 
 from __future__ import annotations
 
+from typing import Final
+
 from msgspec.structs import replace
 
 from gantt.errors import Busy, Conflict, NotFound, Queued
@@ -16,6 +18,9 @@ from gantt.model.rows import FactRow
 from gantt.placement.rules import services
 from gantt.placement.rules.draft import Draft
 from gantt.state.waiting_demands import QueuedDemand
+
+_TOLD: Final = 10
+"""So many times as may wait are remembered that have ended."""
 
 
 def join(draft: Draft, command: AwaitRoom) -> str:
@@ -41,6 +46,8 @@ def join(draft: Draft, command: AwaitRoom) -> str:
             f"{len(queue)} demands wait already, which is the limit (max_waiting of "
             "[scheduler]). Nothing was placed. Ask again later, or cancel some."
         )
+    if len(queue.by_uuid) - len(queue) >= _TOLD * command.most:
+        draft.delete(t.FACTS, next(queue.ended()).row)  # the oldest, mostly
     entry = DemandEntry(demand, command.shape)
     until = draft.clock + int((demand.wait_s or 0.0) * 1_000_000)
     key = services.new_id(draft)

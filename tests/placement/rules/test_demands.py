@@ -107,6 +107,18 @@ def test_one_that_was_cancelled_is_not_placed(desk: FleetDesk) -> None:
         desk.do(c.EndDemand(server(9), "cancelled"))
 
 
+def test_so_many_are_remembered_that_have_ended(desk: FleetDesk) -> None:
+    """A caller that cancels one after the other makes no more rows than that."""
+    for number in range(1, 25):
+        uuid = server(number)
+        demand = Demand((Item("i", cpu=1),), wait_s=60.0)
+        desk.do(c.AwaitRoom(uuid, demand, "shape", 2))
+        desk.do(c.EndDemand(uuid, "cancelled"))
+    known = desk.state.fleet.facts.queue.by_uuid
+    assert list(known) == [server(number) for number in range(5, 25)]
+    assert undone(desk, c.AwaitRoom(server(25), demand, "shape", 2))
+
+
 def test_it_is_no_service_that_can_be_told(desk: FleetDesk) -> None:
     uuid = wait(desk, 1)
     with pytest.raises(Invalid, match="is no service"):
