@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gantt.model.bounds import MAX_WHOLE
 from gantt.model.facts import BINARIES, STARTS, FactKind, labels_in, size_in
 from gantt.model.rows import FactRow
 from gantt.state.fleet_tables import FleetTable
@@ -52,7 +53,8 @@ class Facts(FleetTable[FactRow]):
             labels = self.labels[row.subject] = labels_in(row)
             self.starts.pop(row.subject, None)
             if labels.get(STARTS, "").isdecimal():
-                self.starts[row.subject] = int(labels[STARTS])
+                # Told as a service, it may have more digits than an array holds.
+                self.starts[row.subject] = min(int(labels[STARTS]), MAX_WHOLE)
             self.moves += 1
         elif row.kind == "relations":
             self.relations[row.subject] = row.reason or ""

@@ -7,7 +7,9 @@ import pytest
 
 from gantt.errors import ClaimLost
 from gantt.model import commands as c
-from gantt.model.hosts import Instance
+from gantt.model.fleet import LABELS
+from gantt.model.hosts import Instance, Service
+from gantt.placement import start_caps
 from tests.placement.fleet_desk import FleetDesk, claim, on, report, server, undone
 
 LEASE = {"leased_for_us": 1_000_000}
@@ -40,6 +42,17 @@ def test_what_the_same_command_put_there_counts(desk: FleetDesk) -> None:
         desk.do(claim("a", on(1, 1), on(2, 1), on(3, 1), max_starts=2))
     assert desk.claims() == []
     assert undone(desk, claim("a", on(1, 1), on(2, 1, 2), max_starts=1))
+
+
+def test_a_label_of_many_digits_says_any_number(desk: FleetDesk) -> None:
+    """As it may be told among the services, unread."""
+    many = Service("h1", LABELS, disabled_reason=f"starts={'9' * 200}")
+    desk.do(c.UpdateService(many))
+    found = start_caps.left(desk.state.fleet, 1)
+    assert found is not None
+    assert found.tolist()[1] == 1
+    desk.do(claim("a", on(1, 1), on(2, 1), max_starts=1))
+    assert starts(desk) == [2, 0]
 
 
 def test_a_confirmed_one_counts_no_more(desk: FleetDesk) -> None:
