@@ -250,6 +250,9 @@ def check(demand: Demand) -> None:
             raise item.wrong("without", f"{key}={value} is among its labels, too")
         if len(item.names[-1]) > MAX_NAME:
             raise item.wrong("name", f"with its numbers exceeds {MAX_NAME} characters")
+        if item.count > 1 and any(map(canonical_uuid, item.names)):
+            # No door asks whose that is.
+            raise item.wrong("name", "with one of its numbers it is a uuid")
     known = set[str]()
     is_one = len(demand.items) == 1 and demand.items[0].count == 1
     for name in () if is_one else names_of(demand.items):

@@ -90,6 +90,7 @@ def test_any_class_is_given_by_its_name() -> None:
         ((Item("", cpu=1),), r"items\[0\].name"),
         ((Item("n" * 256, cpu=1),), r"items\[0\].name"),
         ((Item("n" * 254, cpu=1, count=2),), "name: .*255"),
+        ((Item("d" * 31, cpu=1, count=2),), "name: with one of its numbers it is a u"),
         ((Item("web", cpu=1), Item("web", cpu=2)), "Two things are called 'web'"),
         ((Item("a", 2, cpu=1), Item("a-2", cpu=1)), "Two things are called 'a-2'"),
         (
@@ -105,6 +106,7 @@ def test_what_can_never_be_is_refused(items: tuple[Item, ...], message: str) -> 
 
 
 def test_names_are_of_their_project() -> None:
+    check(typed(Demand((Item("d" * 32, cpu=1), Item("d" * 30, cpu=1, count=9)))))
     assert Item("web", 3).names == ("web-1", "web-2", "web-3")
     assert Item("web").names == ("web",)
     uuid = consumer_uuid("blue", "web")
