@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal
 
+from gantt.model.bounds import MAX_SIZE
 from gantt.model.changes import Change
 from gantt.model.fleet import (
     AGENT,
@@ -67,9 +68,10 @@ def labels_in(row: FactRow) -> dict[str, str]:
 
 
 def size_in(row: FactRow) -> int:
-    """The size of a registered artifact, as its fact has it."""
+    """The size of a registered artifact, as its fact has it; told among the services,
+    it may have more digits than a size."""
     text = row.reason or ""
-    return int(text) if text.isdecimal() else 0
+    return min(int(text), MAX_SIZE) if text.isdecimal() else 0
 
 
 def place_of(row: FactRow) -> tuple[str, str]:

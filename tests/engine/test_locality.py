@@ -20,7 +20,9 @@ from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
 from gantt.errors import Invalid, NotFound, NoValidHost, TooManyNames
 from gantt.model.artifacts import Artifact
-from gantt.model.hosts import HostStats, Instance
+from gantt.model.bounds import MAX_SIZE
+from gantt.model.fleet import ARTIFACTS
+from gantt.model.hosts import HostStats, Instance, Service
 from gantt.model.reports import Report
 from gantt.model.spec import Flavor, Image, RequestSpec, ScheduleRequest
 from gantt.scheduler.options import SchedulerOptions
@@ -254,3 +256,12 @@ def test_so_many_are_registered() -> None:
 def test_sizes_are_bytes(books: Gantt, size: int | str, why: str) -> None:
     with pytest.raises(Invalid, match=why):
         books.register_artifact("a", size)
+
+
+def test_a_size_of_many_digits_is_the_largest(books: Gantt) -> None:
+    """As it may be told among the services, unread."""
+    books.update_service(Service("a", ARTIFACTS, disabled_reason="9" * 200))
+    (found,) = books.list_artifacts()
+    assert found.size == MAX_SIZE
+    hold(books, "h2", a=GIB)
+    assert where(books, "x", artifacts=("a",)) == ["h2"]
