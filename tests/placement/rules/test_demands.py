@@ -83,7 +83,8 @@ def test_a_plan_waits_only_where_it_was_not_placed_and_not_after_its_time(
 ) -> None:
     def join(number: int, plan: str, project: str | None = None) -> str:
         demand = Demand((Item("i", cpu=1),), plan, project, wait_s=1.0)
-        return desk.do(c.AwaitRoom(server(number), demand, "shape", 10))
+        uuid: str = desk.do(c.AwaitRoom(server(number), demand, "shape", 10))
+        return uuid
 
     assert join(1, "p") == server(1)
     assert join(2, "p", "") == server(1)
