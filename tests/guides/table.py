@@ -19,10 +19,12 @@ _PROGRAMS: Final = f"{_HERE}/test_programs.py"
 # Followed from the first block to the last: commands, programs and files.
 FOLLOWED: Final[Mapping[str, str]] = {
     "back-up": f"{_HERE}/test_operating.py",
+    "batch": f"{_HERE}/test_guides.py",
     "from-go": _IN_GO,
     "locality": f"{_HERE}/test_guides.py",
     "no-valid-host": f"{_HERE}/test_guides.py",
     "own-database": f"{_HERE}/test_guides.py",
+    "plain-machines": f"{_HERE}/test_guides.py",
     "reserve-before-you-create": f"{_HERE}/test_guides.py",
     "scale-out": f"{_HERE}/test_operating.py",
     "upgrade": f"{_HERE}/test_operating.py",

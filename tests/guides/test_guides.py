@@ -17,9 +17,11 @@ from tests.shown import Terminal
 @pytest.mark.parametrize(
     "name",
     [
+        "batch",
         "locality",
         "no-valid-host",
         "own-database",
+        "plain-machines",
         "reserve-before-you-create",
         "write-a-filter",
     ],
