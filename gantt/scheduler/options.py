@@ -167,7 +167,7 @@ class SchedulerOptions(Struct, frozen=True, dict=True):
     claim_attempts: int = 10
     claim_choices: int = 4_096
     max_instances: int = 1_000
-    max_items: int = 64
+    max_items: int = 16
     max_starts: int = 0
     plan_names_s: float = 86_400.0
     max_relations: int = 64

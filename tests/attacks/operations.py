@@ -89,7 +89,7 @@ _HOST = "/gantt/hosts/host1/host1"
 # As many items as a demand may have, each of which is evaluated on all hosts.
 _ITEMS = [
     {"name": f"i{n}", "count": 15, "cpu": 1, "memory": 64 + n, "not_with": ["i0"]}
-    for n in range(1, 64)
+    for n in range(1, 16)
 ] + [{"name": "i0", "cpu": 1}]
 
 _DEARER: Mapping[str, Dear] = {
